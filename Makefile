@@ -1,0 +1,109 @@
+# Every target sets up what it needs in .venv, once. Needed beforehand: python3 (3.11 or newer), cargo, make.
+#
+#   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
+#   make bench JOB=name             one benchmark only
+#   make PYTHON=python3.13 test     another interpreter (run `make clean` first)
+
+PYTHON ?= python3
+ARGS ?=
+JOB ?=
+
+VENV := $(CURDIR)/.venv
+BIN := $(VENV)/bin
+MADE := .venv/.made
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
+PYTEST := $(BIN)/python -m pytest
+RUST_INPUTS := Cargo.toml $(wildcard Cargo.lock build.rs rust-toolchain.toml .cargo/config.toml) \
+	$(shell find rust -type f -name '*.rs' 2>/dev/null)
+
+# Another activated environment must not leak into ours: pip, maturin and PyO3 see .venv and nothing else.
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_USER MATURIN_PEP517_ARGS
+export VIRTUAL_ENV := $(VENV)
+export PYO3_PYTHON := $(BIN)/python
+export PYTHONNOUSERSITE := 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench fuzz soak docs clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+demo: $(MADE)/native ## train, explain and classify on built-in data
+	@echo "==> discern demo"
+	@$(BIN)/discern demo
+
+test: $(MADE)/native $(MADE)/test ## run the Rust tests and the Python tests
+	@echo "==> cargo test (the core alone, without Python)"
+	@cargo test --locked --quiet --no-default-features
+	@echo "==> pytest"
+	@$(PYTEST) $(ARGS)
+
+lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions and Rust lints
+	@echo "==> ruff format --check"
+	@$(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . ; exit 1; }
+	@echo "==> ruff check"
+	@$(BIN)/ruff check --quiet .
+	@echo "==> cargo fmt --check"
+	@cargo fmt --check
+	@echo "==> cargo clippy"
+	@cargo clippy --locked --quiet --all-targets -- -D warnings
+	@echo "==> mypy --strict"
+	@$(BIN)/mypy
+	@echo "==> lint-imports"
+	@PYTHONPATH=python $(BIN)/lint-imports >$(MADE)/imports.log 2>&1 || { cat $(MADE)/imports.log; exit 1; }
+	@! grep -rnE --include='*.py' '^ *(from discern import|import discern *$$)' python/discern || \
+		{ echo "import from the module that defines the name, not from the package"; exit 1; }
+
+format: $(MADE)/lint ## rewrite the sources in the agreed format
+	@echo "==> ruff check --fix, ruff format, cargo fmt"
+	@$(BIN)/ruff check --quiet --fix-only .
+	@$(BIN)/ruff format --quiet .
+	@cargo fmt
+
+bench: $(MADE)/native $(MADE)/bench ## measure speed, memory and accuracy (JOB=name for one)
+	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
+	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
+
+fuzz: $(MADE)/native $(MADE)/test ## search long for inputs that break the library
+	@echo "==> pytest -m fuzz"
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests -m fuzz --timeout=0 $(ARGS)
+
+soak: $(MADE)/native $(MADE)/test ## run for long and watch memory and drift
+	@echo "==> pytest -m soak"
+	@$(PYTEST) tests -m soak --timeout=0 $(ARGS)
+
+docs: $(MADE)/native ## generate the reference pages
+	@echo "==> docs/build.py"
+	@$(BIN)/python docs/build.py
+
+clean: ## remove .venv, target, caches and built files
+	@echo "==> removing .venv, target, caches and built files"
+	@rm -rf .venv target build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -f python/discern/_native.*so python/discern/_native.*pyd
+	@find . -type d -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+# Stamps. Each is redone when a file it depends on is newer.
+
+$(MADE)/venv:
+	@echo "==> .venv: creating, with pip"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; $(PYTHON) is not. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@rm -rf .venv
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --upgrade 'pip>=25.1'
+	@mkdir -p $(MADE)
+	@touch $@
+
+# One stamp for each dependency group of pyproject.toml.
+$(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench: $(MADE)/%: pyproject.toml $(MADE)/venv
+	@echo "==> .venv: installing the $* tools"
+	@$(PIP) install --group $*
+	@touch $@
+
+$(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build
+	@command -v cargo >/dev/null || { echo "cargo was not found: install Rust, then run make again"; exit 1; }
+	@echo "==> discern: installing what it needs, building the native module"
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@touch $@

@@ -1,0 +1,14 @@
+//! The counting core of discern: bytes to tokens to counts, and tokens to scores.
+//!
+//! `python` is the only module that knows Python; `simd` the only one with unsafe code.
+
+pub mod counts;
+pub mod csv;
+pub mod documents;
+pub mod lexicon;
+#[cfg(feature = "python")]
+mod python;
+pub mod reader;
+pub mod scores;
+pub mod simd;
+pub mod text;

@@ -1,0 +1,756 @@
+//! The face to Python: takes batches, gives arrays. Everything that knows Python is here.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+use regex::bytes::Regex;
+
+use crate::counts::{self, Rows, Shard};
+use crate::csv::Dialect;
+use crate::documents::Documents;
+use crate::lexicon::{Lexicon, Tokens};
+use crate::scores::{Hashed, Vocabulary};
+use crate::simd::code_path;
+use crate::text::{Analyzer, PythonTables, Script, Text};
+
+/// Bytes of text in one portion of work.
+const PORTION: usize = 1 << 18;
+/// Work below so many bytes is done at once, without other threads.
+const SMALL: usize = 1 << 18;
+/// How often the waiting thread looks for Ctrl-C.
+const WATCH: Duration = Duration::from_millis(50);
+/// The length of the longest document: positions in it are 32-bit numbers.
+const LONGEST: usize = u32::MAX as usize / 2;
+
+fn internal_error() -> PyErr {
+    PyRuntimeError::new_err("an internal error in discern's native code; please report it with the input")
+}
+
+/// Gives portions `0..portions` to one thread for each state, while the calling thread watches for Ctrl-C.
+///
+/// Threads live only for this call: nothing of them is left behind that a fork could break.
+fn share_out<S: Send>(
+    py: Python<'_>,
+    states: &mut [S],
+    portions: usize,
+    small: bool,
+    job: impl Fn(&mut S, usize) + Sync,
+) -> PyResult<()> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let work = |state: &mut S| {
+        while !stop.load(Ordering::Relaxed) {
+            let portion = next.fetch_add(1, Ordering::Relaxed);
+            if portion >= portions {
+                break;
+            }
+            job(state, portion);
+        }
+    };
+    if small && let Some(state) = states.first_mut() {
+        return catch_unwind(AssertUnwindSafe(|| work(state))).map_err(|_| internal_error());
+    }
+    let mut interrupted = None;
+    let whole = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, finished) = channel();
+            let count = states.len();
+            for state in states {
+                let (done, work) = (done.clone(), &work);
+                scope.spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| work(state)));
+                    let _ = done.send(result.is_ok());
+                });
+            }
+            let (mut ended, mut whole) = (0, true);
+            while ended < count {
+                match finished.recv_timeout(WATCH) {
+                    Ok(well) => {
+                        ended += 1;
+                        whole &= well;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                            stop.store(true, Ordering::Relaxed);
+                            interrupted = Some(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                }
+            }
+            whole
+        })
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None if whole => Ok(()),
+        None => Err(internal_error()),
+    }
+}
+
+/// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
+enum Held<'py> {
+    Text(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+impl<'py> Held<'py> {
+    fn new(item: Bound<'py, PyAny>, row: usize) -> PyResult<Self> {
+        let text = item.cast_into::<PyString>().map_err(|error| {
+            let found = error.into_inner().get_type().to_string();
+            PyTypeError::new_err(format!("row {row}: expected a string, found {found}; convert it with str() first"))
+        })?;
+        if text.to_str().is_ok() {
+            return Ok(Held::Text(text));
+        }
+        let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        Ok(Held::Bytes(encoded.cast_into::<PyBytes>().map_err(PyErr::from)?))
+    }
+
+    fn bytes(&self) -> PyResult<&[u8]> {
+        match self {
+            Held::Text(text) => Ok(text.to_str()?.as_bytes()),
+            Held::Bytes(bytes) => Ok(bytes.as_bytes()),
+        }
+    }
+}
+
+/// Documents as Python gave them, kept alive while the core reads them.
+enum Source<'py> {
+    /// A list of strings.
+    List(Vec<Held<'py>>),
+    /// Lists of terms, one after the other, and where each ends.
+    Terms(Vec<Held<'py>>, Vec<usize>),
+    /// Arrow's string layout: offsets and bytes.
+    Offsets(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>),
+    /// Arrow's view layout: 16 bytes a value, pointing into buffers.
+    Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
+}
+
+fn hold<'py>(list: &Bound<'py, PyList>) -> PyResult<Vec<Held<'py>>> {
+    list.iter().enumerate().map(|(row, item)| Held::new(item, row)).collect()
+}
+
+impl<'py> Source<'py> {
+    fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(list) = object.cast::<PyList>() {
+            return Ok(Source::List(hold(list)?));
+        }
+        let parts = object.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a list of strings"))?;
+        let kind: String = parts.get_item(0)?.extract()?;
+        let (first, second) = (parts.get_item(1)?, parts.get_item(2)?);
+        match kind.as_str() {
+            "offsets" => Ok(Source::Offsets(first.extract()?, second.extract()?)),
+            "views" => Ok(Source::Views(first.extract()?, second.extract()?)),
+            "terms" => Ok(Source::Terms(hold(first.cast()?)?, second.extract()?)),
+            _ => Err(PyTypeError::new_err("expected offsets, views or terms")),
+        }
+    }
+
+    fn documents(&self) -> PyResult<Documents<'_>> {
+        let documents = match self {
+            Source::List(texts) => Documents::texts(texts.iter().map(Held::bytes).collect::<PyResult<_>>()?),
+            Source::Terms(terms, ends) => {
+                let terms = terms.iter().map(Held::bytes).collect::<PyResult<_>>()?;
+                Documents::terms(terms, ends.clone()).ok_or_else(|| PyValueError::new_err("ends are not in order"))?
+            }
+            Source::Offsets(offsets, bytes) => Documents::texts(slices(offsets.as_slice()?, bytes.as_slice()?)?),
+            Source::Views(views, buffers) => {
+                let buffers = buffers.iter().map(|buffer| Ok(buffer.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+                Documents::texts(viewed(views.as_slice()?, &buffers)?)
+            }
+        };
+        match (0..documents.len()).find(|&row| documents.document(row).iter().any(|piece| piece.len() > LONGEST)) {
+            Some(row) => Err(PyValueError::new_err(format!("row {row} is longer than 2 GiB; split it"))),
+            None => Ok(documents),
+        }
+    }
+}
+
+fn slices<'a>(offsets: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
+    let slice = |span: &[i64]| {
+        let range = usize::try_from(span[0]).ok()?..usize::try_from(span[1]).ok()?;
+        bytes.get(range)
+    };
+    let all: Option<Vec<&[u8]>> = offsets.windows(2).map(slice).collect();
+    all.ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))
+}
+
+fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> {
+    let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+    let (views, _) = views.as_chunks::<16>();
+    let slice = |view: &'a [u8; 16]| {
+        let length = number(&view[..4]);
+        if length <= 12 {
+            return view.get(4..4 + length);
+        }
+        let start = number(&view[12..]);
+        buffers.get(number(&view[8..12]))?.get(start..start + length)
+    };
+    let all: Option<Vec<&[u8]>> = views.iter().map(slice).collect();
+    all.ok_or_else(|| PyValueError::new_err("the views of a string column do not fit its buffers"))
+}
+
+/// Text settings: which terms a document has.
+#[pyclass(frozen, name = "Text", module = "discern._native")]
+struct PyText(Arc<Text>);
+
+#[pymethods]
+impl PyText {
+    #[new]
+    #[pyo3(signature = (analyzer, *, tables=None, lowercase=true, ngrams=(1, 1), stop_words=Vec::new(), stemmer=None, shortest=2, pattern=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        analyzer: &str,
+        tables: Option<(Vec<(u32, u32)>, Vec<(u32, u32)>)>,
+        lowercase: bool,
+        ngrams: (usize, usize),
+        stop_words: Vec<Vec<u8>>,
+        stemmer: Option<&str>,
+        shortest: usize,
+        pattern: Option<&str>,
+    ) -> PyResult<Self> {
+        let analyzer = match analyzer {
+            "word" => Analyzer::Words { shortest },
+            "pattern" => Analyzer::Pattern(Regex::new(pattern.unwrap_or(r"\w+")).map_err(|error| {
+                PyValueError::new_err(format!("the token pattern is not a regular expression we can run: {error}"))
+            })?),
+            "char" => Analyzer::Characters,
+            "char_wb" => Analyzer::CharactersInWords,
+            "given" => Analyzer::Given,
+            other => return Err(PyValueError::new_err(format!("unknown analyzer {other:?}"))),
+        };
+        if ngrams.0 < 1 || ngrams.0 > ngrams.1 {
+            return Err(PyValueError::new_err(format!("n-gram lengths {ngrams:?} must rise from at least 1")));
+        }
+        let stemmer = stemmer
+            .map(|name| {
+                waken_snowball::Algorithm::from_str(name)
+                    .ok_or_else(|| PyValueError::new_err(format!("Snowball has no stemmer for {name:?}")))
+            })
+            .transpose()?;
+        Ok(PyText(Arc::new(Text {
+            analyzer,
+            script: tables.map_or(Script::World, |(words, lower)| Script::Python(PythonTables::new(&words, &lower))),
+            lowercase,
+            shortest_gram: ngrams.0,
+            longest_gram: ngrams.1,
+            stop_words: HashSet::from_iter(stop_words),
+            stemmer,
+        })))
+    }
+
+    /// The terms of one document in order, as bytes.
+    fn terms<'py>(&self, py: Python<'py>, document: Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let document = Held::new(document, 0)?;
+        let mut lexicon = Lexicon::default();
+        let mut reader = crate::reader::Reader::new(self.0.clone(), &lexicon);
+        let mut numbers = Vec::new();
+        let mut terms = crate::reader::Growing(&mut lexicon);
+        reader.read(document.bytes()?, &mut terms, &mut |portion, _| numbers.extend_from_slice(portion));
+        let name = |number: u32| {
+            let mut name = Vec::new();
+            lexicon.write_name(number, &mut name);
+            PyBytes::new(py, &name)
+        };
+        Ok(numbers.into_iter().map(name).collect())
+    }
+}
+
+#[derive(Default)]
+struct Counting {
+    shards: Vec<Shard>,
+    classes: usize,
+    portions: usize,
+    broken: bool,
+}
+
+/// Counts terms by class over any number of batches.
+#[pyclass(frozen, module = "discern._native")]
+struct Counter {
+    text: Arc<Text>,
+    keep_rows: bool,
+    counting: Mutex<Counting>,
+}
+
+impl Counter {
+    /// Waits for the lock without holding Python, which the thread that has the lock may need.
+    fn counting(&self, py: Python<'_>) -> MutexGuard<'_, Counting> {
+        self.counting.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Counter {
+    #[new]
+    #[pyo3(signature = (text, *, keep_rows=false))]
+    fn new(text: &PyText, keep_rows: bool) -> Self {
+        Counter { text: text.0.clone(), keep_rows, counting: Mutex::new(Counting::default()) }
+    }
+
+    /// Counts `documents`, the class of each given in `classes` as a number below `width`.
+    fn add(
+        &self,
+        py: Python<'_>,
+        documents: &Bound<'_, PyAny>,
+        classes: PyReadonlyArray1<'_, i32>,
+        width: usize,
+        threads: usize,
+    ) -> PyResult<()> {
+        let source = Source::new(documents)?;
+        let documents = source.documents()?;
+        let classes = classes.as_slice()?;
+        if classes.len() != documents.len() {
+            let message = format!("{} documents but {} labels", documents.len(), classes.len());
+            return Err(PyValueError::new_err(message));
+        }
+        if classes.iter().any(|&class| class < 0 || class as usize >= width) {
+            return Err(PyValueError::new_err("a class number is out of range"));
+        }
+        let mut counting = self.counting(py);
+        if counting.broken {
+            return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
+        }
+        counting.classes = counting.classes.max(width);
+        let (before, wide) = (counting.portions, counting.classes);
+        // Running sums are kept for one class at a time: documents of a class are counted in a row.
+        let keep = self.keep_rows;
+        let order = if keep { (0..documents.len()).collect() } else { by_class(classes, wide) };
+        let portions = documents.portions(&order, PORTION);
+        counting.portions += portions.len();
+        let workers = threads.clamp(1, portions.len().max(1));
+        while counting.shards.len() < workers {
+            counting.shards.push(Shard::new(&self.text, wide));
+        }
+        counting.shards.iter_mut().for_each(|shard| shard.widen(wide));
+        let small = documents.total_size() < SMALL;
+        let done = share_out(py, &mut counting.shards[..workers], portions.len(), small, |shard, portion| {
+            if keep {
+                shard.keep_rows(before + portion);
+            }
+            for &row in &order[portions[portion].clone()] {
+                let (document, class) = (documents.document(row), classes[row] as u32);
+                if keep { shard.keep(document, class) } else { shard.count(document, class) }
+            }
+        });
+        counting.broken = done.is_err();
+        done
+    }
+
+    /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
+    fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
+        let mut counting = self.counting(py);
+        if counting.broken {
+            return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
+        }
+        let shards = std::mem::take(&mut *counting).shards;
+        let drained = py
+            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards))))
+            .map_err(|_| internal_error())?;
+        Ok(PyDrained {
+            offsets: drained.offsets.into_pyarray(py).unbind(),
+            bytes: drained.bytes.into_pyarray(py).unbind(),
+            entry_terms: drained.entry_terms.into_pyarray(py).unbind(),
+            entry_classes: drained.entry_classes.into_pyarray(py).unbind(),
+            occurrences: drained.occurrences.into_pyarray(py).unbind(),
+            documents: drained.documents.into_pyarray(py).unbind(),
+            rows: Py::new(py, RowArrays::new(py, drained.rows))?,
+        })
+    }
+
+    /// Ends the count with rows of hashed columns: (row ends, columns, signed counts).
+    #[allow(clippy::type_complexity)]
+    fn hashed<'py>(
+        &self,
+        py: Python<'py>,
+        key: (u64, u64),
+        columns: u64,
+        signed: bool,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+        if columns == 0 || columns > i32::MAX as u64 {
+            return Err(PyValueError::new_err("the number of hashed columns must be between 1 and 2147483647"));
+        }
+        let shards = std::mem::take(&mut *self.counting(py)).shards;
+        let hashed = Hashed { key, columns, signed };
+        let places: Vec<_> = shards.iter().map(|shard| hashed.places(shard)).collect();
+        let (mut ends, mut indices, mut values) = (vec![0i64], Vec::new(), Vec::new());
+        for (shard, rows) in counts::portions(shards) {
+            let before = indices.len() as i64;
+            ends.extend(rows.ends.iter().map(|&end| before + end as i64));
+            for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
+                let (column, sign) = places[shard][term as usize];
+                indices.push(column);
+                values.push(sign * f64::from(count));
+            }
+        }
+        Ok((ends.into_pyarray(py), indices.into_pyarray(py), values.into_pyarray(py)))
+    }
+}
+
+/// The rows in the order of their classes.
+fn by_class(classes: &[i32], width: usize) -> Vec<usize> {
+    let mut next = vec![0; width + 1];
+    classes.iter().for_each(|&class| next[class as usize + 1] += 1);
+    (0..width).for_each(|class| next[class + 1] += next[class]);
+    let mut order = vec![0; classes.len()];
+    for (row, &class) in classes.iter().enumerate() {
+        order[next[class as usize]] = row;
+        next[class as usize] += 1;
+    }
+    order
+}
+
+/// Rows of counts as the three arrays of a compressed sparse matrix.
+#[pyclass(frozen, get_all, name = "Rows", module = "discern._native")]
+struct RowArrays {
+    ends: Py<PyArray1<i64>>,
+    terms: Py<PyArray1<i32>>,
+    counts: Py<PyArray1<i64>>,
+}
+
+impl RowArrays {
+    fn new(py: Python<'_>, rows: Rows) -> Self {
+        let ends: Vec<i64> = std::iter::once(0).chain(rows.ends.iter().map(|&end| end as i64)).collect();
+        let terms: Vec<i32> = rows.terms.iter().map(|&term| term as i32).collect();
+        let counts: Vec<i64> = rows.counts.iter().map(|&count| i64::from(count)).collect();
+        RowArrays {
+            ends: ends.into_pyarray(py).unbind(),
+            terms: terms.into_pyarray(py).unbind(),
+            counts: counts.into_pyarray(py).unbind(),
+        }
+    }
+}
+
+/// Counts in canonical order.
+#[pyclass(frozen, get_all, name = "Drained", module = "discern._native")]
+struct PyDrained {
+    offsets: Py<PyArray1<i64>>,
+    bytes: Py<PyArray1<u8>>,
+    entry_terms: Py<PyArray1<i64>>,
+    entry_classes: Py<PyArray1<i32>>,
+    occurrences: Py<PyArray1<i64>>,
+    documents: Py<PyArray1<i64>>,
+    rows: Py<RowArrays>,
+}
+
+/// A fixed list of terms: rows and scores of documents.
+#[pyclass(frozen, name = "Vocabulary", module = "discern._native")]
+struct PyVocabulary(Arc<Vocabulary>);
+
+#[pymethods]
+impl PyVocabulary {
+    #[new]
+    fn new(text: &PyText, offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<Self> {
+        let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
+        if terms.len() >= u32::MAX as usize / 2 {
+            return Err(PyValueError::new_err("a vocabulary may have at most two thousand million terms"));
+        }
+        let vocabulary = Vocabulary::new(text.0.clone(), terms.iter().copied());
+        let vocabulary = vocabulary.ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
+        Ok(PyVocabulary(Arc::new(vocabulary)))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Term counts of each document, and how many of its terms are unknown.
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<(RowArrays, Bound<'py, PyArray1<i64>>)> {
+        let source = Source::new(documents)?;
+        let documents = source.documents()?;
+        let order: Vec<usize> = (0..documents.len()).collect();
+        let portions = documents.portions(&order, PORTION);
+        let finished: Mutex<Vec<(usize, Rows, Vec<i64>)>> = Mutex::new(Vec::new());
+        let mut workers = vec![(); threads.clamp(1, portions.len().max(1))];
+        let small = documents.total_size() < SMALL;
+        share_out(py, &mut workers, portions.len(), small, |(), portion| {
+            let (mut rows, mut unknown) = (Rows::default(), Vec::new());
+            self.0.at_desk(|desk| {
+                for row in portions[portion].clone() {
+                    unknown.push(self.0.row(desk, documents.document(row), &mut rows));
+                }
+            });
+            finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, rows, unknown));
+        })?;
+        let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
+        finished.sort_unstable_by_key(|part| part.0);
+        let (mut all, mut all_unknown) = (Rows::default(), Vec::new());
+        for (_, rows, unknown) in finished {
+            let before = all.terms.len();
+            all.ends.extend(rows.ends.iter().map(|end| before + end));
+            all.terms.extend(rows.terms);
+            all.counts.extend(rows.counts);
+            all_unknown.extend(unknown);
+        }
+        Ok((RowArrays::new(py, all), all_unknown.into_pyarray(py)))
+    }
+
+    /// Sums of the weights of each document's terms: (scores, known terms, unknown terms).
+    #[allow(clippy::type_complexity)]
+    fn score<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        weights: PyReadonlyArray2<'py, f64>,
+        presence: bool,
+        threads: usize,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+        let source = Source::new(documents)?;
+        let documents = source.documents()?;
+        let width = weights.as_array().ncols();
+        let weights = weights.as_slice()?;
+        if weights.len() != self.0.len() * width {
+            return Err(PyValueError::new_err("the weights do not fit the vocabulary"));
+        }
+        let order: Vec<usize> = (0..documents.len()).collect();
+        let portions = documents.portions(&order, PORTION);
+        let finished: Mutex<Vec<(usize, Vec<f64>, Vec<(i64, i64)>)>> = Mutex::new(Vec::new());
+        let mut workers = vec![(); threads.clamp(1, portions.len().max(1))];
+        let small = documents.total_size() < SMALL;
+        share_out(py, &mut workers, portions.len(), small, |(), portion| {
+            let range = portions[portion].clone();
+            let mut scores = vec![0.0; range.len() * width];
+            let mut lengths = Vec::with_capacity(range.len());
+            self.0.at_desk(|desk| {
+                for (place, row) in range.enumerate() {
+                    let sums = &mut scores[place * width..(place + 1) * width];
+                    lengths.push(self.0.score(desk, documents.document(row), weights, presence, sums));
+                }
+            });
+            finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, scores, lengths));
+        })?;
+        let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
+        finished.sort_unstable_by_key(|part| part.0);
+        let scores: Vec<f64> = finished.iter().flat_map(|part| part.1.iter().copied()).collect();
+        let known: Vec<i64> = finished.iter().flat_map(|part| part.2.iter().map(|length| length.0)).collect();
+        let unknown: Vec<i64> = finished.iter().flat_map(|part| part.2.iter().map(|length| length.1)).collect();
+        let scores = scores.into_pyarray(py).reshape([documents.len(), width])?;
+        Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
+    }
+}
+
+/// The label of one text, in well under a microsecond for a short message.
+#[pyclass(frozen, module = "discern._native")]
+struct Decider {
+    vocabulary: Arc<Vocabulary>,
+    weights: Vec<f64>,
+    bias: Vec<f64>,
+    labels: Vec<Py<PyAny>>,
+    presence: bool,
+}
+
+#[pymethods]
+impl Decider {
+    #[new]
+    fn new(
+        vocabulary: &PyVocabulary,
+        weights: PyReadonlyArray2<'_, f64>,
+        bias: Vec<f64>,
+        labels: Vec<Py<PyAny>>,
+        presence: bool,
+    ) -> PyResult<Self> {
+        let fits = weights.as_array().dim() == (vocabulary.0.len(), bias.len());
+        if !fits || labels.len() != bias.len() || labels.is_empty() {
+            return Err(PyValueError::new_err("labels, bias and weights do not fit the vocabulary"));
+        }
+        let (vocabulary, weights) = (vocabulary.0.clone(), weights.as_slice()?.to_vec());
+        Ok(Decider { vocabulary, weights, bias, labels, presence })
+    }
+
+    /// The first label with the highest score.
+    fn __call__<'py>(&self, py: Python<'py>, text: Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
+        let text = Held::new(text, 0)?;
+        let document = [text.bytes()?];
+        if document[0].len() > LONGEST {
+            return Err(PyValueError::new_err("the text is longer than 2 GiB; split it"));
+        }
+        let mut few = [0.0; 16];
+        let mut many = Vec::new();
+        let scores: &mut [f64] = if self.bias.len() <= few.len() {
+            &mut few[..self.bias.len()]
+        } else {
+            many.resize(self.bias.len(), 0.0);
+            &mut many
+        };
+        scores.copy_from_slice(&self.bias);
+        self.vocabulary
+            .at_desk(|desk| self.vocabulary.score(desk, &document, &self.weights, self.presence, scores));
+        let mut best = 0;
+        for (class, score) in scores.iter().enumerate() {
+            if *score > scores[best] {
+                best = class;
+            }
+        }
+        Ok(self.labels[best].clone_ref(py))
+    }
+}
+
+/// Numbers for the distinct strings of a column, in order of appearance: (number of each row, offsets, bytes).
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn distinct<'py>(
+    py: Python<'py>,
+    strings: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>)> {
+    let source = Source::new(strings)?;
+    let documents = source.documents()?;
+    let mut lexicon = Lexicon::default();
+    let mut tokens = Tokens::new(lexicon.seeds());
+    let mut numbers = Vec::with_capacity(documents.len());
+    for row in 0..documents.len() {
+        tokens.clear();
+        tokens.push(documents.document(row)[0]);
+        numbers.push(lexicon.intern(tokens.list()[0], &tokens) as i32);
+    }
+    let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
+    for number in 0..lexicon.len() as u32 {
+        lexicon.write_name(number, &mut bytes);
+        offsets.push(bytes.len() as i64);
+    }
+    Ok((numbers.into_pyarray(py), offsets.into_pyarray(py), bytes.into_pyarray(py)))
+}
+
+/// Merges sorted lists of terms, each given as (offsets, bytes): (offsets, bytes, new number of each old term).
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn merge_terms<'py>(
+    py: Python<'py>,
+    lists: Vec<(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>)>,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Vec<Bound<'py, PyArray1<i64>>>)> {
+    let borrowed =
+        lists.iter().map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+    let (bytes, offsets, numbers) = py.detach(|| counts::merge_terms(&borrowed));
+    let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
+    Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
+}
+
+/// Rows of a block of a CSV file.
+#[pyclass(frozen, get_all, name = "Parsed", module = "discern._native")]
+struct PyParsed {
+    /// (offsets, bytes) of each wanted column, in their order.
+    columns: Vec<(Py<PyArray1<i64>>, Py<PyArray1<u8>>)>,
+    rows: usize,
+    consumed: usize,
+    /// (row in the block, number of fields) of rows that do not fit.
+    ragged: Vec<(usize, usize)>,
+    /// (place among the wanted columns, row) of the first value that is not UTF-8.
+    invalid: Option<(usize, usize)>,
+}
+
+/// Splits a block of a CSV file; `follows`: more of the file comes after it.
+#[pyfunction]
+#[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]
+fn parse_csv(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
+    wanted: Vec<bool>,
+    delimiter: u8,
+    quote: Option<u8>,
+    follows: bool,
+) -> PyResult<PyParsed> {
+    let block = block.as_slice()?;
+    let (parsed, invalid) = py.detach(|| {
+        let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
+        let invalid: Vec<Option<usize>> = parsed.columns.iter().map(crate::csv::Column::first_invalid).collect();
+        (parsed, invalid)
+    });
+    let chosen = || wanted.iter().enumerate().filter(|(_, wanted)| **wanted).map(|(column, _)| column);
+    let invalid = chosen().enumerate().find_map(|(place, column)| invalid[column].map(|row| (place, row)));
+    let mut columns = Vec::new();
+    for (column, _) in parsed.columns.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        columns.push((column.offsets.into_pyarray(py).unbind(), column.bytes.into_pyarray(py).unbind()));
+    }
+    let ragged = parsed.ragged.iter().map(|ragged| (ragged.row, ragged.fields)).collect();
+    Ok(PyParsed { columns, rows: parsed.rows, consumed: parsed.consumed, ragged, invalid })
+}
+
+/// BLAKE3 of a file, with the bytes from `start` to `end` read as zeros.
+#[pyfunction]
+fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: usize, end: usize) -> PyResult<String> {
+    let file = file.as_slice()?;
+    let (Some(before), Some(hole), Some(after)) = (file.get(..start), file.get(start..end), file.get(end..)) else {
+        return Err(PyValueError::new_err("the place of the checksum is outside the file"));
+    };
+    Ok(py.detach(|| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(before).update(&vec![0; hole.len()]).update(after);
+        hasher.finalize().to_hex().to_string()
+    }))
+}
+
+/// What a safetensors file holds, checked: (metadata, [(name, type, shape, start, end)]).
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn layout(
+    file: PyReadonlyArray1<'_, u8>,
+) -> PyResult<(std::collections::BTreeMap<String, String>, Vec<(String, String, Vec<usize>, usize, usize)>)> {
+    let file = file.as_slice()?;
+    let (header, metadata) = safetensors::SafeTensors::read_metadata(file)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let base = header + 8;
+    let tensors = metadata.tensors().into_iter().map(|(name, info)| {
+        let (start, end) = info.data_offsets;
+        (name, info.dtype.to_string(), info.shape.clone(), base + start, base + end)
+    });
+    let texts = metadata.metadata().iter().flatten();
+    Ok((texts.map(|(key, text)| (key.clone(), text.clone())).collect(), tensors.collect()))
+}
+
+/// Which code this processor runs: "plain", "avx2" or "avx512".
+#[pyfunction(name = "code_path")]
+fn code_path_name() -> &'static str {
+    code_path().name()
+}
+
+/// Fails inside a worker thread, for the test that such a failure becomes an ordinary exception.
+#[pyfunction]
+fn fail_on_purpose(py: Python<'_>, small: bool) -> PyResult<()> {
+    share_out(py, &mut [(), ()], 4, small, |(), _| {
+        std::panic::resume_unwind(Box::new("on purpose"));
+    })
+}
+
+/// Works for about so many seconds on two threads, for the test that Ctrl-C is answered.
+#[pyfunction]
+fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
+    if !(0.0..=60.0).contains(&seconds) {
+        return Err(PyKeyError::new_err("seconds must be between 0 and 60"));
+    }
+    share_out(py, &mut [(), ()], (seconds * 200.0) as usize, false, |(), _| {
+        std::thread::sleep(Duration::from_millis(10));
+    })
+}
+
+#[pymodule(gil_used = false)]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyText>()?;
+    module.add_class::<Counter>()?;
+    module.add_class::<PyDrained>()?;
+    module.add_class::<RowArrays>()?;
+    module.add_class::<PyVocabulary>()?;
+    module.add_class::<Decider>()?;
+    module.add_class::<PyParsed>()?;
+    module.add_function(wrap_pyfunction!(distinct, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(checksum, module)?)?;
+    module.add_function(wrap_pyfunction!(layout, module)?)?;
+    module.add_function(wrap_pyfunction!(code_path_name, module)?)?;
+    module.add_function(wrap_pyfunction!(fail_on_purpose, module)?)?;
+    module.add_function(wrap_pyfunction!(work_for, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,171 @@
+//! A fixed vocabulary: rows of counts, scores of documents, and hashed columns.
+
+use std::hash::Hasher;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use siphasher::sip::SipHasher24;
+
+use crate::counts::{Bag, Rows, Shard};
+use crate::lexicon::Lexicon;
+use crate::reader::{Fixed, Reader};
+use crate::simd::prefetch;
+use crate::text::Text;
+
+const LOOK_AHEAD: usize = 16;
+
+/// Terms with fixed numbers, and readers that are used again.
+pub struct Vocabulary {
+    text: Arc<Text>,
+    lexicon: Lexicon,
+    terms: usize,
+    desks: Mutex<Vec<Desk>>,
+}
+
+/// What a thread needs at hand to read documents.
+pub struct Desk {
+    reader: Reader,
+    bag: Bag,
+}
+
+impl Vocabulary {
+    /// `None` if a term stands in the list twice.
+    pub fn new<'a>(text: Arc<Text>, terms: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Option<Self> {
+        let count = terms.len();
+        let lexicon = Lexicon::from_terms(terms, text.joins_words())?;
+        Some(Vocabulary { text, lexicon, terms: count, desks: Mutex::new(Vec::new()) })
+    }
+
+    pub fn len(&self) -> usize {
+        self.terms
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.terms == 0
+    }
+
+    /// Lends a desk to `work`.
+    pub fn at_desk<T>(&self, work: impl FnOnce(&mut Desk) -> T) -> T {
+        let spare = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut desk = spare
+            .unwrap_or_else(|| Desk { reader: Reader::new(self.text.clone(), &self.lexicon), bag: Bag::default() });
+        let result = work(&mut desk);
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(desk);
+        result
+    }
+
+    /// Appends the document's row; returns how many of its terms are unknown.
+    pub fn row(&self, desk: &mut Desk, document: &[&[u8]], rows: &mut Rows) -> i64 {
+        let unknown = self.fill_bag(desk, document);
+        rows.push(&desk.bag);
+        unknown
+    }
+
+    fn fill_bag(&self, desk: &mut Desk, document: &[&[u8]]) -> i64 {
+        let Desk { reader, bag } = desk;
+        bag.clear();
+        let mut unknown = 0;
+        for piece in document {
+            reader.read(piece, &mut Fixed(&self.lexicon), &mut |numbers, _| {
+                unknown += numbers.iter().filter(|&&number| number as usize >= self.terms).count() as i64;
+                bag.add(numbers, self.terms);
+            });
+        }
+        unknown
+    }
+
+    /// Adds the weights of the document's terms to `scores`; returns how many terms are known and unknown.
+    ///
+    /// `weights` has a row of `scores.len()` numbers for each term. With `presence`, repeats do not count.
+    pub fn score(
+        &self,
+        desk: &mut Desk,
+        document: &[&[u8]],
+        weights: &[f64],
+        presence: bool,
+        scores: &mut [f64],
+    ) -> (i64, i64) {
+        let width = scores.len();
+        if presence {
+            let unknown = self.fill_bag(desk, document);
+            for &term in desk.bag.terms() {
+                add_row(weights, term as usize, scores);
+            }
+            return (desk.bag.terms().len() as i64, unknown);
+        }
+        let (mut known, mut total) = (0, 0);
+        for piece in document {
+            desk.reader.read(piece, &mut Fixed(&self.lexicon), &mut |numbers, _| {
+                total += numbers.len() as i64;
+                known += match width {
+                    2 => add_two(weights, numbers, scores),
+                    _ => add_rows(weights, numbers, scores),
+                };
+            });
+        }
+        (known, total - known)
+    }
+}
+
+#[inline(always)]
+fn add_row(weights: &[f64], term: usize, scores: &mut [f64]) -> i64 {
+    let width = scores.len();
+    let Some(row) = weights.get(term * width..(term + 1) * width) else { return 0 };
+    scores.iter_mut().zip(row).for_each(|(score, weight)| *score += weight);
+    1
+}
+
+fn add_rows(weights: &[f64], numbers: &[u32], scores: &mut [f64]) -> i64 {
+    let mut known = 0;
+    for (index, &number) in numbers.iter().enumerate() {
+        if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
+            prefetch(weights, (ahead as usize).wrapping_mul(scores.len()));
+        }
+        known += add_row(weights, number as usize, scores);
+    }
+    known
+}
+
+/// Two classes, the most common case: the sums stay in registers.
+fn add_two(weights: &[f64], numbers: &[u32], scores: &mut [f64]) -> i64 {
+    let (pairs, _) = weights.as_chunks::<2>();
+    let (mut first, mut second, mut known) = (scores[0], scores[1], 0);
+    for (index, &number) in numbers.iter().enumerate() {
+        if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
+            prefetch(pairs, ahead as usize);
+        }
+        if let Some(pair) = pairs.get(number as usize) {
+            first += pair[0];
+            second += pair[1];
+            known += 1;
+        }
+    }
+    (scores[0], scores[1]) = (first, second);
+    known
+}
+
+/// Column and sign of each term by a keyed hash (SipHash-2-4): without the key nobody can find words that cancel.
+pub struct Hashed {
+    pub key: (u64, u64),
+    pub columns: u64,
+    pub signed: bool,
+}
+
+impl Hashed {
+    pub fn place(&self, term: &[u8]) -> (i32, f64) {
+        let mut hasher = SipHasher24::new_with_keys(self.key.0, self.key.1);
+        hasher.write(term);
+        let hash = hasher.finish();
+        let sign = if self.signed && hash >> 63 == 1 { -1.0 } else { 1.0 };
+        (((hash & (u64::MAX >> 1)) % self.columns) as i32, sign)
+    }
+
+    /// The place of every term of a shard.
+    pub fn places(&self, shard: &Shard) -> Vec<(i32, f64)> {
+        let mut name = Vec::new();
+        shard.each_term(|lexicon, term| {
+            name.clear();
+            lexicon.write_name(term, &mut name);
+            self.place(&name)
+        })
+    }
+}

@@ -1,0 +1,322 @@
+//! Vector code: lowering and classifying bytes 64 at a time, and prefetching.
+//!
+//! This is the only module with `unsafe`. Each unsafe block either calls a function whose processor
+//! feature was checked at run time, or loads and stores inside slices whose length was just checked.
+#![allow(unsafe_code)]
+
+use std::sync::OnceLock;
+
+/// Bytes handled at once; also the padding that [`Marked`] keeps behind the text.
+pub const BLOCK: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodePath {
+    Plain,
+    Avx2,
+    Avx512,
+}
+
+impl CodePath {
+    pub fn name(self) -> &'static str {
+        match self {
+            CodePath::Plain => "plain",
+            CodePath::Avx2 => "avx2",
+            CodePath::Avx512 => "avx512",
+        }
+    }
+
+    /// The paths this processor can run, slowest first.
+    pub fn available() -> Vec<CodePath> {
+        let mut paths = vec![CodePath::Plain];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2") {
+                paths.push(CodePath::Avx2);
+            }
+            let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+            if wide && is_x86_feature_detected!("avx512vbmi2") {
+                paths.push(CodePath::Avx512);
+            }
+        }
+        paths
+    }
+}
+
+/// The fastest path of this processor, or the one named in `DISCERN_CODE_PATH` if it can run.
+pub fn code_path() -> CodePath {
+    static PATH: OnceLock<CodePath> = OnceLock::new();
+    *PATH.get_or_init(|| {
+        let available = CodePath::available();
+        let wish = std::env::var("DISCERN_CODE_PATH").unwrap_or_default();
+        let wished = available.iter().find(|path| path.name() == wish);
+        *wished.unwrap_or(available.last().unwrap_or(&CodePath::Plain))
+    })
+}
+
+/// A text lowered (ASCII letters only), with its runs of word bytes.
+///
+/// Word bytes are ASCII letters, digits, the underscore and every byte of a non-ASCII character:
+/// which of those really belong to words is decided later, on the few runs that hold them.
+#[derive(Default)]
+pub struct Marked {
+    /// The text, padded with zeros to a multiple of [`BLOCK`], and one block more.
+    pub bytes: Vec<u8>,
+    pub ascii: bool,
+    words: Vec<u64>,
+    /// Room for the edges of the runs; the first `runs` are there.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    runs: usize,
+}
+
+impl Marked {
+    /// Starts and ends of the runs.
+    pub fn runs(&self) -> (&[u32], &[u32]) {
+        (&self.starts[..self.runs], &self.ends[..self.runs])
+    }
+
+    pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool) {
+        let blocks = source.len().div_ceil(BLOCK);
+        self.words.resize(blocks, 0);
+        self.bytes.resize((blocks + 1) * BLOCK, 0);
+        let whole = source.len() / BLOCK;
+        let (head, tail) = source.split_at(whole * BLOCK);
+        let mut high = mark(path, head, &mut self.bytes, &mut self.words, lowercase);
+        if !tail.is_empty() {
+            let mut last = [0u8; BLOCK];
+            last[..tail.len()].copy_from_slice(tail);
+            high |= mark(path, &last, &mut self.bytes[whole * BLOCK..], &mut self.words[whole..], lowercase);
+        }
+        self.bytes[blocks * BLOCK..].fill(0);
+        self.ascii = high == 0;
+        self.find_runs(path);
+    }
+
+    fn find_runs(&mut self, path: CodePath) {
+        // Whole vectors of 32 edges are written for each block, whatever their number.
+        let room = self.words.len() * 32 + 64;
+        if self.starts.len() < room {
+            self.starts.resize(room, 0);
+            self.ends.resize(room, 0);
+        }
+        let (starts, ends) = (&mut self.starts[..room], &mut self.ends[..room]);
+        self.runs = match path {
+            // SAFETY: this path is only chosen when the processor has the features; the room was made above.
+            #[cfg(target_arch = "x86_64")]
+            CodePath::Avx512 => unsafe { edges_avx512(&self.words, starts, ends) },
+            _ => edges_plain(&self.words, starts, ends),
+        };
+    }
+}
+
+/// The starts and the ends of runs in a block of marks, `carry` being the mark before it.
+#[inline(always)]
+fn edges(mask: u64, carry: u64) -> (u64, u64) {
+    let shifted = mask << 1 | carry;
+    (mask & !shifted, !mask & shifted)
+}
+
+fn edges_plain(words: &[u64], starts: &mut [u32], ends: &mut [u32]) -> usize {
+    let (mut carry, mut started, mut ended) = (0, 0, 0);
+    for (block, &mask) in words.iter().enumerate() {
+        let (mut opening, mut closing) = edges(mask, carry);
+        carry = mask >> 63;
+        let base = (block * BLOCK) as u32;
+        while opening != 0 {
+            starts[started] = base + opening.trailing_zeros();
+            opening &= opening - 1;
+            started += 1;
+        }
+        while closing != 0 {
+            ends[ended] = base + closing.trailing_zeros();
+            closing &= closing - 1;
+            ended += 1;
+        }
+    }
+    ends[ended] = (words.len() * BLOCK) as u32;
+    started
+}
+
+/// Positions of set bits by compressing the numbers 0 to 63: no loop over bits, no branch.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
+unsafe fn edges_avx512(words: &[u64], starts: &mut [u32], ends: &mut [u32]) -> usize {
+    use std::arch::x86_64::*;
+    const NUMBERS: [u8; BLOCK] = {
+        let mut numbers = [0; BLOCK];
+        let mut number = 0;
+        while number < BLOCK {
+            numbers[number] = number as u8;
+            number += 1;
+        }
+        numbers
+    };
+    /// Writes `base` + the positions of the bits of `mask`, of which there are at most 32.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
+    fn write(mask: u64, base: __m512i, numbers: __m512i, target: &mut [u32; 32]) {
+        let positions = _mm512_maskz_compress_epi8(mask, numbers);
+        let first = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(positions)));
+        let second = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<1>(positions)));
+        // SAFETY: the target has room for both vectors.
+        unsafe {
+            _mm512_storeu_si512(target.as_mut_ptr().cast(), first);
+            _mm512_storeu_si512(target.as_mut_ptr().add(16).cast(), second);
+        }
+    }
+    // SAFETY: the array has 64 bytes.
+    let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
+    let (mut carry, mut started, mut ended) = (0, 0, 0);
+    for (block, &mask) in words.iter().enumerate() {
+        let (opening, closing) = edges(mask, carry);
+        carry = mask >> 63;
+        let base = _mm512_set1_epi32((block * BLOCK) as i32);
+        if let (Some(starts), Some(ends)) = (starts[started..].first_chunk_mut(), ends[ended..].first_chunk_mut()) {
+            write(opening, base, numbers, starts);
+            write(closing, base, numbers, ends);
+        }
+        started += opening.count_ones() as usize;
+        ended += closing.count_ones() as usize;
+    }
+    ends[ended] = (words.len() * BLOCK) as u32;
+    started
+}
+
+/// Lowers and classifies whole blocks; returns the union of their masks of non-ASCII bytes.
+fn mark(path: CodePath, source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
+    let blocks = source.len() / BLOCK;
+    assert!(source.len() == blocks * BLOCK && target.len() >= source.len() && words.len() >= blocks);
+    match path {
+        CodePath::Plain => mark_plain(source, target, words, lowercase),
+        // SAFETY: `code_path` and `CodePath::available` give these only when the processor has the feature,
+        // and the lengths that the loads and stores rely on were asserted above.
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx2 => unsafe { mark_avx2(source, target, words, lowercase) },
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx512 => unsafe { mark_avx512(source, target, words, lowercase) },
+        #[cfg(not(target_arch = "x86_64"))]
+        _ => mark_plain(source, target, words, lowercase),
+    }
+}
+
+fn mark_plain(source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
+    let mut seen = 0u64;
+    for (block, (bytes, lowered)) in source.chunks_exact(BLOCK).zip(target.chunks_exact_mut(BLOCK)).enumerate() {
+        let (mut word, mut high) = (0u64, 0u64);
+        for (position, (&byte, lower)) in bytes.iter().zip(lowered).enumerate() {
+            let is_word = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
+            word |= u64::from(is_word) << position;
+            high |= u64::from(byte >= 0x80) << position;
+            *lower = if lowercase { byte.to_ascii_lowercase() } else { byte };
+        }
+        words[block] = word;
+        seen |= high;
+    }
+    seen
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn mark_avx2(source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
+    use std::arch::x86_64::*;
+    // Unsigned `byte - low < count` as a signed comparison after moving the range to the bottom of i8.
+    #[target_feature(enable = "avx2")]
+    fn within(bytes: __m256i, low: u8, count: u8) -> __m256i {
+        let moved = _mm256_sub_epi8(bytes, _mm256_set1_epi8(low.wrapping_add(0x80) as i8));
+        _mm256_cmpgt_epi8(_mm256_set1_epi8((0x80u8.wrapping_add(count)) as i8), moved)
+    }
+    let case = _mm256_set1_epi8(if lowercase { 0x20 } else { 0 });
+    let mut seen = 0u64;
+    for block in 0..source.len() / BLOCK {
+        let mut word = 0u64;
+        for half in 0..2 {
+            let position = block * BLOCK + half * 32;
+            // SAFETY: `position + 32 <= source.len() <= target.len()`, asserted by the caller.
+            let bytes = unsafe { _mm256_loadu_si256(source.as_ptr().add(position).cast()) };
+            let upper = within(bytes, b'A', 26);
+            let letter = within(_mm256_or_si256(bytes, _mm256_set1_epi8(0x20)), b'a', 26);
+            let digit = within(bytes, b'0', 10);
+            let underscore = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(b'_' as i8));
+            let any = _mm256_or_si256(_mm256_or_si256(letter, digit), _mm256_or_si256(underscore, bytes));
+            word |= u64::from(_mm256_movemask_epi8(any) as u32) << (32 * half);
+            seen |= u64::from(_mm256_movemask_epi8(bytes) as u32);
+            let lowered = _mm256_add_epi8(bytes, _mm256_and_si256(upper, case));
+            // SAFETY: as above.
+            unsafe { _mm256_storeu_si256(target.as_mut_ptr().add(position).cast(), lowered) };
+        }
+        words[block] = word;
+    }
+    seen
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+unsafe fn mark_avx512(source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
+    use std::arch::x86_64::*;
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn within(bytes: __m512i, low: u8, count: u8) -> u64 {
+        let moved = _mm512_sub_epi8(bytes, _mm512_set1_epi8(low as i8));
+        _mm512_cmplt_epu8_mask(moved, _mm512_set1_epi8(count as i8))
+    }
+    let case = _mm512_set1_epi8(0x20);
+    let wanted = if lowercase { u64::MAX } else { 0 };
+    let mut seen = 0u64;
+    for (block, word) in words.iter_mut().enumerate().take(source.len() / BLOCK) {
+        let position = block * BLOCK;
+        // SAFETY: `position + 64 <= source.len() <= target.len()`, asserted by the caller.
+        let bytes = unsafe { _mm512_loadu_si512(source.as_ptr().add(position).cast()) };
+        let upper = within(bytes, b'A', 26);
+        let letter = within(_mm512_or_si512(bytes, case), b'a', 26);
+        let digit = within(bytes, b'0', 10);
+        let underscore = _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'_' as i8));
+        let high = _mm512_movepi8_mask(bytes);
+        *word = letter | digit | underscore | high;
+        seen |= high;
+        let lowered = _mm512_mask_add_epi8(bytes, upper & wanted, bytes, case);
+        // SAFETY: as above.
+        unsafe { _mm512_storeu_si512(target.as_mut_ptr().add(position).cast(), lowered) };
+    }
+    seen
+}
+
+/// Asks the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(item) = slice.get(index) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: prefetching a valid reference has no effect that a program can observe.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_gives_the_same_marks() {
+        let mut state = 1u64;
+        for length in 0..400 {
+            let text: Vec<u8> = (0..length)
+                .map(|_| {
+                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    (state >> 56) as u8
+                })
+                .collect();
+            for lowercase in [false, true] {
+                let mut expected = Marked::default();
+                expected.fill(CodePath::Plain, &text, lowercase);
+                for path in CodePath::available() {
+                    let mut marked = Marked::default();
+                    marked.fill(path, &text, lowercase);
+                    assert_eq!(marked.bytes, expected.bytes, "{path:?}");
+                    assert_eq!(marked.words, expected.words, "{path:?}");
+                    assert_eq!(marked.runs(), expected.runs(), "{path:?}");
+                    assert_eq!(marked.ascii, expected.ascii, "{path:?}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,592 @@
+//! From a document to its tokens: words, words of a pattern, or character n-grams.
+//!
+//! Two kinds of words. `Script::Python` cuts exactly as Python's `\b\w\w+\b` after `str.lower`, from tables that
+//! the running Python hands over. `Script::World` is the same on ASCII and right elsewhere: combining
+//! marks belong to their word, text is composed (NFC), and Chinese, Japanese, Thai, Khmer, Lao and Burmese are
+//! segmented by ICU.
+
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script as UnicodeScript};
+use icu_properties::CodePointMapData;
+use icu_segmenter::options::WordBreakInvariantOptions;
+use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
+use regex::bytes::Regex;
+use waken_snowball::Algorithm;
+
+use crate::lexicon::Tokens;
+use crate::simd::{CodePath, Marked, code_path};
+
+/// Documents are cut at spaces into pieces of about this many bytes, so that scratch memory stays small.
+const PIECE: usize = 1 << 16;
+/// Tokens handed over at once by the analyzers that do not cut the document.
+const PORTION: usize = 1 << 14;
+/// Words longer than this are not stemmed: no language has them.
+const LONGEST_STEM: usize = 128;
+
+/// What Python's `str` methods say of each character beyond ASCII.
+pub struct PythonTables {
+    word: Vec<u64>,
+    lower: hashbrown::HashMap<u32, u32>,
+}
+
+impl PythonTables {
+    /// `word_ranges`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case).
+    pub fn new(word_ranges: &[(u32, u32)], lower: &[(u32, u32)]) -> Self {
+        let mut word = vec![0u64; 0x11_0000 / 64];
+        for &(start, end) in word_ranges {
+            for code in start..end.min(0x11_0000) {
+                word[code as usize / 64] |= 1 << (code % 64);
+            }
+        }
+        PythonTables { word, lower: lower.iter().copied().collect() }
+    }
+
+    fn is_word(&self, character: char) -> bool {
+        let code = character as usize;
+        self.word[code / 64] >> (code % 64) & 1 == 1
+    }
+
+    fn lower(&self, character: char) -> char {
+        self.lower.get(&(character as u32)).and_then(|&code| char::from_u32(code)).unwrap_or(character)
+    }
+}
+
+pub enum Script {
+    Python(PythonTables),
+    World,
+}
+
+pub enum Analyzer {
+    /// Words of at least so many characters.
+    Words { shortest: usize },
+    /// Matches of a regular expression, or of its only group.
+    Pattern(Regex),
+    /// All runs of n characters.
+    Characters,
+    /// Runs of n characters inside words padded with a space on each side.
+    CharactersInWords,
+    /// The documents come as lists of finished terms.
+    Given,
+}
+
+/// Everything that decides which terms a document has.
+pub struct Text {
+    pub analyzer: Analyzer,
+    pub script: Script,
+    pub lowercase: bool,
+    pub shortest_gram: usize,
+    pub longest_gram: usize,
+    pub stop_words: HashSet<Vec<u8>>,
+    pub stemmer: Option<Algorithm>,
+}
+
+/// Memory that one thread uses again for each document.
+pub struct Scratch {
+    path: CodePath,
+    marked: Marked,
+    text: Vec<u8>,
+    word: String,
+    starts: Vec<usize>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Scratch {
+            path: code_path(),
+            marked: Marked::default(),
+            text: Vec::new(),
+            word: String::new(),
+            starts: Vec::new(),
+        }
+    }
+}
+
+impl Text {
+    /// Whether words are replaced (stop words, stems) before they are counted.
+    pub fn replaces(&self) -> bool {
+        !self.stop_words.is_empty() || self.stemmer.is_some()
+    }
+
+    /// Whether the terms of the vocabulary are words joined by single spaces.
+    pub fn joins_words(&self) -> bool {
+        self.longest_gram > 1 && matches!(self.analyzer, Analyzer::Words { .. })
+    }
+
+    /// The stem of a word, or the word itself.
+    pub fn stem(&self, word: &mut Vec<u8>) {
+        let Some(algorithm) = self.stemmer else { return };
+        if word.len() > LONGEST_STEM {
+            return;
+        }
+        let Ok(text) = std::str::from_utf8(word) else { return };
+        let stem = std::panic::catch_unwind(|| waken_snowball::stem(algorithm, text).into_owned());
+        if let Ok(stem) = stem {
+            word.clear();
+            word.extend_from_slice(stem.as_bytes());
+        }
+    }
+
+    /// Hands the tokens of `document` to `take` in portions: words for word analyzers, terms for the others.
+    pub fn tokenize(
+        &self,
+        document: &[u8],
+        scratch: &mut Scratch,
+        tokens: &mut Tokens,
+        take: &mut impl FnMut(&Tokens),
+    ) {
+        tokens.clear();
+        match &self.analyzer {
+            Analyzer::Words { shortest } => self.words(document, *shortest, scratch, tokens, take),
+            Analyzer::Pattern(pattern) => {
+                self.lowered(document, &mut scratch.text);
+                matches(pattern, &scratch.text, tokens, take);
+            }
+            Analyzer::Characters => {
+                self.lowered(document, &mut scratch.text);
+                join_spaces(&mut scratch.text);
+                self.character_grams(&scratch.text, &mut scratch.starts, tokens, false, take);
+            }
+            Analyzer::CharactersInWords => self.grams_in_words(document, scratch, tokens, take),
+            Analyzer::Given => tokens.push(document),
+        }
+        hand_over(tokens, take, 1);
+    }
+
+    fn words(
+        &self,
+        document: &[u8],
+        shortest: usize,
+        scratch: &mut Scratch,
+        tokens: &mut Tokens,
+        take: &mut impl FnMut(&Tokens),
+    ) {
+        if document.len() <= PIECE {
+            scratch.marked.fill(scratch.path, document, self.lowercase);
+            if scratch.marked.ascii {
+                tokens.push_marked(&scratch.marked, shortest, |_, _| ());
+                return;
+            }
+        }
+        // The lower case of Σ depends on its neighbours, even past the end of the word.
+        let sigma = self.lowercase
+            && memchr::memchr(0xCE, document).is_some()
+            && memchr::memmem::find(document, "Σ".as_bytes()).is_some();
+        let mut lowered = std::mem::take(&mut scratch.text);
+        if sigma {
+            self.lowered(document, &mut lowered);
+        }
+        for piece in pieces(if sigma { &lowered } else { document }) {
+            self.words_of_piece(piece, shortest, scratch, tokens);
+            hand_over(tokens, take, 1);
+        }
+        scratch.text = lowered;
+    }
+
+    fn words_of_piece(&self, piece: &[u8], shortest: usize, scratch: &mut Scratch, tokens: &mut Tokens) {
+        scratch.marked.fill(scratch.path, piece, self.lowercase);
+        let word = &mut scratch.word;
+        tokens.push_marked(&scratch.marked, shortest, |tokens, run| {
+            self.words_of_run(run, shortest, word, tokens);
+        });
+    }
+
+    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered.
+    fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) {
+        for chunk in run.utf8_chunks() {
+            match &self.script {
+                Script::Python(tables) => self.python_words(tables, chunk.valid(), shortest, word, tokens),
+                Script::World => self.world_words(chunk.valid(), shortest, word, tokens),
+            }
+        }
+    }
+
+    fn python_words(
+        &self,
+        tables: &PythonTables,
+        run: &str,
+        shortest: usize,
+        word: &mut String,
+        tokens: &mut Tokens,
+    ) {
+        let mut length = 0;
+        word.clear();
+        let mut take = |character: char, word: &mut String| {
+            if character.is_ascii_alphanumeric() || character == '_' || tables.is_word(character) {
+                word.push(character);
+                length += 1;
+            } else {
+                push_word(word, length, shortest, tokens);
+                length = 0;
+            }
+        };
+        for character in run.chars() {
+            if !self.lowercase {
+                take(character, word);
+            } else if character == 'İ' {
+                "i\u{307}".chars().for_each(|part| take(part, word));
+            } else {
+                take(tables.lower(character), word);
+            }
+        }
+        push_word(word, length, shortest, tokens);
+    }
+
+    fn world_words(&self, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {
+        let lowered: String =
+            if self.lowercase { run.chars().flat_map(char::to_lowercase).collect() } else { run.to_owned() };
+        let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&lowered);
+        word.clear();
+        let (mut length, mut complex) = (0, false);
+        for character in composed.chars() {
+            match kind(character) {
+                Kind::Apart => {
+                    push_world_word(word, length, shortest, complex, tokens);
+                    (length, complex) = (0, false);
+                }
+                Kind::Mark if length == 0 => {}
+                found => {
+                    complex |= found == Kind::Complex;
+                    word.push(character);
+                    length += 1;
+                }
+            }
+        }
+        push_world_word(word, length, shortest, complex, tokens);
+    }
+
+    /// `document` in lower case if that is asked for, in the manner of Python's `str.lower`.
+    fn lowered(&self, document: &[u8], target: &mut Vec<u8>) {
+        target.clear();
+        if !self.lowercase {
+            target.extend_from_slice(document);
+        } else if document.is_ascii() {
+            target.extend(document.iter().map(u8::to_ascii_lowercase));
+        } else {
+            for chunk in document.utf8_chunks() {
+                self.lower_valid(chunk.valid(), target);
+                target.extend_from_slice(chunk.invalid());
+            }
+        }
+    }
+
+    fn lower_valid(&self, text: &str, target: &mut Vec<u8>) {
+        // `str::to_lowercase` knows the final sigma; the tables know which characters Python knows.
+        let with_sigma = if text.contains('Σ') { text.to_lowercase() } else { String::new() };
+        let mut sigmas = with_sigma.chars();
+        let mut encoded = [0u8; 4];
+        for character in text.chars() {
+            let mut contextual = character;
+            if !with_sigma.is_empty() {
+                for _ in character.to_lowercase() {
+                    contextual = sigmas.next().unwrap_or(character);
+                }
+            }
+            match &self.script {
+                _ if character == 'Σ' => target.extend_from_slice(contextual.encode_utf8(&mut encoded).as_bytes()),
+                Script::Python(tables) if character != 'İ' => {
+                    target.extend_from_slice(tables.lower(character).encode_utf8(&mut encoded).as_bytes());
+                }
+                _ => {
+                    for part in character.to_lowercase() {
+                        target.extend_from_slice(part.encode_utf8(&mut encoded).as_bytes());
+                    }
+                }
+            }
+        }
+    }
+
+    /// All n-grams of characters of `text`; `once`: a text shorter than n counts once, for the smallest n.
+    fn character_grams(
+        &self,
+        text: &[u8],
+        starts: &mut Vec<usize>,
+        tokens: &mut Tokens,
+        once: bool,
+        take: &mut impl FnMut(&Tokens),
+    ) {
+        character_starts(text, starts);
+        let characters = starts.len() - 1;
+        for length in self.shortest_gram..=self.longest_gram {
+            if length >= characters {
+                if once {
+                    tokens.push(text);
+                    break;
+                }
+                if length > characters {
+                    break;
+                }
+            }
+            for window in starts.windows(length + 1) {
+                tokens.push(&text[window[0]..window[length]]);
+                hand_over(tokens, take, PORTION);
+            }
+        }
+    }
+
+    fn grams_in_words(
+        &self,
+        document: &[u8],
+        scratch: &mut Scratch,
+        tokens: &mut Tokens,
+        take: &mut impl FnMut(&Tokens),
+    ) {
+        self.lowered(document, &mut scratch.text);
+        let mut padded = Vec::new();
+        for word in split_spaces(&scratch.text) {
+            padded.clear();
+            padded.push(b' ');
+            padded.extend_from_slice(word);
+            padded.push(b' ');
+            self.character_grams(&padded, &mut scratch.starts, tokens, true, take);
+        }
+    }
+}
+
+fn push_word(word: &mut String, length: usize, shortest: usize, tokens: &mut Tokens) {
+    if length >= shortest.max(1) {
+        tokens.push(word.as_bytes());
+    }
+    word.clear();
+}
+
+/// Pushes a word, or, where a script writes words without spaces, the words that ICU finds in it.
+fn push_world_word(word: &mut String, length: usize, shortest: usize, complex: bool, tokens: &mut Tokens) {
+    if !complex {
+        let kept = word.trim_end_matches(['\u{200C}', '\u{200D}']).len();
+        let joiners = word[kept..].chars().count();
+        word.truncate(kept);
+        push_word(word, length - joiners, shortest, tokens);
+        return;
+    }
+    let mut start = 0;
+    for end in segmenter().segment_str(word).skip(1) {
+        let part = &word[start..end];
+        let least = if part.chars().any(|character| kind(character) == Kind::Complex) { 1 } else { shortest };
+        if part.chars().count() >= least.max(1) {
+            tokens.push(part.as_bytes());
+        }
+        start = end;
+    }
+    word.clear();
+}
+
+fn segmenter() -> WordSegmenterBorrowed<'static> {
+    static SEGMENTER: OnceLock<WordSegmenterBorrowed<'static>> = OnceLock::new();
+    *SEGMENTER.get_or_init(|| WordSegmenter::new_auto(WordBreakInvariantOptions::default()))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Not part of a word.
+    Apart,
+    /// Continues a word: combining marks and joiners.
+    Mark,
+    Letter,
+    /// A letter of a script that is written without spaces.
+    Complex,
+}
+
+fn kind(character: char) -> Kind {
+    if character.is_ascii() {
+        let word = character.is_ascii_alphanumeric() || character == '_';
+        return if word { Kind::Letter } else { Kind::Apart };
+    }
+    let category = CodePointMapData::<GeneralCategory>::new().get(character);
+    if GeneralCategoryGroup::Mark.contains(category) || matches!(character, '\u{200C}' | '\u{200D}') {
+        return Kind::Mark;
+    }
+    if !GeneralCategoryGroup::Letter.union(GeneralCategoryGroup::Number).contains(category) {
+        return Kind::Apart;
+    }
+    let spaceless = character >= '\u{E00}'
+        && matches!(
+            CodePointMapData::<UnicodeScript>::new().get(character),
+            UnicodeScript::Han
+                | UnicodeScript::Hiragana
+                | UnicodeScript::Katakana
+                | UnicodeScript::Thai
+                | UnicodeScript::Lao
+                | UnicodeScript::Khmer
+                | UnicodeScript::Myanmar
+        );
+    if spaceless { Kind::Complex } else { Kind::Letter }
+}
+
+/// Cuts a document into pieces of about [`PIECE`] bytes, never inside a word.
+fn pieces(document: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = document;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let is_apart = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
+        let end = match rest.get(PIECE..) {
+            None => rest.len(),
+            Some(behind) => behind.iter().position(is_apart).map_or(rest.len(), |position| PIECE + position),
+        };
+        let (piece, behind) = rest.split_at(end);
+        rest = behind;
+        Some(piece)
+    })
+}
+
+fn matches(pattern: &Regex, text: &[u8], tokens: &mut Tokens, take: &mut impl FnMut(&Tokens)) {
+    if pattern.captures_len() == 1 {
+        for found in pattern.find_iter(text) {
+            tokens.push(found.as_bytes());
+            hand_over(tokens, take, PORTION);
+        }
+    } else {
+        for captures in pattern.captures_iter(text) {
+            tokens.push(captures.get(1).map_or(b"", |group| group.as_bytes()));
+            hand_over(tokens, take, PORTION);
+        }
+    }
+}
+
+/// Hands the tokens over and forgets them, if there are at least so many.
+#[inline(always)]
+fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) {
+    if tokens.len() >= least {
+        take(tokens);
+        tokens.clear();
+    }
+}
+
+/// The byte length of the character at the start of `text`, which may be any bytes.
+fn character_length(text: &[u8]) -> usize {
+    let wanted = match text[0] {
+        0xC2..=0xDF => 2,
+        0xE0..=0xEF => 3,
+        0xF0..=0xF4 => 4,
+        _ => 1,
+    };
+    let continued = text[1..].iter().take(wanted - 1).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+    if continued == wanted - 1 { wanted } else { 1 }
+}
+
+fn character_starts(text: &[u8], starts: &mut Vec<usize>) {
+    starts.clear();
+    let mut position = 0;
+    while position < text.len() {
+        starts.push(position);
+        position += character_length(&text[position..]);
+    }
+    starts.push(text.len());
+}
+
+/// The byte length of the white-space character (Python's `str.isspace`) at the start of `text`, or 0.
+fn space_length(text: &[u8]) -> usize {
+    match text {
+        [b'\t'..=b'\r' | 0x1C..=b' ', ..] => 1,
+        [0xC2, 0x85 | 0xA0, ..] => 2,
+        [0xE1, 0x9A, 0x80, ..] | [0xE2, 0x80, 0x80..=0x8A | 0xA8 | 0xA9 | 0xAF, ..] => 3,
+        [0xE2, 0x81, 0x9F, ..] | [0xE3, 0x80, 0x80, ..] => 3,
+        _ => 0,
+    }
+}
+
+fn split_spaces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut position = 0;
+    std::iter::from_fn(move || {
+        while position < text.len() && space_length(&text[position..]) > 0 {
+            position += space_length(&text[position..]);
+        }
+        let start = position;
+        while position < text.len() && space_length(&text[position..]) == 0 {
+            position += character_length(&text[position..]);
+        }
+        (position > start).then(|| &text[start..position])
+    })
+}
+
+/// Replaces two or more white-space characters in a row by one space.
+fn join_spaces(text: &mut Vec<u8>) {
+    let (mut read, mut write) = (0, 0);
+    while read < text.len() {
+        let first = space_length(&text[read..]);
+        if first == 0 {
+            let length = character_length(&text[read..]);
+            text.copy_within(read..read + length, write);
+            (read, write) = (read + length, write + length);
+            continue;
+        }
+        let mut end = read + first;
+        while end < text.len() && space_length(&text[end..]) > 0 {
+            end += space_length(&text[end..]);
+        }
+        if end == read + first {
+            text.copy_within(read..end, write);
+            write += first;
+        } else {
+            text[write] = b' ';
+            write += 1;
+        }
+        read = end;
+    }
+    text.truncate(write);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lexicon::Lexicon;
+
+    fn text(analyzer: Analyzer) -> Text {
+        Text {
+            analyzer,
+            script: Script::World,
+            lowercase: true,
+            shortest_gram: 1,
+            longest_gram: 1,
+            stop_words: HashSet::new(),
+            stemmer: None,
+        }
+    }
+
+    fn tokens_of(text: &Text, document: &str) -> Vec<String> {
+        let mut tokens = Tokens::new(Lexicon::default().seeds());
+        let (mut words, mut bytes) = (Vec::new(), Vec::new());
+        text.tokenize(document.as_bytes(), &mut Scratch::default(), &mut tokens, &mut |tokens| {
+            for &token in tokens.list() {
+                tokens.text(token, &mut bytes);
+                words.push(String::from_utf8_lossy(&bytes).into_owned());
+            }
+        });
+        words
+    }
+
+    #[test]
+    fn words_in_many_scripts() {
+        let words = text(Analyzer::Words { shortest: 2 });
+        assert_eq!(tokens_of(&words, "Don't a_b X2, go"), ["don", "a_b", "x2", "go"]);
+        assert_eq!(tokens_of(&words, "Straße ΟΔΟΣ"), ["straße", "οδος"]);
+        assert_eq!(tokens_of(&words, "नमस्ते दुनिया"), ["नमस्ते", "दुनिया"]);
+        assert_eq!(tokens_of(&words, "e\u{301}te\u{301} \u{2764}\u{FE0F}"), ["été"]);
+        assert_eq!(tokens_of(&words, "我们喜欢iPhone手机"), ["我们", "喜欢", "iphone", "手机"]);
+        assert_eq!(tokens_of(&words, "ภาษาไทย"), ["ภาษา", "ไทย"]);
+    }
+
+    #[test]
+    fn characters_and_patterns() {
+        let mut grams = text(Analyzer::CharactersInWords);
+        (grams.shortest_gram, grams.longest_gram) = (2, 3);
+        assert_eq!(tokens_of(&grams, "ab"), [" a", "ab", "b ", " ab", "ab "]);
+        (grams.shortest_gram, grams.longest_gram) = (4, 5);
+        assert_eq!(tokens_of(&grams, "a  ab"), [" a ", " ab "]);
+        let digits = text(Analyzer::Pattern(Regex::new(r"(\d)\d*").unwrap()));
+        assert_eq!(tokens_of(&digits, "12 x 3"), ["1", "3"]);
+    }
+
+    #[test]
+    fn long_documents_are_cut_between_words() {
+        let words = text(Analyzer::Words { shortest: 2 });
+        let document = "abcdefg ".repeat(PIECE / 4);
+        assert_eq!(tokens_of(&words, &document).len(), PIECE / 4);
+        let endless = "x".repeat(3 * PIECE);
+        assert_eq!(tokens_of(&words, &endless), [endless]);
+    }
+}
