@@ -212,6 +212,47 @@ impl Rows {
     }
 }
 
+/// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, sorted.
+#[derive(Default)]
+pub struct Matrix {
+    pub starts: Vec<i64>,
+    pub terms: Vec<i32>,
+    pub counts: Vec<i64>,
+}
+
+impl Matrix {
+    pub fn with_capacity(rows: usize, entries: usize) -> Self {
+        let mut starts = Vec::with_capacity(rows + 1);
+        starts.push(0);
+        Matrix { starts, terms: Vec::with_capacity(entries), counts: Vec::with_capacity(entries) }
+    }
+
+    /// Appends rows, their terms renumbered, sorted, and shown to `each` with the row's place among these rows.
+    pub fn append(&mut self, rows: &Rows, number: impl Fn(u32) -> u32, mut each: impl FnMut(usize, u32, u32)) {
+        let mut pairs: Vec<u64> = Vec::new();
+        let mut start = 0;
+        for (row, &end) in rows.ends.iter().enumerate() {
+            pairs.clear();
+            let entries = rows.terms[start..end].iter().zip(&rows.counts[start..end]);
+            pairs.extend(entries.map(|(&term, &count)| u64::from(number(term)) << 32 | u64::from(count)));
+            pairs.sort_unstable();
+            self.terms.extend(pairs.iter().map(|pair| (pair >> 32) as i32));
+            self.counts.extend(pairs.iter().map(|&pair| i64::from(pair as u32)));
+            self.starts.push(self.terms.len() as i64);
+            pairs.iter().for_each(|&pair| each(row, (pair >> 32) as u32, pair as u32));
+            start = end;
+        }
+    }
+}
+
+/// A portion of rows that a shard has kept.
+struct Kept {
+    /// The place of the portion in the stream.
+    place: usize,
+    rows: Rows,
+    classes: Vec<u32>,
+}
+
 /// What one thread has counted.
 pub struct Shard {
     lexicon: Lexicon,
@@ -223,14 +264,13 @@ pub struct Shard {
     run: Run,
     sums: Sums,
     tally: Tally,
-    /// Kept rows, with the place of their portion in the stream.
-    rows: Vec<(usize, Rows)>,
+    kept: Vec<Kept>,
 }
 
 impl Shard {
     pub fn new(text: &Arc<Text>, classes: usize) -> Self {
         let lexicon = Lexicon::default();
-        let reader = Reader::new(text.clone(), &lexicon);
+        let reader = Reader::new(text.clone(), lexicon.seeds());
         Shard {
             lexicon,
             reader,
@@ -240,7 +280,7 @@ impl Shard {
             run: Run::default(),
             sums: Sums::default(),
             tally: Tally::new(classes),
-            rows: Vec::new(),
+            kept: Vec::new(),
         }
     }
 
@@ -250,7 +290,7 @@ impl Shard {
 
     /// Starts to keep the rows of portion `place` of the stream.
     pub fn keep_rows(&mut self, place: usize) {
-        self.rows.push((place, Rows::default()));
+        self.kept.push(Kept { place, rows: Rows::default(), classes: Vec::new() });
     }
 
     /// What `each` says of every term of the lexicon.
@@ -278,20 +318,26 @@ impl Shard {
         }
     }
 
-    /// Counts one document and keeps its row.
+    /// Keeps the row of one document; its counts are taken from the row when the shard is drained.
     pub fn keep(&mut self, document: &[&[u8]], class: u32) {
-        let Shard { lexicon, reader, bag, tally, rows, .. } = self;
+        let Shard { lexicon, reader, bag, kept, .. } = self;
         bag.clear();
         for piece in document {
             reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| bag.add(numbers, limit));
         }
-        tally.make_room(lexicon.len());
-        for (&term, &count) in bag.terms().iter().zip(bag.counts()) {
-            tally.add(term, class, [i64::from(count), 1]);
+        if let Some(kept) = kept.last_mut() {
+            kept.rows.push(bag);
+            kept.classes.push(class);
         }
-        if let Some((_, rows)) = rows.last_mut() {
-            rows.push(bag);
-        }
+    }
+
+    /// Which terms of the lexicon were counted, and not only parts of n-grams.
+    fn counted(&self) -> Vec<bool> {
+        let mut counted = vec![false; self.lexicon.len()];
+        self.tally.entries().iter().for_each(|entry| counted[entry.0 as usize] = true);
+        let kept = self.kept.iter().flat_map(|kept| &kept.rows.terms);
+        kept.for_each(|&term| counted[term as usize] = true);
+        counted
     }
 
     /// Moves the running sums into the tally.
@@ -315,31 +361,35 @@ pub struct Drained {
     pub entry_classes: Vec<i32>,
     pub occurrences: Vec<i64>,
     pub documents: Vec<i64>,
-    /// The kept rows, in the order of the stream, terms renumbered and sorted within each row.
-    pub rows: Rows,
+    /// The kept rows, in the order of the stream.
+    pub rows: Matrix,
 }
 
-pub fn drain(mut shards: Vec<Shard>) -> Drained {
+/// Ends the count of `classes` classes.
+pub fn drain(mut shards: Vec<Shard>, classes: usize) -> Drained {
     let mut drained = Drained::default();
     shards.iter_mut().for_each(Shard::flush);
-    let entries: Vec<Vec<(u32, u32, Cell)>> = shards.iter().map(|shard| shard.tally.entries()).collect();
-    let numbers = sort_terms(&shards, &entries, &mut drained);
-    let renumbered = entries.iter().zip(&numbers).flat_map(|(entries, numbers)| {
-        entries.iter().map(|&(term, class, cell)| (numbers[term as usize], class, cell))
-    });
-    merge_entries(renumbered, &mut drained);
-    drained.rows = order_rows(shards, &numbers);
+    let numbers = sort_terms(&shards, &mut drained);
+    let mut entries = Vec::new();
+    for (shard, numbers) in shards.iter().zip(&numbers) {
+        let tallied = shard.tally.entries().into_iter();
+        entries.extend(tallied.map(|(term, class, cell)| (numbers[term as usize], class, cell)));
+    }
+    let mut tally = Tally::new(classes);
+    drained.rows = order_rows(shards, &numbers, drained.offsets.len() - 1, &mut tally);
+    entries.extend(tally.entries());
+    merge_entries(&entries, &mut drained);
     drained
 }
 
 /// Writes entries in the order of terms and classes, equal ones added up.
-fn merge_entries(entries: impl Iterator<Item = (u32, u32, Cell)> + Clone, drained: &mut Drained) {
+fn merge_entries(entries: &[(u32, u32, Cell)], drained: &mut Drained) {
     let terms = drained.offsets.len() - 1;
     let mut next = vec![0usize; terms + 1];
-    entries.clone().for_each(|entry| next[entry.0 as usize + 1] += 1);
+    entries.iter().for_each(|entry| next[entry.0 as usize + 1] += 1);
     (0..terms).for_each(|term| next[term + 1] += next[term]);
     let mut sorted = vec![(0u32, [0i64; 2]); next[terms]];
-    for (term, class, cell) in entries {
+    for &(term, class, cell) in entries {
         sorted[next[term as usize]] = (class, cell);
         next[term as usize] += 1;
     }
@@ -358,15 +408,14 @@ fn merge_entries(entries: impl Iterator<Item = (u32, u32, Cell)> + Clone, draine
 }
 
 /// Writes the sorted terms of all shards; returns the number of each shard's terms in that order.
-fn sort_terms(shards: &[Shard], entries: &[Vec<(u32, u32, Cell)>], drained: &mut Drained) -> Vec<Vec<u32>> {
+fn sort_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     let terms = shards.iter().map(|shard| shard.lexicon.len()).sum();
     let (mut arena, mut order) = (Vec::with_capacity(terms * 8), Vec::with_capacity(terms));
     let (mut names, mut owners) = (Vec::with_capacity(terms), Vec::with_capacity(terms));
     let mut numbers: Vec<Vec<u32>> = Vec::new();
-    for (index, (shard, entries)) in shards.iter().zip(entries).enumerate() {
+    for (index, shard) in shards.iter().enumerate() {
         numbers.push(vec![UNKNOWN; shard.lexicon.len()]);
-        let mut counted = vec![false; shard.lexicon.len()];
-        entries.iter().for_each(|entry| counted[entry.0 as usize] = true);
+        let counted = shard.counted();
         for term in (0..shard.lexicon.len() as u32).filter(|&term| counted[term as usize]) {
             let start = arena.len();
             shard.lexicon.write_name(term, &mut arena);
@@ -407,35 +456,35 @@ fn leading(name: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// The kept rows in the order of the stream, each portion with the index of its shard.
-pub fn portions(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
+/// The kept portions in the order of the stream, each with the index of its shard.
+fn in_order(shards: Vec<Shard>) -> Vec<(usize, Kept)> {
     let tagged = shards.into_iter().enumerate();
-    let mut portions: Vec<(usize, usize, Rows)> = tagged
-        .flat_map(|(index, shard)| shard.rows.into_iter().map(move |(place, rows)| (place, index, rows)))
-        .collect();
-    portions.sort_unstable_by_key(|portion| portion.0);
-    portions.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()
+    let mut kept: Vec<(usize, Kept)> =
+        tagged.flat_map(|(index, shard)| shard.kept.into_iter().map(move |kept| (index, kept))).collect();
+    kept.sort_unstable_by_key(|(_, kept)| kept.place);
+    kept
 }
 
-fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Rows {
-    let mut ordered = Rows::default();
-    let mut pairs: Vec<u64> = Vec::new();
-    for (shard, rows) in portions(shards) {
-        let mut start = 0;
-        for end in rows.ends {
-            pairs.clear();
-            let row = rows.terms[start..end].iter().zip(&rows.counts[start..end]);
-            pairs.extend(row.map(|(&term, &count)| {
-                u64::from(numbers[shard][term as usize]) << 32 | u64::from(count)
-            }));
-            pairs.sort_unstable();
-            ordered.terms.extend(pairs.iter().map(|pair| (pair >> 32) as u32));
-            ordered.counts.extend(pairs.iter().map(|&pair| pair as u32));
-            ordered.ends.push(ordered.terms.len());
-            start = end;
-        }
+/// The kept rows in the order of the stream, each portion with the index of its shard.
+pub fn kept_rows(shards: Vec<Shard>) -> impl Iterator<Item = (usize, Rows)> {
+    in_order(shards).into_iter().map(|(shard, kept)| (shard, kept.rows))
+}
+
+/// Builds the matrix of the kept rows and counts it into `tally`.
+fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>], terms: usize, tally: &mut Tally) -> Matrix {
+    let kept = in_order(shards);
+    if kept.is_empty() {
+        return Matrix::with_capacity(0, 0);
     }
-    ordered
+    tally.make_room(terms);
+    let rows = kept.iter().map(|(_, kept)| kept.rows.ends.len()).sum();
+    let entries = kept.iter().map(|(_, kept)| kept.rows.terms.len()).sum();
+    let mut matrix = Matrix::with_capacity(rows, entries);
+    for (shard, Kept { rows, classes, .. }) in kept {
+        let number = |term: u32| numbers[shard][term as usize];
+        matrix.append(&rows, number, |row, term, count| tally.add(term, classes[row], [i64::from(count), 1]));
+    }
+    matrix
 }
 
 /// Merges sorted lists of terms; returns the merged list and the new number of each old term.
@@ -498,7 +547,7 @@ mod tests {
                     shard.count(&[document.as_bytes()], (index % 2) as u32);
                 }
             }
-            let drained = drain(all);
+            let drained = drain(all, classes);
             results.push((
                 terms(&drained),
                 drained.entry_terms,
@@ -525,7 +574,7 @@ mod tests {
             shard.widen(class + 1);
             shard.count(&[b"cat"], class as u32);
         }
-        let drained = drain(vec![shard]);
+        let drained = drain(vec![shard], 100);
         assert_eq!(drained.entry_classes, (0..100).collect::<Vec<i32>>());
         assert_eq!(drained.documents, vec![1; 100]);
     }

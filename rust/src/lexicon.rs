@@ -70,7 +70,7 @@ impl Token {
 pub struct Seeds([u64; 3]);
 
 impl Seeds {
-    fn random() -> Self {
+    pub fn random() -> Self {
         let random = || RandomState::new().build_hasher().finish();
         // Odd, so that no seed can turn a factor into zero for all inputs.
         Seeds([random() | 1, random() | 1, random() | 1])

@@ -14,11 +14,12 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use regex::bytes::Regex;
 
-use crate::counts::{self, Rows, Shard};
+use crate::counts::{self, Matrix, Rows, Shard};
 use crate::csv::Dialect;
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Tokens};
-use crate::scores::{Hashed, Vocabulary};
+use crate::reader::Sorted;
+use crate::scores::{Hashed, Vocabulary, few_rows};
 use crate::simd::code_path;
 use crate::text::{Analyzer, PythonTables, Script, Text};
 
@@ -26,6 +27,8 @@ use crate::text::{Analyzer, PythonTables, Script, Text};
 const PORTION: usize = 1 << 18;
 /// Work below so many bytes is done at once, without other threads.
 const SMALL: usize = 1 << 18;
+/// Text read by searching the sorted vocabulary before a table is built for it.
+const MOST_SEARCHED: usize = 1 << 15;
 /// How often the waiting thread looks for Ctrl-C.
 const WATCH: Duration = Duration::from_millis(50);
 /// The length of the longest document: positions in it are 32-bit numbers.
@@ -253,7 +256,7 @@ impl PyText {
     fn terms<'py>(&self, py: Python<'py>, document: Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let document = Held::new(document, 0)?;
         let mut lexicon = Lexicon::default();
-        let mut reader = crate::reader::Reader::new(self.0.clone(), &lexicon);
+        let mut reader = crate::reader::Reader::new(self.0.clone(), lexicon.seeds());
         let mut numbers = Vec::new();
         let mut terms = crate::reader::Growing(&mut lexicon);
         reader.read(document.bytes()?, &mut terms, &mut |portion, _| numbers.extend_from_slice(portion));
@@ -352,9 +355,9 @@ impl Counter {
         if counting.broken {
             return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
         }
-        let shards = std::mem::take(&mut *counting).shards;
+        let Counting { shards, classes, .. } = std::mem::take(&mut *counting);
         let drained = py
-            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards))))
+            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards, classes))))
             .map_err(|_| internal_error())?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
@@ -383,7 +386,7 @@ impl Counter {
         let hashed = Hashed { key, columns, signed };
         let places: Vec<_> = shards.iter().map(|shard| hashed.places(shard)).collect();
         let (mut ends, mut indices, mut values) = (vec![0i64], Vec::new(), Vec::new());
-        for (shard, rows) in counts::portions(shards) {
+        for (shard, rows) in counts::kept_rows(shards) {
             let before = indices.len() as i64;
             ends.extend(rows.ends.iter().map(|&end| before + end as i64));
             for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
@@ -412,20 +415,17 @@ fn by_class(classes: &[i32], width: usize) -> Vec<usize> {
 /// Rows of counts as the three arrays of a compressed sparse matrix.
 #[pyclass(frozen, get_all, name = "Rows", module = "discern._native")]
 struct RowArrays {
-    ends: Py<PyArray1<i64>>,
+    starts: Py<PyArray1<i64>>,
     terms: Py<PyArray1<i32>>,
     counts: Py<PyArray1<i64>>,
 }
 
 impl RowArrays {
-    fn new(py: Python<'_>, rows: Rows) -> Self {
-        let ends: Vec<i64> = std::iter::once(0).chain(rows.ends.iter().map(|&end| end as i64)).collect();
-        let terms: Vec<i32> = rows.terms.iter().map(|&term| term as i32).collect();
-        let counts: Vec<i64> = rows.counts.iter().map(|&count| i64::from(count)).collect();
+    fn new(py: Python<'_>, matrix: Matrix) -> Self {
         RowArrays {
-            ends: ends.into_pyarray(py).unbind(),
-            terms: terms.into_pyarray(py).unbind(),
-            counts: counts.into_pyarray(py).unbind(),
+            starts: matrix.starts.into_pyarray(py).unbind(),
+            terms: matrix.terms.into_pyarray(py).unbind(),
+            counts: matrix.counts.into_pyarray(py).unbind(),
         }
     }
 }
@@ -442,25 +442,59 @@ struct PyDrained {
     rows: Py<RowArrays>,
 }
 
-/// A fixed list of terms: rows and scores of documents.
+/// A fixed, sorted list of terms: rows and scores of documents.
+///
+/// The list is used where it lies, in the model file: a few documents are read by searching it. A table for
+/// many documents is built when they come.
 #[pyclass(frozen, name = "Vocabulary", module = "discern._native")]
-struct PyVocabulary(Arc<Vocabulary>);
+struct PyVocabulary {
+    text: Arc<Text>,
+    offsets: Py<PyArray1<i64>>,
+    bytes: Py<PyArray1<u8>>,
+    read_by_search: AtomicUsize,
+    table: Mutex<Option<Arc<Vocabulary>>>,
+}
+
+impl PyVocabulary {
+    /// The table, built if it is not there yet.
+    fn table(&self, py: Python<'_>) -> PyResult<Arc<Vocabulary>> {
+        let mut table = self.table.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
+        if let Some(vocabulary) = &*table {
+            return Ok(vocabulary.clone());
+        }
+        let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
+        let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
+        let built = Vocabulary::new(self.text.clone(), terms.iter().copied())
+            .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
+        Ok(table.insert(Arc::new(built)).clone())
+    }
+
+    /// Whether so many bytes are few enough to be read by searching, all such calls together.
+    fn is_little(&self, py: Python<'_>, size: usize) -> bool {
+        let before = self.read_by_search.fetch_add(size.min(MOST_SEARCHED), Ordering::Relaxed);
+        let built = self.table.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).is_some();
+        !built && before.saturating_add(size) < MOST_SEARCHED
+    }
+}
 
 #[pymethods]
 impl PyVocabulary {
     #[new]
-    fn new(text: &PyText, offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<Self> {
-        let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
-        if terms.len() >= u32::MAX as usize / 2 {
+    fn new(text: &PyText, offsets: Bound<'_, PyArray1<i64>>, bytes: Bound<'_, PyArray1<u8>>) -> PyResult<Self> {
+        if offsets.len()? >= u32::MAX as usize / 2 {
             return Err(PyValueError::new_err("a vocabulary may have at most two thousand million terms"));
         }
-        let vocabulary = Vocabulary::new(text.0.clone(), terms.iter().copied());
-        let vocabulary = vocabulary.ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
-        Ok(PyVocabulary(Arc::new(vocabulary)))
+        Ok(PyVocabulary {
+            text: text.0.clone(),
+            offsets: offsets.unbind(),
+            bytes: bytes.unbind(),
+            read_by_search: AtomicUsize::new(0),
+            table: Mutex::new(None),
+        })
     }
 
-    fn __len__(&self) -> usize {
-        self.0.len()
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        Ok(self.offsets.bind(py).len()?.saturating_sub(1))
     }
 
     /// Term counts of each document, and how many of its terms are unknown.
@@ -472,6 +506,15 @@ impl PyVocabulary {
     ) -> PyResult<(RowArrays, Bound<'py, PyArray1<i64>>)> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
+        if self.is_little(py, documents.total_size()) {
+            let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
+            let mut terms = Sorted::new(offsets.as_slice()?, bytes.as_slice()?);
+            let (rows, unknown) = few_rows(&self.text, &mut terms, &documents);
+            let mut matrix = Matrix::with_capacity(rows.ends.len(), rows.terms.len());
+            matrix.append(&rows, |term| term, |_, _, _| ());
+            return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
+        }
+        let table = self.table(py)?;
         let order: Vec<usize> = (0..documents.len()).collect();
         let portions = documents.portions(&order, PORTION);
         let finished: Mutex<Vec<(usize, Rows, Vec<i64>)>> = Mutex::new(Vec::new());
@@ -479,24 +522,22 @@ impl PyVocabulary {
         let small = documents.total_size() < SMALL;
         share_out(py, &mut workers, portions.len(), small, |(), portion| {
             let (mut rows, mut unknown) = (Rows::default(), Vec::new());
-            self.0.at_desk(|desk| {
+            table.at_desk(|desk| {
                 for row in portions[portion].clone() {
-                    unknown.push(self.0.row(desk, documents.document(row), &mut rows));
+                    unknown.push(table.row(desk, documents.document(row), &mut rows));
                 }
             });
             finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, rows, unknown));
         })?;
         let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         finished.sort_unstable_by_key(|part| part.0);
-        let (mut all, mut all_unknown) = (Rows::default(), Vec::new());
+        let entries = finished.iter().map(|(_, rows, _)| rows.terms.len()).sum();
+        let (mut matrix, mut all_unknown) = (Matrix::with_capacity(documents.len(), entries), Vec::new());
         for (_, rows, unknown) in finished {
-            let before = all.terms.len();
-            all.ends.extend(rows.ends.iter().map(|end| before + end));
-            all.terms.extend(rows.terms);
-            all.counts.extend(rows.counts);
+            matrix.append(&rows, |term| term, |_, _, _| ());
             all_unknown.extend(unknown);
         }
-        Ok((RowArrays::new(py, all), all_unknown.into_pyarray(py)))
+        Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
     /// Sums of the weights of each document's terms: (scores, known terms, unknown terms).
@@ -513,7 +554,8 @@ impl PyVocabulary {
         let documents = source.documents()?;
         let width = weights.as_array().ncols();
         let weights = weights.as_slice()?;
-        if weights.len() != self.0.len() * width {
+        let table = self.table(py)?;
+        if weights.len() != table.len() * width {
             return Err(PyValueError::new_err("the weights do not fit the vocabulary"));
         }
         let order: Vec<usize> = (0..documents.len()).collect();
@@ -525,10 +567,10 @@ impl PyVocabulary {
             let range = portions[portion].clone();
             let mut scores = vec![0.0; range.len() * width];
             let mut lengths = Vec::with_capacity(range.len());
-            self.0.at_desk(|desk| {
+            table.at_desk(|desk| {
                 for (place, row) in range.enumerate() {
                     let sums = &mut scores[place * width..(place + 1) * width];
-                    lengths.push(self.0.score(desk, documents.document(row), weights, presence, sums));
+                    lengths.push(table.score(desk, documents.document(row), weights, presence, sums));
                 }
             });
             finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, scores, lengths));
@@ -557,18 +599,19 @@ struct Decider {
 impl Decider {
     #[new]
     fn new(
+        py: Python<'_>,
         vocabulary: &PyVocabulary,
         weights: PyReadonlyArray2<'_, f64>,
         bias: Vec<f64>,
         labels: Vec<Py<PyAny>>,
         presence: bool,
     ) -> PyResult<Self> {
-        let fits = weights.as_array().dim() == (vocabulary.0.len(), bias.len());
+        let vocabulary = vocabulary.table(py)?;
+        let fits = weights.as_array().dim() == (vocabulary.len(), bias.len());
         if !fits || labels.len() != bias.len() || labels.is_empty() {
             return Err(PyValueError::new_err("labels, bias and weights do not fit the vocabulary"));
         }
-        let (vocabulary, weights) = (vocabulary.0.clone(), weights.as_slice()?.to_vec());
-        Ok(Decider { vocabulary, weights, bias, labels, presence })
+        Ok(Decider { vocabulary, weights: weights.as_slice()?.to_vec(), bias, labels, presence })
     }
 
     /// The first label with the highest score.

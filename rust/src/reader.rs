@@ -12,7 +12,12 @@ const MOST_REPLACEMENTS: usize = 1 << 20;
 
 /// Where numbers of terms come from.
 pub trait Terms {
-    fn lexicon(&self) -> &Lexicon;
+    /// Whether n-grams are looked up as pairs; else as joined text.
+    const PAIRS: bool = true;
+    fn seeds(&self) -> Seeds;
+    /// How many numbers are in use.
+    fn limit(&self) -> usize;
+    fn prefetch_pair(&self, _prefix: u32, _word: u32) {}
     fn word(&mut self, token: Token, tokens: &Tokens) -> u32;
     fn words(&mut self, tokens: &Tokens, numbers: &mut Vec<u32>);
     fn pair(&mut self, prefix: u32, word: u32) -> u32;
@@ -24,8 +29,14 @@ pub struct Growing<'a>(pub &'a mut Lexicon);
 pub struct Fixed<'a>(pub &'a Lexicon);
 
 impl Terms for Growing<'_> {
-    fn lexicon(&self) -> &Lexicon {
-        self.0
+    fn seeds(&self) -> Seeds {
+        self.0.seeds()
+    }
+    fn limit(&self) -> usize {
+        self.0.len()
+    }
+    fn prefetch_pair(&self, prefix: u32, word: u32) {
+        self.0.prefetch_pair(prefix, word);
     }
     #[inline(always)]
     fn word(&mut self, token: Token, tokens: &Tokens) -> u32 {
@@ -40,8 +51,14 @@ impl Terms for Growing<'_> {
 }
 
 impl Terms for Fixed<'_> {
-    fn lexicon(&self) -> &Lexicon {
-        self.0
+    fn seeds(&self) -> Seeds {
+        self.0.seeds()
+    }
+    fn limit(&self) -> usize {
+        self.0.len()
+    }
+    fn prefetch_pair(&self, prefix: u32, word: u32) {
+        self.0.prefetch_pair(prefix, word);
     }
     #[inline(always)]
     fn word(&mut self, token: Token, tokens: &Tokens) -> u32 {
@@ -52,6 +69,60 @@ impl Terms for Fixed<'_> {
     }
     fn pair(&mut self, prefix: u32, word: u32) -> u32 {
         self.0.find_pair(prefix, word)
+    }
+}
+
+/// A sorted list of terms, searched by halving: slower than a lexicon, but there is nothing to build.
+///
+/// Term i is `bytes[offsets[i]..offsets[i + 1]]`; where the offsets do not fit, nothing is found.
+pub struct Sorted<'a> {
+    offsets: &'a [i64],
+    bytes: &'a [u8],
+    seeds: Seeds,
+    word: Vec<u8>,
+}
+
+impl<'a> Sorted<'a> {
+    pub fn new(offsets: &'a [i64], bytes: &'a [u8]) -> Self {
+        Sorted { offsets, bytes, seeds: Seeds::random(), word: Vec::new() }
+    }
+
+    fn term(&self, place: usize) -> &[u8] {
+        let range = self.offsets[place] as usize..self.offsets[place + 1] as usize;
+        self.bytes.get(range).unwrap_or_default()
+    }
+
+    fn search(&self) -> u32 {
+        let (mut low, mut high) = (0, self.limit());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.term(middle).cmp(&self.word) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return middle as u32,
+            }
+        }
+        UNKNOWN
+    }
+}
+
+impl Terms for Sorted<'_> {
+    const PAIRS: bool = false;
+    fn seeds(&self) -> Seeds {
+        self.seeds
+    }
+    fn limit(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+    fn word(&mut self, token: Token, tokens: &Tokens) -> u32 {
+        tokens.text(token, &mut self.word);
+        self.search()
+    }
+    fn words(&mut self, tokens: &Tokens, numbers: &mut Vec<u32>) {
+        numbers.extend(tokens.list().iter().map(|&token| self.word(token, tokens)));
+    }
+    fn pair(&mut self, _prefix: u32, _word: u32) -> u32 {
+        UNKNOWN
     }
 }
 
@@ -100,9 +171,10 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn new(text: Arc<Text>, lexicon: &Lexicon) -> Self {
-        let replacements = text.replaces().then(|| Replacements::new(lexicon.seeds()));
-        let seeds = replacements.as_ref().map_or(lexicon.seeds(), |replacements| replacements.raw.seeds());
+    /// `seeds` are those of the terms that documents will be read against.
+    pub fn new(text: Arc<Text>, seeds: Seeds) -> Self {
+        let replacements = text.replaces().then(|| Replacements::new(seeds));
+        let seeds = replacements.as_ref().map_or(seeds, |replacements| replacements.raw.seeds());
         Reader {
             text,
             scratch: Scratch::default(),
@@ -135,12 +207,14 @@ impl Reader {
     pub fn read<T: Terms>(&mut self, document: &[u8], terms: &mut T, each: &mut impl FnMut(&[u32], usize)) {
         let Reader { text, scratch, tokens, replacements, words, grams, recent } = self;
         if replacements.as_ref().is_some_and(|replacements| replacements.numbers.len() > MOST_REPLACEMENTS) {
-            *replacements = Some(Replacements::new(terms.lexicon().seeds()));
-            *tokens = Tokens::new(replacements.as_ref().map_or(terms.lexicon().seeds(), |r| r.raw.seeds()));
+            let fresh = Replacements::new(terms.seeds());
+            *tokens = Tokens::new(fresh.raw.seeds());
+            *replacements = Some(fresh);
         }
         words.clear();
         recent.clear();
-        let joined = text.longest_gram > 1 && matches!(text.analyzer, Analyzer::Pattern(_));
+        let as_text = !T::PAIRS && text.joins_words() || matches!(text.analyzer, Analyzer::Pattern(_));
+        let joined = text.longest_gram > 1 && as_text;
         text.tokenize(document, scratch, tokens, &mut |tokens| {
             let carried = words.len();
             if joined {
@@ -149,7 +223,7 @@ impl Reader {
             }
             number_words(text, tokens, replacements.as_mut(), terms, words);
             if !text.joins_words() {
-                each(words, terms.lexicon().len());
+                each(words, terms.limit());
                 words.clear();
                 return;
             }
@@ -191,7 +265,7 @@ fn number_grams(
             grams.truncate(words.len() + 1 - length);
             for index in 0..grams.len() {
                 if let (Some(&prefix), Some(&word)) = (grams.get(index + 8), words.get(index + 7 + length)) {
-                    terms.lexicon().prefetch_pair(prefix, word);
+                    terms.prefetch_pair(prefix, word);
                 }
                 let (prefix, word) = (grams[index], words[index + length - 1]);
                 let unknown = prefix == UNKNOWN || word == UNKNOWN;
@@ -199,7 +273,7 @@ fn number_grams(
             }
         }
         if length >= text.shortest_gram {
-            each(&grams[(carried + 1).saturating_sub(length).min(grams.len())..], terms.lexicon().len());
+            each(&grams[(carried + 1).saturating_sub(length).min(grams.len())..], terms.limit());
         }
     }
 }
@@ -212,7 +286,7 @@ fn join_words(
     terms: &mut impl Terms,
     each: &mut impl FnMut(&[u32], usize),
 ) {
-    let mut joined = Tokens::new(terms.lexicon().seeds());
+    let mut joined = Tokens::new(terms.seeds());
     for &token in tokens.list() {
         let mut word = Vec::new();
         tokens.text(token, &mut word);
@@ -228,7 +302,7 @@ fn join_words(
             joined.clear();
             joined.push(&recent[recent.len() - length..].join(&b' '));
             let number = terms.word(joined.list()[0], &joined);
-            each(&[number], terms.lexicon().len());
+            each(&[number], terms.limit());
         }
     }
 }

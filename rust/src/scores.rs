@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use siphasher::sip::SipHasher24;
 
 use crate::counts::{Bag, Rows, Shard};
-use crate::lexicon::Lexicon;
-use crate::reader::{Fixed, Reader};
+use crate::documents::Documents;
+use crate::lexicon::{Lexicon, Seeds, UNKNOWN};
+use crate::reader::{Fixed, Reader, Sorted, Terms};
 use crate::simd::prefetch;
 use crate::text::Text;
 
 const LOOK_AHEAD: usize = 16;
 
-/// Terms with fixed numbers, and readers that are used again.
+/// Terms with fixed numbers.
 pub struct Vocabulary {
     text: Arc<Text>,
     lexicon: Lexicon,
@@ -25,6 +26,47 @@ pub struct Vocabulary {
 pub struct Desk {
     reader: Reader,
     bag: Bag,
+}
+
+impl Desk {
+    fn new(text: &Arc<Text>, seeds: Seeds) -> Self {
+        Desk { reader: Reader::new(text.clone(), seeds), bag: Bag::default() }
+    }
+
+    /// Puts the document's terms into the bag; returns how many are unknown.
+    fn fill_bag<T: Terms>(&mut self, document: &[&[u8]], terms: &mut T, limit: usize) -> i64 {
+        let Desk { reader, bag } = self;
+        bag.clear();
+        let mut unknown = 0;
+        for piece in document {
+            reader.read(piece, terms, &mut |numbers, _| {
+                unknown += numbers.iter().filter(|&&number| number as usize >= limit).count() as i64;
+                bag.add(numbers, limit);
+            });
+        }
+        unknown
+    }
+}
+
+/// Rows of a few documents against a sorted list of terms, and how many of their terms are unknown.
+pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<'_>) -> (Rows, Vec<i64>) {
+    let mut reader = Reader::new(text.clone(), terms.seeds());
+    let (mut rows, mut all_unknown, mut found) = (Rows::default(), Vec::new(), Vec::new());
+    for row in 0..documents.len() {
+        found.clear();
+        for piece in documents.document(row) {
+            reader.read(piece, terms, &mut |numbers, _| found.extend_from_slice(numbers));
+        }
+        found.sort_unstable();
+        let known = found.partition_point(|&number| number != UNKNOWN);
+        all_unknown.push((found.len() - known) as i64);
+        for equal in found[..known].chunk_by(|left, right| left == right) {
+            rows.terms.push(equal[0]);
+            rows.counts.push(equal.len() as u32);
+        }
+        rows.ends.push(rows.terms.len());
+    }
+    (rows, all_unknown)
 }
 
 impl Vocabulary {
@@ -46,8 +88,7 @@ impl Vocabulary {
     /// Lends a desk to `work`.
     pub fn at_desk<T>(&self, work: impl FnOnce(&mut Desk) -> T) -> T {
         let spare = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut desk = spare
-            .unwrap_or_else(|| Desk { reader: Reader::new(self.text.clone(), &self.lexicon), bag: Bag::default() });
+        let mut desk = spare.unwrap_or_else(|| Desk::new(&self.text, self.lexicon.seeds()));
         let result = work(&mut desk);
         self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(desk);
         result
@@ -55,21 +96,8 @@ impl Vocabulary {
 
     /// Appends the document's row; returns how many of its terms are unknown.
     pub fn row(&self, desk: &mut Desk, document: &[&[u8]], rows: &mut Rows) -> i64 {
-        let unknown = self.fill_bag(desk, document);
+        let unknown = desk.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
         rows.push(&desk.bag);
-        unknown
-    }
-
-    fn fill_bag(&self, desk: &mut Desk, document: &[&[u8]]) -> i64 {
-        let Desk { reader, bag } = desk;
-        bag.clear();
-        let mut unknown = 0;
-        for piece in document {
-            reader.read(piece, &mut Fixed(&self.lexicon), &mut |numbers, _| {
-                unknown += numbers.iter().filter(|&&number| number as usize >= self.terms).count() as i64;
-                bag.add(numbers, self.terms);
-            });
-        }
         unknown
     }
 
@@ -86,7 +114,7 @@ impl Vocabulary {
     ) -> (i64, i64) {
         let width = scores.len();
         if presence {
-            let unknown = self.fill_bag(desk, document);
+            let unknown = desk.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
             for &term in desk.bag.terms() {
                 add_row(weights, term as usize, scores);
             }

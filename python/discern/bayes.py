@@ -1,0 +1,330 @@
+"""Naive Bayes: from counts to log probabilities. Smoothing, priors and event model are applied here, at solve time.
+
+Notation as in the textbooks: T_kt occurrences of term t in class k, D_kt documents of class k that hold t, N_k
+documents of class k, V the number of terms. Each event model is one function of a count and its margins, written
+once for dense and sparse counts alike: what a class has never seen of a term depends on the term or the class only,
+
+    weight(t, k) = shift(t) + level(k) + excess(t, k),   with excess = 0 where the count is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.statistics import Counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+MOST_DENSE = 1 << 25
+"""Weights of more than so many numbers are kept sparse."""
+
+
+@dataclass(frozen=True)
+class Laplace:
+    """Add ``alpha`` to every count: (T_kt + α) / (Σ T_kt + αV)."""
+
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not np.all(np.isfinite(self.alpha)) or np.any(np.asarray(self.alpha) < 0):
+            raise ValueError(f"alpha must be a number of at least 0, not {self.alpha!r}")
+
+
+@dataclass(frozen=True)
+class JelinekMercer:
+    """Mix the class with the corpus: λ P(t|k) + (1−λ) P(t)."""
+
+    weight: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < 1:
+            raise ValueError(f"the weight λ must be at least 0 and below 1, not {self.weight!r}")
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Add ``mass`` occurrences spread as in the corpus: (T_kt + μ P(t)) / (Σ T_kt + μ)."""
+
+    mass: float = 1000.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.mass) and self.mass > 0):
+            raise ValueError(f"the mass μ must be above 0, not {self.mass!r}")
+
+
+Smoothing = Laplace | JelinekMercer | Dirichlet
+EVENTS = ("multinomial", "bernoulli", "complement")
+
+
+def as_smoothing(value: Any) -> Smoothing:
+    """Take a number for Laplace smoothing.
+
+    Examples
+    --------
+    >>> as_smoothing(0.5)
+    Laplace(alpha=0.5)
+    """
+    if isinstance(value, Laplace | JelinekMercer | Dirichlet):
+        return value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Laplace(float(value))
+    raise ValueError(f"smoothing must be a number, Laplace, JelinekMercer or Dirichlet, not {value!r}")
+
+
+def smoothing_to_json(smoothing: Smoothing) -> dict[str, Any]:
+    """Give a smoothing as plain values."""
+    return {"kind": type(smoothing).__name__, **asdict(smoothing)}
+
+
+def smoothing_from_json(values: Mapping[str, Any]) -> Smoothing:
+    """Make a smoothing of what :func:`smoothing_to_json` gave."""
+    kinds = {kind.__name__: kind for kind in (Laplace, JelinekMercer, Dirichlet)}
+    values = dict(values)
+    return kinds[values.pop("kind")](**values)
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Sums of a table of counts: by term, by class, overall; and documents by class."""
+
+    terms: Array
+    classes: Array
+    documents: Array
+    size: int
+
+
+WeightFunction = Callable[[Any, Any, Any, Any], Any]
+
+
+def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction:
+    """Give log P(t|k) as a function of T_kt, its sum over classes, its sum over terms, and N_k."""
+    total = max(float(np.sum(margins.classes)), 1.0)
+    if isinstance(smoothing, Laplace):
+        alpha = np.asarray(smoothing.alpha)
+        added = alpha.sum() if alpha.ndim else alpha * margins.size
+        return lambda count, _, in_class, __: np.log(count + smoothing.alpha) - np.log(in_class + added)
+    if isinstance(smoothing, JelinekMercer):
+        own = smoothing.weight
+        return lambda count, of_term, in_class, _: np.log(
+            own * count / np.maximum(in_class, 1) + (1 - own) * of_term / total
+        )
+    mass = smoothing.mass
+    return lambda count, of_term, in_class, _: np.log(count + mass * of_term / total) - np.log(in_class + mass)
+
+
+def complement_weight(alpha: Any, margins: Margins) -> WeightFunction:
+    """Give −log P(t|not k), as a function of the same."""
+    total = float(np.sum(margins.classes))
+    added = np.asarray(alpha).sum() if np.ndim(alpha) else alpha * margins.size
+    return lambda count, of_term, in_class, _: np.log(total - in_class + added) - np.log(of_term - count + alpha)
+
+
+def bernoulli_probability(alpha: Any, margins: Margins, normalization: str) -> WeightFunction:
+    """Give P(e_t=1|k) as a function of D_kt and its margins."""
+    if normalization == "vocabulary":  # normalised over terms instead of documents
+        return lambda count, _, in_class, __: (count + alpha) / (in_class + alpha * margins.size)
+    return lambda count, _, __, documents: (count + alpha) / (documents + 2 * alpha)
+
+
+@dataclass(frozen=True)
+class NaiveBayesSettings:
+    """How counts become a model.
+
+    Parameters
+    ----------
+    event : {"multinomial", "bernoulli", "complement"}
+    smoothing : Laplace, JelinekMercer or Dirichlet
+        Only Laplace for ``"bernoulli"`` and ``"complement"``.
+    priors : "data", "uniform" or a mapping of label to probability
+    normalization : {"documents", "vocabulary"}
+        What the Bernoulli model divides by: the documents of the class, or its presences over the vocabulary.
+    """
+
+    event: str = "multinomial"
+    smoothing: Smoothing = Laplace()  # noqa: RUF009 (frozen)
+    priors: str | tuple[tuple[str, float], ...] = "data"
+    normalization: str = "documents"
+
+    def __post_init__(self) -> None:
+        if self.event not in EVENTS:
+            raise ValueError(f"the event model must be one of {', '.join(EVENTS)}, not {self.event!r}")
+        if isinstance(self.smoothing, Laplace) and not np.all(np.asarray(self.smoothing.alpha) > 0):
+            raise ValueError("alpha must be above 0: without smoothing one unseen word decides everything")
+        if self.event != "multinomial" and not isinstance(self.smoothing, Laplace):
+            raise ValueError(f"the {self.event} model takes Laplace smoothing only, not {self.smoothing!r}")
+        if self.normalization not in ("documents", "vocabulary"):
+            raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the settings as plain values."""
+        priors = self.priors if isinstance(self.priors, str) else dict(self.priors)
+        return {
+            "event": self.event,
+            "smoothing": smoothing_to_json(self.smoothing),
+            "priors": priors,
+            "normalization": self.normalization,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> NaiveBayesSettings:
+        """Make settings of what :meth:`to_json` gave."""
+        priors = values["priors"]
+        return cls(
+            values["event"],
+            smoothing_from_json(values["smoothing"]),
+            priors if isinstance(priors, str) else as_priors(priors),
+            values["normalization"],
+        )
+
+
+def as_priors(priors: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    """Check given priors: positive, summing to one."""
+    if any(not value > 0 for value in priors.values()) or abs(sum(priors.values()) - 1) > 1e-9:
+        raise ValueError(f"priors must be positive and sum to 1, not {dict(priors)}")
+    return tuple(sorted((str(label), float(value)) for label, value in priors.items()))
+
+
+def log_priors(labels: Sequence[str], documents: Array, priors: str | tuple[tuple[str, float], ...]) -> Array:
+    """Give log P(k): from the data, uniform, or given."""
+    if priors == "uniform":
+        return np.full(len(labels), -np.log(max(len(labels), 1)))
+    if priors == "data":
+        return np.log(documents) - np.log(documents.sum())
+    given = dict(priors)  # type: ignore[arg-type]
+    missing = [label for label in labels if label not in given]
+    if missing:
+        raise ValueError(f"there is no prior for the label {missing[0]!r}; give one for each of {', '.join(labels)}")
+    return np.log(np.array([given[label] for label in labels]))
+
+
+@dataclass(frozen=True)
+class LinearScores:
+    """The linear view of naive Bayes: score(k) = bias(k) + Σ over terms of n_t · weight(t, k).
+
+    ``weights`` is dense, a row a term. When classes times terms are too many it is None, and ``shift``, ``level`` and
+    ``excess`` (a SciPy sparse matrix) stand for it as the module says. With ``presence``, n_t is 0 or 1.
+    """
+
+    bias: Array
+    weights: Array | None
+    presence: bool = False
+    shift: Array | None = None
+    level: Array | None = None
+    excess: Any = None
+
+    def of_rows(self, rows: Any) -> Array:
+        """Give the scores of a SciPy sparse matrix of counts."""
+        if self.presence:
+            rows = (rows > 0).astype(np.float64)
+        if self.weights is not None:
+            return np.asarray(rows @ self.weights) + self.bias
+        lengths = np.asarray(rows.sum(axis=1)).reshape(-1, 1)
+        sums = (rows @ self.excess).toarray() + np.asarray(rows @ self.shift).reshape(-1, 1) + lengths * self.level
+        return np.asarray(sums + self.bias)
+
+    def at(self, terms: Array) -> Array:
+        """Give the weights of some terms, a row each."""
+        if self.weights is not None:
+            return np.asarray(self.weights[terms])
+        assert self.shift is not None
+        return np.asarray(self.excess[terms].toarray() + self.shift[terms][:, None] + self.level)
+
+
+def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
+    """Derive the linear scores of naive Bayes from counts.
+
+    Examples
+    --------
+    >>> counts = Counts.of(["win win", "hello"], ["spam", "ham"])
+    >>> model = solve(counts, NaiveBayesSettings())
+    >>> np.exp(model.weights).round(3).tolist()
+    [[0.667, 0.25], [0.333, 0.75]]
+    """
+    multinomial = settings.event != "bernoulli"
+    values = counts.occurrences if multinomial else counts.documents
+    margins = Margins(
+        counts.term_occurrences if multinomial else counts.term_documents,
+        counts.class_occurrences if multinomial else counts.class_presences,
+        counts.class_documents,
+        len(counts.terms),
+    )
+    bias = log_priors(counts.labels, counts.class_documents, settings.priors)
+    if settings.event == "multinomial":
+        weight = multinomial_weight(settings.smoothing, margins)
+    else:
+        assert isinstance(settings.smoothing, Laplace)
+        alpha = settings.smoothing.alpha
+        if settings.event == "complement":
+            weight = complement_weight(alpha, margins)
+            bias = bias if len(counts.labels) == 1 else np.zeros_like(bias)
+        else:
+            probability = bernoulli_probability(alpha, margins, settings.normalization)
+            weight = lambda *margin: log_odds(probability(*margin))  # noqa: E731
+            bias = bias + _absence(counts, values, margins, probability)
+    return _tabulate(counts, values, margins, weight, bias, presence=not multinomial)
+
+
+def log_odds(probability: Any) -> Any:
+    """Give log p − log(1 − p)."""
+    return np.log(probability) - np.log1p(-probability)
+
+
+def _absence(counts: Counts, values: Array, margins: Margins, probability: WeightFunction) -> Array:
+    """Give Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
+    unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
+    classes = counts.entry_classes
+    seen = np.log1p(-probability(values, 0, margins.classes[classes], margins.documents[classes]))
+    sums = np.bincount(classes, seen - unseen[classes], len(counts.labels))
+    return np.asarray(sums + unseen * margins.size)
+
+
+def _tabulate(
+    counts: Counts, values: Array, margins: Margins, weight: WeightFunction, bias: Array, presence: bool
+) -> LinearScores:
+    shape = (len(counts.terms), len(counts.labels))
+    with np.errstate(divide="ignore"):  # without smoothing, what was never seen has log 0
+        if shape[0] * shape[1] <= MOST_DENSE:
+            dense = np.zeros(shape)
+            dense[counts.entry_terms, counts.entry_classes] = values
+            return LinearScores(bias, weight(dense, margins.terms[:, None], margins.classes, margins.documents), presence)
+        import scipy.sparse
+
+        terms, classes = counts.entry_terms, counts.entry_classes
+        margin = (margins.terms[terms], margins.classes[classes], margins.documents[classes])
+        excess = weight(values, *margin) - weight(0, *margin)
+        shift = weight(0, margins.terms, margins.classes[0], margins.documents[0])
+        level = weight(0, margins.terms[0], margins.classes, margins.documents) - shift[0]
+    matrix = scipy.sparse.csr_matrix((excess, (terms, classes)), shape=shape)
+    return LinearScores(bias, None, presence, shift, level, matrix)
+
+
+def posterior(scores: Array) -> Array:
+    """Turn log joint probabilities into probabilities, by log-sum-exp.
+
+    Examples
+    --------
+    >>> posterior(np.array([[-1000.0, -1000.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    top = scores.max(axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    shares = np.exp(scores - top)
+    total = shares.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
+
+
+def log_multinomial_coefficient(rows: Any) -> Array:
+    """Give log(|d|! / Π f_t!) for each row of counts: what the full multinomial likelihood has and the posterior not."""
+    from scipy.special import gammaln
+
+    lengths = np.asarray(rows.sum(axis=1)).ravel()
+    factorials = rows.astype(np.float64)
+    factorials.data = gammaln(factorials.data + 1)
+    return np.asarray(gammaln(lengths + 1) - np.asarray(factorials.sum(axis=1)).ravel())

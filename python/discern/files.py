@@ -1,0 +1,131 @@
+"""The model file: a safetensors container with a checksum. Numbers and plain text; nothing in it is ever run."""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FORMAT = "discern-model"
+VERSION = 1
+_HOLE = "0" * 64
+_TYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I64": "<i8", "F64": "<f8"}
+
+
+class ModelFileError(ValueError):
+    """A model file that cannot be used: the message says why."""
+
+
+def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> str:
+    """Write a model file whole or not at all, and give its checksum.
+
+    The file is written beside its place, forced to disk and renamed; whoever has the old one open keeps it.
+    """
+    content, digest = encode(arrays, metadata)
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(target))
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+    return digest
+
+
+def _mode(target: Path) -> int:
+    """Give the mode of the file to be replaced, or of a new file."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> tuple[bytearray, str]:
+    """Give the bytes of a model file and its checksum; the same content gives the same bytes."""
+    import safetensors.numpy
+
+    head = {"format": FORMAT, "version": VERSION, "checksum": _HOLE, **metadata}
+    described = {"discern": json.dumps(head, sort_keys=True, ensure_ascii=True, separators=(",", ":"), allow_nan=False)}
+    tensors = {name: np.ascontiguousarray(narrow(array)) for name, array in arrays.items()}
+    content = bytearray(safetensors.numpy.save(tensors, described))
+    start = content.index(_HOLE.encode())
+    digest = _native.checksum(np.frombuffer(content, np.uint8), start, start + len(_HOLE))
+    content[start : start + len(_HOLE)] = digest.encode()
+    return content, digest
+
+
+def narrow(array: NDArray[Any]) -> NDArray[Any]:
+    """Give integers in the smallest unsigned type that holds them."""
+    if array.dtype.kind not in "iu" or array.dtype == np.uint8:
+        return array
+    most = int(array.max(initial=0))
+    if int(array.min(initial=0)) < 0:
+        return array.astype(np.int64)
+    kind = next(kind for kind in (np.uint8, np.uint16, np.uint32, np.uint64) if most <= np.iinfo(kind).max)
+    return array.astype(kind)
+
+
+def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """Map a model file into memory, check it and give its arrays and metadata."""
+    content = _map(Path(path))
+    try:
+        texts, tensors = _native.layout(content)
+        metadata = json.loads(texts["discern"])
+        if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+            raise ValueError("it is not a model of discern")
+    except (KeyError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{str(path)!r} is not a discern model, or it is damaged: {error}") from error
+    if metadata.get("version") != VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {metadata.get('version')!r}; this discern reads version {VERSION}: upgrade it"
+        )
+    _verify(content, metadata, str(path))
+    return {name: _array(content, *description) for name, *description in tensors}, metadata
+
+
+def _map(path: Path) -> NDArray[np.uint8]:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size < 8:
+                raise ModelFileError(f"{str(path)!r} is not a discern model: it is too short")
+            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+    except OSError as error:
+        raise ModelFileError(f"cannot read the model {str(path)!r}: {error.strerror}") from error
+
+
+def _verify(content: NDArray[np.uint8], metadata: dict[str, Any], path: str) -> None:
+    expected = str(metadata.get("checksum")).encode()
+    head = content[: 8 + int.from_bytes(content[:8].tobytes(), "little")].tobytes()
+    start = head.find(expected)
+    if len(expected) != len(_HOLE) or start < 0 or head.find(expected, start + 1) >= 0:
+        raise ModelFileError(f"{path!r} has no checksum: it is damaged")
+    if _native.checksum(content, start, start + len(_HOLE)).encode() != expected:
+        raise ModelFileError(f"{path!r} was altered or cut off: its checksum does not fit; use a good copy")
+
+
+def _array(content: NDArray[np.uint8], kind: str, shape: list[int], start: int, end: int) -> NDArray[Any]:
+    if kind not in _TYPES:
+        raise ModelFileError(f"the model holds numbers of type {kind}, which discern does not use")
+    return content[start:end].view(_TYPES[kind]).reshape(shape)

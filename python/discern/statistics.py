@@ -1,0 +1,304 @@
+"""Statistics: sums over rows that can be added, subtracted, merged and saved.
+
+Three rules make them exact. Counts are integers, so that any order and any sharding gives the same bytes. What has a
+count of zero does not exist: it leaves the vocabulary. And statistics never hold hyperparameters.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+from discern.data import Strings
+from discern.text import TextSettings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def default_threads() -> int:
+    """Give the number of threads: ``DISCERN_THREADS``, or the cores this process may use."""
+    given = os.environ.get("DISCERN_THREADS", "")
+    if given.isdigit() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each term occurs in each class, and in how many documents: all that naive Bayes needs of its data.
+
+    Entry i says that term ``entry_terms[i]`` occurs ``occurrences[i]`` times in ``documents[i]`` documents of class
+    ``entry_classes[i]``. Terms and labels are sorted, entries too; nothing has a count of zero.
+
+    Examples
+    --------
+    >>> both = Counts.of(["win win", "hello"], ["spam", "ham"])
+    >>> both.labels, both.terms.to_list(), both.occurrences.tolist()
+    (('ham', 'spam'), ['hello', 'win'], [1, 2])
+    >>> both - Counts.of(["win win"], ["spam"]) == Counts.of(["hello"], ["ham"])
+    True
+    """
+
+    labels: tuple[str, ...]
+    class_documents: NDArray[np.int64]
+    terms: Strings
+    entry_terms: NDArray[np.int64]
+    entry_classes: NDArray[np.int64]
+    occurrences: NDArray[np.int64]
+    documents: NDArray[np.int64]
+
+    @classmethod
+    def empty(cls) -> Counts:
+        """Give the counts of no rows, the zero of addition."""
+        none = np.zeros(0, np.int64)
+        return cls((), none, Strings.of([]), none, none, none, none)
+
+    @classmethod
+    def of(
+        cls, documents: Any, labels: Sequence[str], text: TextSettings | None = None, threads: int | None = None
+    ) -> Counts:
+        """Count documents, a list of strings or a column, with the label of each."""
+        counter = Counter(text or TextSettings(), threads=threads)
+        numbers, offsets, data = _native.distinct(list(labels))
+        counter.add(documents.native() if isinstance(documents, Strings) else documents, numbers, Strings(offsets, data).to_list())
+        return counter.counts()
+
+    # ------------------------------------------------------------------------------------ sums of the sums
+
+    @cached_property
+    def class_occurrences(self) -> NDArray[np.int64]:
+        """Occurrences of all terms in each class."""
+        return _sums(self.entry_classes, self.occurrences, len(self.labels))
+
+    @cached_property
+    def class_presences(self) -> NDArray[np.int64]:
+        """Documents of each class summed over all terms."""
+        return _sums(self.entry_classes, self.documents, len(self.labels))
+
+    @cached_property
+    def term_occurrences(self) -> NDArray[np.int64]:
+        """Occurrences of each term in all classes."""
+        return _sums(self.entry_terms, self.occurrences, len(self.terms))
+
+    @cached_property
+    def term_documents(self) -> NDArray[np.int64]:
+        """Documents that hold each term."""
+        return _sums(self.entry_terms, self.documents, len(self.terms))
+
+    @property
+    def rows(self) -> int:
+        """The number of documents counted."""
+        return int(self.class_documents.sum())
+
+    # ---------------------------------------------------------------------------------------------- algebra
+
+    def __add__(self, other: Counts) -> Counts:
+        return _combine(self, other, 1)
+
+    def __sub__(self, other: Counts) -> Counts:
+        """Subtract; raises ValueError if something was never counted."""
+        return _combine(self, other, -1)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        return self.labels == other.labels and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def with_min_documents(self, least: int) -> Counts:
+        """Give the counts without the terms that fewer than ``least`` documents hold."""
+        if least <= 1:
+            return self
+        return self.with_terms(self.term_documents >= least)
+
+    def with_terms(self, keep: NDArray[np.bool_]) -> Counts:
+        """Give the counts of the terms where ``keep`` is true."""
+        number = np.cumsum(keep) - 1
+        kept = keep[self.entry_terms]
+        return Counts(
+            self.labels,
+            self.class_documents,
+            self.terms.take(keep),
+            number[self.entry_terms[kept]],
+            self.entry_classes[kept],
+            self.occurrences[kept],
+            self.documents[kept],
+        )
+
+    # ------------------------------------------------------------------------------------------------ arrays
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything but the labels as arrays, for the model file."""
+        return {
+            "class_documents": self.class_documents,
+            "terms.offsets": self.terms.offsets,
+            "terms.bytes": self.terms.data,
+            "entry_terms": self.entry_terms,
+            "entry_classes": self.entry_classes,
+            "occurrences": self.occurrences,
+            "documents": self.documents,
+        }
+
+    @classmethod
+    def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Counts:
+        """Make counts of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
+        wide = {name: arrays[name].astype(np.int64) for name in cls.empty().arrays() if name != "terms.bytes"}
+        counts = cls(
+            tuple(labels),
+            wide["class_documents"],
+            Strings(wide["terms.offsets"], arrays["terms.bytes"]),
+            wide["entry_terms"],
+            wide["entry_classes"],
+            wide["occurrences"],
+            wide["documents"],
+        )
+        counts._check()
+        return counts
+
+    def _check(self) -> None:
+        size, terms, labels = len(self.entry_terms), len(self.terms), len(self.labels)
+        offsets = self.terms.offsets
+        keys = self.entry_terms * max(labels, 1) + self.entry_classes
+        sound = (
+            len(offsets) > 0
+            and offsets[0] == 0
+            and offsets[-1] == len(self.terms.data)
+            and bool(np.all(np.diff(offsets) >= 0))
+            and all(len(array) == size for array in (self.entry_classes, self.occurrences, self.documents))
+            and len(self.class_documents) == labels
+            and list(self.labels) == sorted(set(self.labels))
+            and (size == 0 or bool(self.entry_terms[0] >= 0 and self.entry_terms[-1] < terms))
+            and bool(np.all((self.entry_classes >= 0) & (self.entry_classes < labels)))
+            and bool(np.all(np.diff(keys) > 0))
+            and bool(np.all(self.documents >= 1) and np.all(self.occurrences >= self.documents))
+            and bool(np.all(self.class_documents >= 1))
+            and bool(np.all(self.documents <= self.class_documents[self.entry_classes]))
+        )
+        if not sound:
+            raise ValueError("the counts do not fit together")
+
+
+def _sums(places: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """Sum integer values by place, exactly."""
+    if not len(values):
+        return np.zeros(size, np.int64)
+    if int(values.sum()) < 1 << 53:  # bincount adds in float64
+        return np.bincount(places, values, size).astype(np.int64)
+    totals = np.zeros(size, np.int64)
+    np.add.at(totals, places, values)
+    return totals
+
+
+def _combine(left: Counts, right: Counts, sign: int) -> Counts:
+    labels = tuple(sorted({*left.labels, *right.labels}))
+    offsets, data, numbers = _native.merge_terms(
+        [(side.terms.offsets, np.ascontiguousarray(side.terms.data)) for side in (left, right)]
+    )
+    width = max(len(labels), 1)
+    keys, occurrences, documents = [], [], []
+    class_documents = np.zeros(len(labels), np.int64)
+    for side, number, factor in zip((left, right), numbers, (1, sign), strict=True):
+        places = np.array([labels.index(label) for label in side.labels], np.int64)
+        keys.append(number[side.entry_terms] * width + places[side.entry_classes])
+        occurrences.append(side.occurrences * factor)
+        documents.append(side.documents * factor)
+        class_documents[places] += side.class_documents * factor
+    distinct, inverse = np.unique(np.concatenate(keys), return_inverse=True)
+    merged = Counts(
+        labels,
+        class_documents,
+        Strings(offsets, data),
+        distinct // width,
+        distinct % width,
+        _signed_sums(inverse, np.concatenate(occurrences), len(distinct)),
+        _signed_sums(inverse, np.concatenate(documents), len(distinct)),
+    )
+    return _without_zeros(merged) if sign < 0 else merged
+
+
+def _signed_sums(places: NDArray[Any], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    totals = np.zeros(size, np.int64)
+    np.add.at(totals, places, values)
+    return totals
+
+
+def _without_zeros(counts: Counts) -> Counts:
+    """Drop what has gone to zero after a subtraction; refuse what has gone below."""
+    bad = np.flatnonzero((counts.documents < 0) | (counts.occurrences < counts.documents))
+    short = np.flatnonzero(counts.class_documents < 0)
+    if len(short):
+        raise ValueError(f"these rows were never learned: there are not so many of label {counts.labels[short[0]]!r}")
+    if len(bad):
+        term, label = counts.terms[int(counts.entry_terms[bad[0]])], counts.labels[int(counts.entry_classes[bad[0]])]
+        raise ValueError(f"these rows were never learned: {term!r} does not occur so often under the label {label!r}")
+    kept = counts.documents > 0
+    live = np.zeros(len(counts.terms), bool)
+    live[counts.entry_terms[kept]] = True
+    classes = counts.class_documents > 0
+    if bool(np.any(~classes[counts.entry_classes[kept]])):
+        raise ValueError("these rows were never learned: words would remain of a label that has no rows left")
+    number = np.cumsum(live) - 1
+    class_number = np.cumsum(classes) - 1
+    return Counts(
+        tuple(label for label, keep in zip(counts.labels, classes, strict=True) if keep),
+        counts.class_documents[classes],
+        counts.terms.take(live),
+        number[counts.entry_terms[kept]],
+        class_number[counts.entry_classes[kept]],
+        counts.occurrences[kept],
+        counts.documents[kept],
+    )
+
+
+class Counter:
+    """Counts documents by label over any number of batches, on all cores.
+
+    Examples
+    --------
+    >>> counter = Counter(TextSettings())
+    >>> counter.add(["win win", "hello"], np.array([0, 1], np.int32), ["spam", "ham"])
+    >>> counter.counts().labels
+    ('ham', 'spam')
+    """
+
+    def __init__(self, text: TextSettings, threads: int | None = None) -> None:
+        self._native = _native.Counter(text.native)
+        self._threads = threads or default_threads()
+        self._labels: dict[str, int] = {}
+        self._class_documents = np.zeros(0, np.int64)
+
+    def add(self, documents: Any, numbers: NDArray[np.int32], labels: Iterable[str]) -> None:
+        """Count a batch: row i has the label ``labels[numbers[i]]``; labels may be new."""
+        mapping = np.array([self._labels.setdefault(label, len(self._labels)) for label in labels], np.int32)
+        classes = mapping[numbers] if len(mapping) else numbers
+        self._native.add(documents, classes, max(len(self._labels), 1), self._threads)
+        totals = np.bincount(classes, minlength=len(self._labels))
+        totals[: len(self._class_documents)] += self._class_documents
+        self._class_documents = totals
+
+    def counts(self) -> Counts:
+        """End the count."""
+        drained = self._native.drain()
+        # The native code numbers labels in the order of their appearance; here they are sorted.
+        labels = sorted(self._labels)
+        place = np.empty(len(labels), np.int64)
+        place[[self._labels[label] for label in labels]] = np.arange(len(labels))
+        order = np.argsort(drained.entry_terms * max(len(labels), 1) + place[drained.entry_classes], kind="stable")
+        return Counts(
+            tuple(labels),
+            self._class_documents[[self._labels[label] for label in labels]].astype(np.int64),
+            Strings(drained.offsets, drained.bytes),
+            drained.entry_terms[order],
+            place[drained.entry_classes][order],
+            drained.occurrences[order],
+            drained.documents[order],
+        )

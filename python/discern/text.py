@@ -1,0 +1,127 @@
+"""Text settings: which terms a document has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+import discern._native as _native
+
+ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
+MOST_CHARACTERS = 0x110000
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """Everything that decides which terms a document has.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char", "char_wb", "pattern", "given"}
+        Words, character n-grams, character n-grams within words, matches of ``pattern``, or finished terms.
+    words : {"words", "sklearn"}
+        ``"sklearn"`` cuts exactly as scikit-learn does by default. ``"words"`` is the same on ASCII and right in every
+        script: combining marks belong to their word, and Chinese, Japanese, Thai, Khmer, Lao and Burmese are segmented.
+    lowercase : bool
+        Whether upper and lower case are the same.
+    ngrams : tuple of int
+        The shortest and the longest n-grams that are terms.
+    stop_words : tuple of str
+        Words that are left out before n-grams are formed.
+    stem : str or None
+        The language whose Snowball stemmer is used, such as ``"english"``.
+    shortest : int
+        The least number of characters of a word.
+    pattern : str or None
+        A regular expression (linear time: no look-around, no back-references), for the analyzer ``"pattern"``.
+
+    Examples
+    --------
+    >>> TextSettings(ngrams=(1, 2)).terms("Win a prize")
+    ['win', 'prize', 'win prize']
+    >>> TextSettings(stem="english", stop_words=("the",)).terms("The walking walks")
+    ['walk', 'walk']
+    """
+
+    analyzer: str = "word"
+    words: str = "words"
+    lowercase: bool = True
+    ngrams: tuple[int, int] = (1, 1)
+    stop_words: tuple[str, ...] = ()
+    stem: str | None = None
+    shortest: int = 2
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.analyzer not in ANALYZERS:
+            raise ValueError(f"analyzer must be one of {', '.join(ANALYZERS)}, not {self.analyzer!r}")
+        if self.words not in ("words", "sklearn"):
+            raise ValueError(f"words must be 'words' or 'sklearn', not {self.words!r}")
+
+    @cached_property
+    def native(self) -> _native.Text:
+        """The settings as the native code takes them."""
+        return _native.Text(
+            self.analyzer,
+            tables=python_tables() if self.words == "sklearn" else None,
+            lowercase=self.lowercase,
+            ngrams=self.ngrams,
+            stop_words=[word.encode("utf-8", "surrogatepass") for word in self.stop_words],
+            stemmer=self.stem,
+            shortest=self.shortest,
+            pattern=self.pattern,
+        )
+
+    def terms(self, document: str) -> list[str]:
+        """Give the terms of a document, n-grams of each length in order."""
+        return [term.decode("utf-8", "surrogatepass") for term in self.native.terms(document)]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the settings as plain values, for the model file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> TextSettings:
+        """Make settings of what :meth:`to_json` gave."""
+        values = dict(values)
+        values["ngrams"] = (int(values["ngrams"][0]), int(values["ngrams"][1]))
+        values["stop_words"] = tuple(str(word) for word in values["stop_words"])
+        return cls(**values)
+
+
+@cache
+def python_tables() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    r"""Say which characters this Python's ``\w`` matches, and what ``str.lower`` makes of each that it changes.
+
+    Read off the running interpreter, because each brings another version of Unicode.
+    """
+    # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbours.
+    codes = np.arange(MOST_CHARACTERS, dtype="<u4")
+    codes = codes[(codes != 0x130) & (codes != 0x3A3)]
+    text = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    lowered = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), "<u4")
+    changed = np.flatnonzero(lowered != codes)
+    lower = list(zip(codes[changed].tolist(), lowered[changed].tolist(), strict=True))
+    # Both are letters, and are put back into the text for this.
+    whole = np.arange(MOST_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    words = [match.span() for match in re.finditer(r"\w+", whole)]
+    return words, lower
+
+
+def word_ngrams(tokens: Sequence[str], ngrams: tuple[int, int]) -> list[str]:
+    """Join tokens to n-grams, for tokens that come from Python."""
+    terms: list[str] = []
+    for length in range(ngrams[0], ngrams[1] + 1):
+        terms += [" ".join(tokens[start : start + length]) for start in range(len(tokens) - length + 1)]
+    return terms
