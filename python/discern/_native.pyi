@@ -11,7 +11,7 @@ class Text:
         cls,
         analyzer: str,
         *,
-        tables: tuple[list[tuple[int, int]], list[tuple[int, int]]] | None = None,
+        tables: list[list[tuple[int, int]]] | None = None,
         lowercase: bool = True,
         ngrams: tuple[int, int] = (1, 1),
         stop_words: list[bytes] = ...,
@@ -51,12 +51,9 @@ class Vocabulary:
     def __new__(cls, text: Text, offsets: NDArray[np.int64], bytes: NDArray[np.uint8]) -> Vocabulary: ...
     def __len__(self) -> int: ...
     def rows(self, documents: Any, threads: int) -> tuple[Rows, NDArray[np.int64]]: ...
-    def score(
-        self, documents: Any, weights: NDArray[np.float64], presence: bool, threads: int
-    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
 
 @final
-class Decider:
+class Scorer:
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -64,7 +61,10 @@ class Decider:
         bias: list[float],
         labels: list[Any],
         presence: bool,
-    ) -> Decider: ...
+    ) -> Scorer: ...
+    def score(
+        self, documents: Any, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
     def __call__(self, text: str) -> Any: ...
 
 @final
@@ -74,11 +74,13 @@ class Parsed:
     consumed: int
     ragged: list[tuple[int, int]]
     invalid: tuple[int, int] | None
+    unclosed: int | None
 
 def distinct(strings: Any) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.uint8]]: ...
 def merge_terms(
     lists: list[tuple[NDArray[np.int64], NDArray[np.uint8]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8], list[NDArray[np.int64]]]: ...
+def is_sorted(offsets: NDArray[np.int64], bytes: NDArray[np.uint8]) -> bool: ...
 def parse_csv(
     block: NDArray[np.uint8],
     wanted: list[bool],

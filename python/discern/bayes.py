@@ -112,9 +112,11 @@ def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction
         return lambda count, _, in_class, __: np.log(count + smoothing.alpha) - np.log(in_class + added)
     if isinstance(smoothing, JelinekMercer):
         own = smoothing.weight
-        return lambda count, of_term, in_class, _: np.log(
-            own * count / np.maximum(in_class, 1) + (1 - own) * of_term / total
-        )
+        def mixed(count: Any, of_term: Any, in_class: Any, _: Any) -> Any:
+            share = np.where(np.asarray(in_class) > 0, own, 0.0)  # a class without words is as the corpus
+            return np.log(share * count / np.maximum(in_class, 1) + (1 - share) * of_term / total)
+
+        return mixed
     mass = smoothing.mass
     return lambda count, of_term, in_class, _: np.log(count + mass * of_term / total) - np.log(in_class + mass)
 
@@ -236,6 +238,22 @@ class LinearScores:
         assert self.shift is not None
         return np.asarray(self.excess[terms].toarray() + self.shift[terms][:, None] + self.level)
 
+    def of_class(self, place: int) -> Array:
+        """Give the weights of all terms for one class."""
+        if self.weights is not None:
+            return np.asarray(self.weights[:, place])
+        assert self.shift is not None
+        assert self.level is not None
+        return np.asarray(self.excess[:, [place]].toarray().ravel() + self.shift + self.level[place])
+
+    def sums(self) -> Array:
+        """Give the weights of each term, summed over the classes."""
+        if self.weights is not None:
+            return np.asarray(self.weights.sum(axis=1))
+        assert self.shift is not None
+        assert self.level is not None
+        return np.asarray(self.excess.sum(axis=1)).ravel() + len(self.level) * self.shift + self.level.sum()
+
 
 def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
     """Derive the linear scores of naive Bayes from counts.
@@ -299,10 +317,11 @@ def _tabulate(
         terms, classes = counts.entry_terms, counts.entry_classes
         margin = (margins.terms[terms], margins.classes[classes], margins.documents[classes])
         excess = weight(values, *margin) - weight(0, *margin)
-        shift = weight(0, margins.terms, margins.classes[0], margins.documents[0])
+        # Not every model looks at both margins: what it gives may be one number for all.
+        shift = np.broadcast_to(weight(0, margins.terms, margins.classes[0], margins.documents[0]), shape[:1])
         level = weight(0, margins.terms[0], margins.classes, margins.documents) - shift[0]
     matrix = scipy.sparse.csr_matrix((excess, (terms, classes)), shape=shape)
-    return LinearScores(bias, None, presence, shift, level, matrix)
+    return LinearScores(bias, None, presence, shift, np.broadcast_to(level, shape[1:]), matrix)
 
 
 def posterior(scores: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from discern.bayes import (
 )
 from discern.data import Batch, DataError, Reading, Strings, batches, did_you_mean
 from discern.evaluate import Evaluation
-from discern.statistics import Counter, Counts, default_threads
+from discern.statistics import Counter, Counts, check_terms, default_threads
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
@@ -121,20 +122,27 @@ class Model:
         return np.array(self.labels, dtype=np.str_)
 
     @cached_property
-    def decider(self) -> _native.Decider:
-        """The fast way from one text to its label."""
+    def _uses(self) -> Iterator[int]:
+        return itertools.count()
+
+    def is_seldom_used(self) -> bool:
+        """Say whether so few single texts have come that a table for the whole vocabulary would not pay."""
+        return self.scores.weights is None or next(self._uses) < FEW
+
+    @cached_property
+    def scorer(self) -> _native.Scorer:
+        """The fast way from texts to scores, and from one text to its label."""
         if self.scores.weights is None:
             raise ValueError("this model has too many classes and terms for predict_one; use predict")
         weights = np.ascontiguousarray(self.scores.weights)
         bias = self.scores.bias.tolist()
-        return _native.Decider(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
+        return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
 
     def log_joint(self, texts: Any, rows: int, threads: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Give log P(k) + log P(text|k) for each text and class, and how many of its terms are unknown."""
         if rows > FEW and self.scores.weights is not None:
-            weights = np.ascontiguousarray(self.scores.weights)
-            sums, _, unknown = self.vocabulary.score(texts, weights, self.scores.presence, threads)
-            return sums + self.scores.bias, unknown
+            scores, _, unknown = self.scorer.score(texts, threads)
+            return scores, unknown
         found, unknown = self.vocabulary.rows(texts, threads)
         if rows > FEW:
             return self.scores.of_rows(self._matrix(found, rows)), unknown
@@ -253,7 +261,10 @@ class Classifier:
         """Learn more rows: the model is then the one that :meth:`fit` makes of all of them."""
         counts = self._count(data, reading)
         with self._lock:
-            self._replace(self.statistics + counts)
+            total = self.statistics + counts
+            if not total.rows:
+                raise DataError("there are no rows to learn from")
+            self._replace(total)
         return self
 
     def forget(self, data: Any, *, reading: Reading | None = None) -> Classifier:
@@ -311,25 +322,26 @@ class Classifier:
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
         """Give the label of each row, in order."""
         model = self.solved
-        decisions = [scores.argmax(axis=1) for _, scores, _ in self._scored(data, reading)]
+        decisions = [scores.argmax(axis=1) for _, scores, _ in self._scored(model, data, reading)]
         return model.label_array[np.concatenate(decisions)] if decisions else model.label_array[:0]
 
     def predict_proba(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
         """Give the probability of each label for each row, labels in the order of ``labels``."""
-        probabilities = [posterior(scores) for _, scores, _ in self._scored(data, reading)]
-        return np.concatenate(probabilities) if probabilities else np.zeros((0, len(self.labels)))
+        model = self.solved
+        probabilities = [posterior(scores) for _, scores, _ in self._scored(model, data, reading)]
+        return np.concatenate(probabilities) if probabilities else np.zeros((0, len(model.labels)))
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Give log P(k) + log P(text|k); with ``full`` the multinomial coefficient too, so that it is P(k, text)."""
         from discern.bayes import log_multinomial_coefficient
 
         model, parts = self.solved, []
-        for batch, scores, _ in self._scored(data, None):
+        for batch, scores, _ in self._scored(model, data, None):
             if full:
                 rows, _ = model.vocabulary.rows(self._texts(batch), self._threads)
                 scores = scores + log_multinomial_coefficient(model._matrix(rows, batch.rows))[:, None]
             parts.append(scores)
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
+        return np.concatenate(parts) if parts else np.zeros((0, len(model.labels)))
 
     def predict_one(self, text: str) -> str:
         """Give the label of one text, as fast as can be.
@@ -340,12 +352,15 @@ class Classifier:
         >>> model.predict_one("some y2")
         'b'
         """
-        return self.solved.decider(text)  # type: ignore[no-any-return]
+        model = self.solved
+        if "scorer" not in model.__dict__ and model.is_seldom_used():
+            return str(self.predict([text])[0])
+        return model.scorer(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Judge the model on rows with labels."""
         model, total = self.solved, None
-        for batch, scores, _ in self._scored(data, reading):
+        for batch, scores, _ in self._scored(model, data, reading):
             numbers, labels = batch.labels(self.label)
             true = np.array(labels, dtype=np.str_)[numbers].tolist()
             decided = model.label_array[scores.argmax(axis=1)].tolist()
@@ -364,9 +379,9 @@ class Classifier:
         >>> print(model.explain("x1 y2 y1 zz"))
         b (66.7%), against a
             +0.000  prior
+            -0.693  x1
             +0.693  y1
             +0.693  y2
-            -0.693  x1
           1 unknown, skipped
         """
         model = self.solved
@@ -391,7 +406,7 @@ class Classifier:
             probabilities=dict(zip(model.labels, posterior(scores[None])[0].tolist(), strict=True)),
             prior=0.0 if complement else prior,
             absent=0.0 if complement else start - prior,
-            terms=tuple(sorted(terms, key=lambda term: (-abs(term.weight), term.term))),
+            terms=tuple(sorted(terms, key=lambda term: (-round(abs(term.weight), 9), term.term))),
             unknown=int(unknown[0]),
         )
 
@@ -401,15 +416,15 @@ class Classifier:
         if label not in model.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, model.labels)}")
         place, others = model.labels.index(label), len(model.labels) - 1
-        weights = model.scores.at(np.arange(len(model.terms)))
-        odds = weights[:, place] - (weights.sum(axis=1) - weights[:, place]) / max(others, 1)
+        own, total = model.scores.of_class(place), model.scores.sums()
+        odds = own - (total - own) / max(others, 1)
         order = np.argsort(-odds, kind="stable")[:top]
         return [(model.terms[int(term)], float(odds[term])) for term in order]
 
     def _scored(
-        self, data: Any, reading: Reading | None
+        self, model: Model, data: Any, reading: Reading | None
     ) -> Iterator[tuple[Batch, NDArray[np.float64], NDArray[np.int64]]]:
-        model = self.solved
+        # The model is given: learning in another thread may put a new one in its place meanwhile.
         for batch in batches(data, reading):
             scores, unknown = model.log_joint(self._texts(batch), batch.rows, self._threads)
             yield batch, scores, unknown
@@ -493,7 +508,9 @@ class Classifier:
 
         With ``slim`` the statistics are left out: a smaller file that can predict, but not learn, forget or merge.
         """
-        return files.save(path, *self._content(slim))
+        with self._lock:
+            content = self._content(slim)
+        return files.save(path, *content)
 
     def _content(self, slim: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         model = self.solved
@@ -514,7 +531,7 @@ class Classifier:
         arrays, metadata = files.load(path)
         try:
             return cls._from_content(arrays, metadata)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise files.ModelFileError(f"{str(path)!r} is damaged: {error}") from error
 
     @classmethod
@@ -524,14 +541,23 @@ class Classifier:
         )
         loaded.learner = NaiveBayesSettings.from_json(metadata["learner"])
         loaded.settings = TextSettings.from_json(metadata["settings"])
+        _ = loaded.settings.native  # complain about settings now, not at predict
+        if not isinstance(loaded.text, str | None):
+            raise ValueError("the name of the text column is no text")
         labels = tuple(str(label) for label in metadata["labels"])
         if not metadata["slim"]:
             loaded._replace(Counts.from_arrays(labels, arrays))
             return loaded
         terms = Strings(arrays["terms.offsets"].astype(np.int64), arrays["terms.bytes"])
-        scores = _weights_from_arrays(arrays, loaded.learner.event == "bernoulli", len(terms), len(labels))
+        check_terms(terms)
+        numbers = {name: _float_array(array) for name, array in arrays.items() if array.dtype == np.float64}
+        scores = _weights_from_arrays(
+            {**arrays, **numbers}, loaded.learner.event == "bernoulli", len(terms), len(labels)
+        )
+        if numbers["prior"].shape != (len(labels),) or len(set(labels)) < max(len(labels), 1):
+            raise ValueError("the labels do not fit their priors")
         loaded._statistics = None
-        loaded._model = Model(labels, terms, scores, arrays["prior"], loaded.settings)
+        loaded._model = Model(labels, terms, scores, numbers["prior"], loaded.settings)
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
@@ -585,15 +611,26 @@ def _weights_to_arrays(scores: LinearScores) -> dict[str, NDArray[Any]]:
 def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms: int, labels: int) -> LinearScores:
     bias = arrays["bias"]
     if "weights" in arrays:
-        if arrays["weights"].shape != (terms, labels) or bias.shape != (labels,):
+        weights = arrays["weights"]
+        if weights.shape != (terms, labels) or weights.dtype != np.float64 or bias.shape != (labels,):
             raise ValueError("the weights do not fit the terms and labels")
-        return LinearScores(bias, arrays["weights"], presence)
+        return LinearScores(bias, weights, presence)
     import scipy.sparse
 
-    parts = (arrays["excess.data"], arrays["excess.indices"].astype(np.int64), arrays["excess.indptr"].astype(np.int64))
+    shift, level, data = arrays["shift"], arrays["level"], arrays["excess.data"]
+    if (shift.shape, level.shape, bias.shape) != ((terms,), (labels,), (labels,)):
+        raise ValueError("the weights do not fit the terms and labels")
+    parts = (data, arrays["excess.indices"].astype(np.int64), arrays["excess.indptr"].astype(np.int64))
     excess = scipy.sparse.csr_matrix(parts, shape=(terms, labels))
     excess.check_format(full_check=True)
-    return LinearScores(bias, None, presence, arrays["shift"], arrays["level"], excess)
+    return LinearScores(bias, None, presence, shift, level, excess)
+
+
+def _float_array(array: NDArray[Any]) -> NDArray[np.float64]:
+    """Give numbers from a file as the native code takes them; refuse those that are not finite."""
+    if not bool(np.all(np.isfinite(array))):
+        raise ValueError("a weight is not a number")
+    return np.require(array, np.float64, ["C", "A"])
 
 
 def _contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
@@ -605,6 +642,6 @@ def _contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
 
 def _mean_length(column: Any) -> float:
     if isinstance(column, Strings):
-        return float(np.mean(np.diff(column.offsets))) if len(column) else 0.0
+        return float(np.mean(np.diff(column.offsets[:101]))) if len(column) else 0.0
     values = [str(value) for value in column[:100] if value is not None]
     return sum(map(len, values)) / len(values) if values else 0.0

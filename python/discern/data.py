@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import sys
@@ -23,6 +21,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 22
 """Bytes of a file read at once."""
+LONGEST_HEADER = 1 << 20
+"""Bytes within which the first line of a CSV file must end."""
 
 
 class DataError(ValueError):
@@ -111,9 +111,11 @@ class Batch:
         column = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, missing="label")
         numbers, offsets, data = _native.distinct(column)
         labels = Strings(offsets, data).to_list()
-        if "" in labels:
-            row = self.start + int(np.flatnonzero(numbers == labels.index(""))[0])
-            raise DataError(f"row {row} of {self.source} has no label in column {name!r}; give it one or leave it out")
+        for number, label in enumerate(labels):
+            if not label or "\0" in label:
+                fault = "has a NUL in its label" if label else "has no label"
+                row = self.start + int(np.flatnonzero(numbers == number)[0])
+                raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; give it one or leave it out")
         return numbers, labels
 
 
@@ -133,7 +135,7 @@ def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> A
         return _arrow_texts(column, place, start, missing)
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     for index, value in enumerate(values):
-        if value is None or (isinstance(value, float) and value != value):
+        if _is_missing(value):
             if missing:
                 raise DataError(f"row {start + index} of {place} has no {missing}; give it one or leave it out")
             values[index] = ""
@@ -142,27 +144,52 @@ def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> A
     return values
 
 
+def _is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or what pandas has for them."""
+    if isinstance(value, str):
+        return False
+    not_a_number = isinstance(value, float | np.floating) and value != value
+    return value is None or not_a_number or type(value).__name__ in ("NAType", "NaTType")
+
+
 def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
     import pyarrow as pa
 
     array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
     if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-        if isinstance(array, pa.ChunkedArray):  # combine_chunks of several types of buffers
-            array = pa.concat_arrays(array.chunks)
-    if array.null_count:
-        if missing:
-            row = start + array.is_null().to_pylist().index(True)
-            raise DataError(f"row {row} of {place} has no {missing}; give it one or leave it out")
-        array = array.fill_null("") if pa.types.is_string(array.type) else array.cast(pa.large_string()).fill_null("")
-    if pa.types.is_string_view(array.type):
-        return _arrow_views(array)
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        if array.num_chunks > 1 and (pa.types.is_string(array.type) or pa.types.is_string_view(array.type)):
+            array = array.cast(pa.large_string())  # has room for all chunks; views cannot always be joined
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if array.null_count and missing:
+        row = start + array.is_null().to_pylist().index(True)
+        raise DataError(f"row {row} of {place} has no {missing}; give it one or leave it out")
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if not any(kind(array.type) for kind in kinds) or (array.null_count and pa.types.is_string_view(array.type)):
         try:
+            if isinstance(array, pa.DictionaryArray):
+                array = array.dictionary.cast(pa.large_string()).take(array.indices)
             array = array.cast(pa.large_string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(f"{place} is of type {array.type}, which cannot be read as text; convert it first") from error
-    return _arrow_strings(array).native()
+    if array.null_count:
+        array = array.fill_null("")
+    _refuse_bad_strings(array, place, start)
+    return _arrow_views(array) if pa.types.is_string_view(array.type) else _arrow_strings(array).native()
+
+
+def _refuse_bad_strings(array: pa.Array[Any], place: str, start: int) -> None:
+    import pyarrow as pa
+
+    def sound(part: pa.Array[Any]) -> bool:
+        try:
+            part.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    if not sound(array):
+        row = next((row for row in range(len(array)) if not sound(array.slice(row, 1))), 0)
+        raise DataError(f"row {start + row} of {place} is not UTF-8; convert the column first")
 
 
 def _arrow_strings(array: pa.Array[Any]) -> Strings:
@@ -179,6 +206,8 @@ def _arrow_strings(array: pa.Array[Any]) -> Strings:
 
 def _arrow_views(array: pa.Array[Any]) -> Any:
     buffers = array.buffers()
+    if not len(array):
+        return Strings.of([]).native()
     views = np.frombuffer(buffers[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
     return ("views", views, [np.frombuffer(buffer, np.uint8) for buffer in buffers[2:] if buffer is not None])
 
@@ -254,10 +283,21 @@ def _from_arrow(source: Any) -> Batch:
 
     try:
         table = pa.table(source)
-    except (TypeError, ValueError):
-        array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+    except (TypeError, ValueError) as fault:
+        try:
+            array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+        except (TypeError, ValueError):
+            raise DataError(f"cannot read rows from a {type(source).__name__}: {fault}") from fault
         return Batch({"text": array}, len(array))
-    return Batch({name: table.column(index) for index, name in enumerate(table.column_names)}, table.num_rows, "the table")
+    return Batch(_columns(table.column_names, table.columns, "the table"), table.num_rows, "the table")
+
+
+def _columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:
+    """Put names to columns, each name once."""
+    twice = sorted(name for name in set(names) if names.count(name) > 1)
+    if twice:
+        raise DataError(f"{source} has the column {twice[0]!r} twice; rename one")
+    return dict(zip(names, columns, strict=True))
 
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
@@ -304,34 +344,77 @@ def _open(path: Path, compression: str) -> BinaryIO:
     return path.open("rb", buffering=0)
 
 
-def _blocks(stream: BinaryIO, source: str, reading: Reading) -> Iterator[tuple[bytes, bool]]:
-    """Give blocks of a file, each with whether another one follows; the first without a byte order mark."""
-    try:
-        block = stream.read(BLOCK).removeprefix(b"\xef\xbb\xbf")
-        if block[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(f"{source} is UTF-16; convert it to UTF-8, for example with iconv -f utf-16 -t utf-8")
-        while block:
-            following = stream.read(BLOCK)
-            reading.progress(len(block))
-            yield block, bool(following)
-            block = following
-    except (OSError, EOFError) as error:
-        raise DataError(f"cannot read {source}: {error}") from error
+class _Window:
+    """A part of a file in memory: it is filled from behind and emptied from the front, without copying more."""
+
+    def __init__(self, stream: BinaryIO, source: str, reading: Reading) -> None:
+        self._stream, self._source, self._reading = stream, source, reading
+        self._buffer = bytearray(max(BLOCK, 4))  # room for a byte order mark
+        self._start = self._end = 0
+        self._new = self.follows = True
+
+    def more(self) -> bool:
+        """Read on; false when the file has ended and nothing is left."""
+        if not self.follows:
+            return False
+        left = self._end - self._start
+        if left == len(self._buffer):
+            self._buffer.extend(bytes(len(self._buffer)))
+        else:
+            self._buffer[:left] = self._buffer[self._start : self._end]
+        self._start, self._end = 0, left + self._read(left)
+        if self._new:
+            self._begin()
+        return self.follows or self._end > self._start
+
+    def _begin(self) -> None:
+        """Pass over a byte order mark."""
+        while self.follows and self._end < 3:
+            self._end += self._read(self._end)
+        self._new, mark = False, bytes(self._buffer[: min(self._end, 3)])
+        if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError(
+                f"{self._source} is UTF-16; convert it to UTF-8, for example with iconv -f utf-16 -t utf-8"
+            )
+        self._start = 3 if mark == b"\xef\xbb\xbf" else 0
+
+    def _read(self, position: int) -> int:
+        import zlib
+
+        try:
+            with memoryview(self._buffer) as view, view[position:] as room:
+                count = self._stream.readinto(room)  # type: ignore[attr-defined]
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise DataError(f"cannot read {self._source}: {error}") from error
+        self.follows = bool(count)
+        self._reading.progress(count)
+        return int(count)
+
+    @property
+    def content(self) -> NDArray[np.uint8]:
+        """What is in memory."""
+        return np.frombuffer(self._buffer, np.uint8)[self._start : self._end]
+
+    def drop(self, count: int) -> None:
+        """Let go of so many bytes at the front."""
+        self._start += count
 
 
 def _csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iterator[Batch]:
     header: list[str] = []
-    rest, row, delimiter = b"", 1, "\t" if name == "tsv" else ","
-    for block, follows in _blocks(stream, source, reading):
-        content = rest + block if rest else block
+    window, row, delimiter = _Window(stream, source, reading), 0, "\t" if name == "tsv" else ","
+    while window.more():
         if not header:
-            header, delimiter = _csv_header(content, delimiter, source)
+            start = window.content[: LONGEST_HEADER + 1].tobytes()
+            header, delimiter = _csv_header(start, delimiter, window.follows, source)
+            if not header:
+                continue  # the first line goes on
         parsed = _native.parse_csv(
-            np.frombuffer(content, np.uint8), [True] * len(header), delimiter=ord(delimiter), follows=follows
+            window.content, [True] * len(header), delimiter=ord(delimiter), follows=window.follows
         )
         _refuse_bad_rows(parsed, header, source, row)
-        rest = content[parsed.consumed :]
-        first = 1 if row == 1 and parsed.rows else 0  # the header is parsed as a row
+        window.drop(parsed.consumed)
+        first = 1 if row == 0 and parsed.rows else 0  # the header is parsed as a row, row 0
         columns = {name: Strings(*column).rows(first) for name, column in zip(header, parsed.columns, strict=True)}
         if parsed.rows > first:
             yield Batch(columns, parsed.rows - first, source, row + first)
@@ -340,53 +423,73 @@ def _csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iterator
         raise DataError(f"{source} is empty; it should begin with a line of column names")
 
 
-def _csv_header(content: bytes, delimiter: str, source: str) -> tuple[list[str], str]:
-    text = content[: 1 << 16].decode("utf-8", "replace")
-    line = text.split("\n", 1)[0]
+def _csv_header(content: bytes, delimiter: str, follows: bool, source: str) -> tuple[list[str], str]:
+    """Give the column names and the delimiter; no names if the first line goes on behind ``content``."""
+    given, start = delimiter, content[:LONGEST_HEADER]
+    line = start.split(b"\n", 1)[0].decode("utf-8", "replace")
     if delimiter == "," and "," not in line:
         delimiter = next((other for other in ";\t|" if other in line), ",")
-    names = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    if not names:
-        raise DataError(f"the first line of {source} is blank; it should have the column names")
-    twice = {name for name in names if names.count(name) > 1}
-    if twice:
-        raise DataError(f"{source} has the column {sorted(twice)[0]!r} twice; rename one")
-    return names, delimiter
 
+    def parse(wanted: int) -> _native.Parsed:
+        goes_on = follows or len(content) > len(start)
+        block = np.frombuffer(start, np.uint8)
+        return _native.parse_csv(block, [True] * wanted, delimiter=ord(delimiter), follows=goes_on)
 
-def _refuse_bad_rows(parsed: Any, header: list[str], source: str, row: int) -> None:
-    # Row 0 is the header, so that the first row of data is row 1.
-    if parsed.ragged:
-        place, fields = parsed.ragged[0]
-        number = row - 1 + place
+    rows = parse(0).ragged  # no row has no fields: all of them
+    if not rows and len(content) < LONGEST_HEADER:
+        return [], given
+    if not rows:
+        raise DataError(f"the first line of {source} does not end; it should have the column names")
+    parsed = parse(rows[0][1])
+    if parsed.invalid is not None and parsed.invalid[1] == 0:
         raise DataError(
-            f"row {number} of {source} has {fields} fields, but there are {len(header)} columns; "
+            f"the first line of {source} is not UTF-8; convert the file, for example with iconv -f latin1 -t utf-8"
+        )
+    names = [Strings(*column)[0] for column in parsed.columns]
+    if names == [""]:
+        raise DataError(f"the first line of {source} is blank; it should have the column names")
+    if any("\r" in name for name in names):
+        raise DataError(f"the first line of {source} has a carriage return in it; lines must end with \\n or \\r\\n")
+    return list(_columns(names, names, source)), delimiter
+
+
+def _refuse_bad_rows(parsed: _native.Parsed, header: list[str], source: str, row: int) -> None:
+    if parsed.ragged and (parsed.unclosed is None or parsed.ragged[0][0] < parsed.unclosed):
+        place, fields = parsed.ragged[0]
+        raise DataError(
+            f"row {row + place} of {source} has {fields} fields, but there are {len(header)} columns; "
             "put quotes around fields that hold the delimiter or a line break"
         )
+    if parsed.unclosed is not None:
+        raise DataError(f"row {row + parsed.unclosed} of {source} has a quote that is never closed; close or double it")
     if parsed.invalid is not None:
         column, place = parsed.invalid
         raise DataError(
-            f"row {row - 1 + place} of {source}, column {header[column]!r}, is not UTF-8; "
+            f"row {row + place} of {source}, column {header[column]!r}, is not UTF-8; "
             "convert the file, for example with iconv -f latin1 -t utf-8"
         )
 
 
 def _jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
-    rest, row = b"", 1
-    for block, follows in _blocks(stream, source, reading):
-        content = rest + block
-        lines = content.split(b"\n")
-        rest = lines.pop() if follows else b""
-        rows = [_json_row(line, source, row + index) for index, line in enumerate(lines) if line.strip()]
+    window, row = _Window(stream, source, reading), 1
+    names: dict[str, None] = {}  # those of earlier blocks too: a block may lack a column
+    while window.more():
+        content = window.content.tobytes()
+        whole = content[: content.rfind(b"\n") + 1] if window.follows else content
+        window.drop(len(whole))
+        lines = [line for line in whole.split(b"\n") if line.strip()]
+        rows = [_json_row(line, source, row + index) for index, line in enumerate(lines)]
         if rows:
-            names = list(dict.fromkeys(name for values in rows for name in values))
+            names.update(dict.fromkeys(name for values in rows for name in values))
             yield Batch({name: [values.get(name) for values in rows] for name in names}, len(rows), source, row)
         row += len(rows)
 
 
 def _json_row(line: bytes, source: str, row: int) -> dict[str, Any]:
     try:
-        values = json.loads(line)
+        values = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(f"row {row} of {source} is not UTF-8; convert the file first") from error
     except (ValueError, RecursionError) as error:
         raise DataError(f"row {row} of {source} is not JSON: {error}") from error
     if not isinstance(values, dict):
@@ -404,7 +507,7 @@ def _parquet(path: Path, reading: Reading) -> Iterator[Batch]:
         file = pq.ParquetFile(path)
         for batch in file.iter_batches(batch_size=1 << 15):
             reading.progress(batch.nbytes)
-            yield Batch(dict(zip(batch.schema.names, batch.columns, strict=True)), batch.num_rows, str(path), row)
+            yield Batch(_columns(batch.schema.names, batch.columns, str(path)), batch.num_rows, str(path), row)
             row += batch.num_rows
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise DataError(f"cannot read {str(path)!r} as Parquet: {error}") from error

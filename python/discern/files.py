@@ -116,7 +116,7 @@ def _map(path: Path) -> NDArray[np.uint8]:
 
 
 def _verify(content: NDArray[np.uint8], metadata: dict[str, Any], path: str) -> None:
-    expected = str(metadata.get("checksum")).encode()
+    expected = str(metadata.get("checksum")).encode("utf-8", "replace")
     head = content[: 8 + int.from_bytes(content[:8].tobytes(), "little")].tobytes()
     start = head.find(expected)
     if len(expected) != len(_HOLE) or start < 0 or head.find(expected, start + 1) >= 0:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+MOST_COUNTED = float(1 << 62)
+"""Sums beyond this are no counts."""
+
+
 def default_threads() -> int:
     """Give the number of threads: ``DISCERN_THREADS``, or the cores this process may use."""
     given = os.environ.get("DISCERN_THREADS", "")
@@ -151,6 +155,8 @@ class Counts:
     @classmethod
     def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Counts:
         """Make counts of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
+        if any(arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1 for name in cls.empty().arrays()):
+            raise ValueError("the counts are not lists of whole numbers")
         wide = {name: arrays[name].astype(np.int64) for name in cls.empty().arrays() if name != "terms.bytes"}
         counts = cls(
             tuple(labels),
@@ -166,25 +172,36 @@ class Counts:
 
     def _check(self) -> None:
         size, terms, labels = len(self.entry_terms), len(self.terms), len(self.labels)
-        offsets = self.terms.offsets
-        keys = self.entry_terms * max(labels, 1) + self.entry_classes
+        check_terms(self.terms)
         sound = (
-            len(offsets) > 0
-            and offsets[0] == 0
-            and offsets[-1] == len(self.terms.data)
-            and bool(np.all(np.diff(offsets) >= 0))
-            and all(len(array) == size for array in (self.entry_classes, self.occurrences, self.documents))
+            all(len(array) == size for array in (self.entry_classes, self.occurrences, self.documents))
             and len(self.class_documents) == labels
             and list(self.labels) == sorted(set(self.labels))
-            and (size == 0 or bool(self.entry_terms[0] >= 0 and self.entry_terms[-1] < terms))
+            and bool(np.all((self.entry_terms >= 0) & (self.entry_terms < terms)))
             and bool(np.all((self.entry_classes >= 0) & (self.entry_classes < labels)))
-            and bool(np.all(np.diff(keys) > 0))
+            and bool(np.all(np.diff(self.entry_terms * max(labels, 1) + self.entry_classes) > 0))
             and bool(np.all(self.documents >= 1) and np.all(self.occurrences >= self.documents))
             and bool(np.all(self.class_documents >= 1))
             and bool(np.all(self.documents <= self.class_documents[self.entry_classes]))
+            and float(self.class_documents.sum(dtype=np.float64)) < MOST_COUNTED
+            and float(self.occurrences.sum(dtype=np.float64)) < MOST_COUNTED
         )
         if not sound:
             raise ValueError("the counts do not fit together")
+
+
+def check_terms(terms: Strings) -> None:
+    """Refuse a vocabulary from a file whose terms are not sorted, distinct and UTF-8; raises ValueError."""
+    offsets, data = terms.offsets, terms.data
+    fits = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(np.diff(offsets) >= 0))
+    if not fits or data.dtype != np.uint8:
+        raise ValueError("the terms do not fit their bytes")
+    if not _native.is_sorted(offsets, data):
+        raise ValueError("the terms are not sorted")
+    data.tobytes().decode("utf-8", "surrogatepass")
+    starts = offsets[:-1][np.diff(offsets) > 0]
+    if bool(np.any(data[starts] & 0xC0 == 0x80)):
+        raise ValueError("a term begins within a character")
 
 
 def _sums(places: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -206,8 +223,9 @@ def _combine(left: Counts, right: Counts, sign: int) -> Counts:
     width = max(len(labels), 1)
     keys, occurrences, documents = [], [], []
     class_documents = np.zeros(len(labels), np.int64)
+    place = {label: number for number, label in enumerate(labels)}
     for side, number, factor in zip((left, right), numbers, (1, sign), strict=True):
-        places = np.array([labels.index(label) for label in side.labels], np.int64)
+        places = np.array([place[label] for label in side.labels], np.int64)
         keys.append(number[side.entry_terms] * width + places[side.entry_classes])
         occurrences.append(side.occurrences * factor)
         documents.append(side.documents * factor)
@@ -233,19 +251,19 @@ def _signed_sums(places: NDArray[Any], values: NDArray[np.int64], size: int) -> 
 
 def _without_zeros(counts: Counts) -> Counts:
     """Drop what has gone to zero after a subtraction; refuse what has gone below."""
-    bad = np.flatnonzero((counts.documents < 0) | (counts.occurrences < counts.documents))
+    most = counts.class_documents[counts.entry_classes]
+    gone = (counts.documents == 0) & (counts.occurrences != 0)
+    bad = np.flatnonzero(gone | (counts.documents < 0) | (counts.occurrences < counts.documents) | (counts.documents > most))
     short = np.flatnonzero(counts.class_documents < 0)
     if len(short):
         raise ValueError(f"these rows were never learned: there are not so many of label {counts.labels[short[0]]!r}")
     if len(bad):
         term, label = counts.terms[int(counts.entry_terms[bad[0]])], counts.labels[int(counts.entry_classes[bad[0]])]
-        raise ValueError(f"these rows were never learned: {term!r} does not occur so often under the label {label!r}")
+        raise ValueError(f"these rows were never learned: {term!r} does not occur so under the label {label!r}")
     kept = counts.documents > 0
     live = np.zeros(len(counts.terms), bool)
     live[counts.entry_terms[kept]] = True
     classes = counts.class_documents > 0
-    if bool(np.any(~classes[counts.entry_classes[kept]])):
-        raise ValueError("these rows were never learned: words would remain of a label that has no rows left")
     number = np.cumsum(live) - 1
     class_number = np.cumsum(classes) - 1
     return Counts(

@@ -6,11 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import discern._native as _native
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
 MOST_CHARACTERS = 0x110000
@@ -101,10 +104,11 @@ class TextSettings:
 
 
 @cache
-def python_tables() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    r"""Say which characters this Python's ``\w`` matches, and what ``str.lower`` makes of each that it changes.
+def python_tables() -> list[list[tuple[int, int]]]:
+    r"""Say what this Python knows of characters, because each brings another version of Unicode.
 
-    Read off the running interpreter, because each brings another version of Unicode.
+    The ranges that ``\w`` matches; what ``str.lower`` makes of each character that it changes; and, because the lower
+    case of Σ depends on its neighbours, the ranges of characters with case and of those that it looks past.
     """
     # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbours.
     codes = np.arange(MOST_CHARACTERS, dtype="<u4")
@@ -116,7 +120,26 @@ def python_tables() -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
     # Both are letters, and are put back into the text for this.
     whole = np.arange(MOST_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     words = [match.span() for match in re.finditer(r"\w+", whole)]
-    return words, lower
+    near = codes[(codes < 0x20000) | (codes >> 12 == 0xE0)]  # the others are ideographs or nothing
+    inner, inner_of_two = _sigmas_before("", near), _sigmas_before("b", near)
+    return [words, lower, _ranges(near[inner], 0x130, 0x3A3), _ranges(near[inner_of_two & ~inner])]
+
+
+def _sigmas_before(behind: str, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say before which characters, with ``behind`` behind them, Σ is within a word and becomes σ."""
+    table = np.empty((len(codes), 4 + len(behind)), "<u4")
+    table[:] = [ord(character) for character in f"aΣ?{behind} "]
+    table[:, 2] = codes
+    text = table.tobytes().decode("utf-32-le", "surrogatepass").lower()
+    lowered = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").reshape(table.shape)
+    return np.asarray(lowered[:, 1] == ord("σ"))
+
+
+def _ranges(codes: NDArray[Any], *more: int) -> list[tuple[int, int]]:
+    """Give sorted numbers, and some more, as half-open ranges."""
+    ends = np.flatnonzero(np.diff(codes) > 1)
+    starts, stops = codes[np.r_[0, ends + 1]], codes[np.r_[ends, len(codes) - 1]]
+    return [*zip(starts.tolist(), (stops + 1).tolist(), strict=True), *((code, code + 1) for code in more)]
 
 
 def word_ngrams(tokens: Sequence[str], ngrams: tuple[int, int]) -> list[str]:

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
+use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Run, UNKNOWN};
 use crate::reader::{Growing, Reader};
 use crate::simd::prefetch;
@@ -14,69 +15,6 @@ const MOST_DENSE: usize = 64;
 const LOOK_AHEAD: usize = 16;
 /// Running sums are 32-bit numbers: after so many terms they are moved to wider ones.
 const FLUSH: usize = 1 << 31;
-
-/// The distinct terms of one document with their counts.
-#[derive(Default)]
-pub struct Bag {
-    /// Room for terms and counts; the first `length` are there.
-    terms: Vec<u32>,
-    counts: Vec<u32>,
-    length: usize,
-    document: u32,
-    /// For each term, the document that last held it and its place in that document's bag.
-    places: Vec<(u32, u32)>,
-}
-
-impl Bag {
-    /// Empties the bag for the next document.
-    pub fn clear(&mut self) {
-        self.length = 0;
-        self.document = self.document.wrapping_add(1);
-        if self.document == 0 {
-            self.places.fill((0, 0));
-            self.document = 1;
-        }
-    }
-
-    pub fn terms(&self) -> &[u32] {
-        &self.terms[..self.length]
-    }
-
-    pub fn counts(&self) -> &[u32] {
-        &self.counts[..self.length]
-    }
-
-    /// Adds occurrences of terms with numbers below `limit`. Whether a term is new in the document is a choice of
-    /// values, not a branch: nobody could predict it.
-    pub fn add(&mut self, numbers: &[u32], limit: usize) {
-        if self.terms.len() < self.length + numbers.len() {
-            let size = (self.length + numbers.len()).next_power_of_two();
-            self.terms.resize(size, 0);
-            self.counts.resize(size, 0);
-        }
-        if self.places.len() < limit {
-            self.places.resize(limit.next_power_of_two(), (0, 0));
-        }
-        let (terms, counts, places) = (&mut self.terms[..], &mut self.counts[..], &mut self.places[..]);
-        let (document, mut length) = (self.document, self.length);
-        for (index, &number) in numbers.iter().enumerate() {
-            if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
-                prefetch(places, ahead as usize);
-            }
-            if number as usize >= limit {
-                continue;
-            }
-            let mark = &mut places[number as usize];
-            let seen = mark.0 == document;
-            let place = if seen { mark.1 as usize } else { length };
-            *mark = (document, place as u32);
-            terms[place] = number;
-            counts[place] = (counts[place] & 0u32.wrapping_sub(u32::from(seen))) + 1;
-            length += usize::from(!seen);
-        }
-        self.length = length;
-    }
-}
 
 /// Running sums by term, for terms that are not plain words (those have their sums in the lexicon's slots).
 #[derive(Default)]
@@ -227,11 +165,11 @@ impl Matrix {
         Matrix { starts, terms: Vec::with_capacity(entries), counts: Vec::with_capacity(entries) }
     }
 
-    /// Appends rows, their terms renumbered, sorted, and shown to `each` with the row's place among these rows.
-    pub fn append(&mut self, rows: &Rows, number: impl Fn(u32) -> u32, mut each: impl FnMut(usize, u32, u32)) {
+    /// Appends rows, their terms renumbered and sorted.
+    pub fn append(&mut self, rows: &Rows, number: impl Fn(u32) -> u32) {
         let mut pairs: Vec<u64> = Vec::new();
         let mut start = 0;
-        for (row, &end) in rows.ends.iter().enumerate() {
+        for &end in &rows.ends {
             pairs.clear();
             let entries = rows.terms[start..end].iter().zip(&rows.counts[start..end]);
             pairs.extend(entries.map(|(&term, &count)| u64::from(number(term)) << 32 | u64::from(count)));
@@ -239,18 +177,9 @@ impl Matrix {
             self.terms.extend(pairs.iter().map(|pair| (pair >> 32) as i32));
             self.counts.extend(pairs.iter().map(|&pair| i64::from(pair as u32)));
             self.starts.push(self.terms.len() as i64);
-            pairs.iter().for_each(|&pair| each(row, (pair >> 32) as u32, pair as u32));
             start = end;
         }
     }
-}
-
-/// A portion of rows that a shard has kept.
-struct Kept {
-    /// The place of the portion in the stream.
-    place: usize,
-    rows: Rows,
-    classes: Vec<u32>,
 }
 
 /// What one thread has counted.
@@ -264,7 +193,8 @@ pub struct Shard {
     run: Run,
     sums: Sums,
     tally: Tally,
-    kept: Vec<Kept>,
+    /// Kept rows, with the place of their portion in the stream.
+    kept: Vec<(usize, Rows)>,
 }
 
 impl Shard {
@@ -290,7 +220,7 @@ impl Shard {
 
     /// Starts to keep the rows of portion `place` of the stream.
     pub fn keep_rows(&mut self, place: usize) {
-        self.kept.push(Kept { place, rows: Rows::default(), classes: Vec::new() });
+        self.kept.push((place, Rows::default()));
     }
 
     /// What `each` says of every term of the lexicon.
@@ -318,24 +248,30 @@ impl Shard {
         }
     }
 
-    /// Keeps the row of one document; its counts are taken from the row when the shard is drained.
-    pub fn keep(&mut self, document: &[&[u8]], class: u32) {
+    /// Keeps the row of one document, and counts nothing: the sums can be had from the rows.
+    pub fn keep(&mut self, document: &[&[u8]]) {
         let Shard { lexicon, reader, bag, kept, .. } = self;
         bag.clear();
         for piece in document {
-            reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| bag.add(numbers, limit));
+            if reader.is_plain() {
+                reader.tokenize(piece, &mut |tokens| lexicon.fill_bag(tokens, bag));
+            } else {
+                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| bag.add(numbers, limit));
+            }
         }
-        if let Some(kept) = kept.last_mut() {
-            kept.rows.push(bag);
-            kept.classes.push(class);
+        if let Some((_, rows)) = kept.last_mut() {
+            rows.push(bag);
         }
     }
 
-    /// Which terms of the lexicon were counted, and not only parts of n-grams.
-    fn counted(&self) -> Vec<bool> {
+    /// Which terms of the lexicon were counted, and not only parts of n-grams; `entries` are those of the tally.
+    fn counted(&self, entries: &[(u32, u32, Cell)]) -> Vec<bool> {
+        if self.reader.is_plain() {
+            return vec![true; self.lexicon.len()];
+        }
         let mut counted = vec![false; self.lexicon.len()];
-        self.tally.entries().iter().for_each(|entry| counted[entry.0 as usize] = true);
-        let kept = self.kept.iter().flat_map(|kept| &kept.rows.terms);
+        entries.iter().for_each(|entry| counted[entry.0 as usize] = true);
+        let kept = self.kept.iter().flat_map(|(_, rows)| &rows.terms);
         kept.for_each(|&term| counted[term as usize] = true);
         counted
     }
@@ -365,31 +301,28 @@ pub struct Drained {
     pub rows: Matrix,
 }
 
-/// Ends the count of `classes` classes.
-pub fn drain(mut shards: Vec<Shard>, classes: usize) -> Drained {
+/// Ends the count.
+pub fn drain(mut shards: Vec<Shard>) -> Drained {
     let mut drained = Drained::default();
     shards.iter_mut().for_each(Shard::flush);
-    let numbers = sort_terms(&shards, &mut drained);
-    let mut entries = Vec::new();
-    for (shard, numbers) in shards.iter().zip(&numbers) {
-        let tallied = shard.tally.entries().into_iter();
-        entries.extend(tallied.map(|(term, class, cell)| (numbers[term as usize], class, cell)));
+    let mut entries: Vec<_> = shards.iter().map(|shard| shard.tally.entries()).collect();
+    let numbers = sort_terms(&shards, &entries, &mut drained);
+    for (entries, numbers) in entries.iter_mut().zip(&numbers) {
+        entries.iter_mut().for_each(|entry| entry.0 = numbers[entry.0 as usize]);
     }
-    let mut tally = Tally::new(classes);
-    drained.rows = order_rows(shards, &numbers, drained.offsets.len() - 1, &mut tally);
-    entries.extend(tally.entries());
     merge_entries(&entries, &mut drained);
+    drained.rows = order_rows(shards, &numbers);
     drained
 }
 
 /// Writes entries in the order of terms and classes, equal ones added up.
-fn merge_entries(entries: &[(u32, u32, Cell)], drained: &mut Drained) {
+fn merge_entries(entries: &[Vec<(u32, u32, Cell)>], drained: &mut Drained) {
     let terms = drained.offsets.len() - 1;
     let mut next = vec![0usize; terms + 1];
-    entries.iter().for_each(|entry| next[entry.0 as usize + 1] += 1);
+    entries.iter().flatten().for_each(|entry| next[entry.0 as usize + 1] += 1);
     (0..terms).for_each(|term| next[term + 1] += next[term]);
     let mut sorted = vec![(0u32, [0i64; 2]); next[terms]];
-    for &(term, class, cell) in entries {
+    for &(term, class, cell) in entries.iter().flatten() {
         sorted[next[term as usize]] = (class, cell);
         next[term as usize] += 1;
     }
@@ -408,43 +341,33 @@ fn merge_entries(entries: &[(u32, u32, Cell)], drained: &mut Drained) {
 }
 
 /// Writes the sorted terms of all shards; returns the number of each shard's terms in that order.
-fn sort_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
-    let terms = shards.iter().map(|shard| shard.lexicon.len()).sum();
-    let (mut arena, mut order) = (Vec::with_capacity(terms * 8), Vec::with_capacity(terms));
-    let (mut names, mut owners) = (Vec::with_capacity(terms), Vec::with_capacity(terms));
-    let mut numbers: Vec<Vec<u32>> = Vec::new();
-    for (index, shard) in shards.iter().enumerate() {
-        numbers.push(vec![UNKNOWN; shard.lexicon.len()]);
-        let counted = shard.counted();
-        for term in (0..shard.lexicon.len() as u32).filter(|&term| counted[term as usize]) {
-            let start = arena.len();
-            shard.lexicon.write_name(term, &mut arena);
-            order.push((leading(&arena[start..]), names.len() as u32));
-            names.push((start, arena.len()));
-            owners.push((index as u32, term));
-        }
+fn sort_terms(shards: &[Shard], entries: &[Vec<(u32, u32, Cell)>], drained: &mut Drained) -> Vec<Vec<u32>> {
+    let arenas: Vec<_> = shards.iter().map(|shard| shard.lexicon.names()).collect();
+    let mut numbers: Vec<Vec<u32>> = shards.iter().map(|shard| vec![UNKNOWN; shard.lexicon.len()]).collect();
+    let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(numbers.iter().map(Vec::len).sum());
+    for (index, (shard, entries)) in shards.iter().zip(entries).enumerate() {
+        let counted = shard.counted(entries);
+        let terms = (0..counted.len()).filter(|&term| counted[term]);
+        order.extend(terms.map(|term| (leading(arenas[index].get(term)), index as u32, term as u32)));
     }
     // By the first eight bytes as a number, then by the names within equal ones.
-    order.sort_unstable();
-    let name = |place: u32| {
-        let (start, end) = names[place as usize];
-        &arena[start..end]
-    };
+    order.sort_unstable_by_key(|&(first, ..)| first);
+    let name = |&(_, shard, term): &(u64, u32, u32)| arenas[shard as usize].get(term as usize);
     for equal in order.chunk_by_mut(|left, right| left.0 == right.0).filter(|equal| equal.len() > 1) {
-        equal.sort_unstable_by_key(|&(_, place)| name(place));
+        equal.sort_unstable_by(|left, right| name(left).cmp(name(right)));
     }
-    drained.bytes.reserve(arena.len());
+    drained.bytes.reserve(arenas.iter().map(|names| names.size()).sum());
     drained.offsets.reserve(order.len() + 1);
     drained.offsets.push(0);
     let mut previous: Option<&[u8]> = None;
-    for (_, place) in order {
-        let (name, (shard, term)) = (name(place), owners[place as usize]);
+    for entry in &order {
+        let name = name(entry);
         if previous != Some(name) {
             drained.bytes.extend_from_slice(name);
             drained.offsets.push(drained.bytes.len() as i64);
             previous = Some(name);
         }
-        numbers[shard as usize][term as usize] = drained.offsets.len() as u32 - 2;
+        numbers[entry.1 as usize][entry.2 as usize] = drained.offsets.len() as u32 - 2;
     }
     numbers
 }
@@ -456,33 +379,22 @@ fn leading(name: &[u8]) -> u64 {
     u64::from_be_bytes(first)
 }
 
-/// The kept portions in the order of the stream, each with the index of its shard.
-fn in_order(shards: Vec<Shard>) -> Vec<(usize, Kept)> {
-    let tagged = shards.into_iter().enumerate();
-    let mut kept: Vec<(usize, Kept)> =
-        tagged.flat_map(|(index, shard)| shard.kept.into_iter().map(move |kept| (index, kept))).collect();
-    kept.sort_unstable_by_key(|(_, kept)| kept.place);
-    kept
-}
-
 /// The kept rows in the order of the stream, each portion with the index of its shard.
-pub fn kept_rows(shards: Vec<Shard>) -> impl Iterator<Item = (usize, Rows)> {
-    in_order(shards).into_iter().map(|(shard, kept)| (shard, kept.rows))
+pub fn kept_rows(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
+    let tagged = shards.into_iter().enumerate();
+    let mut kept: Vec<(usize, usize, Rows)> =
+        tagged.flat_map(|(index, shard)| shard.kept.into_iter().map(move |(place, rows)| (place, index, rows))).collect();
+    kept.sort_unstable_by_key(|&(place, ..)| place);
+    kept.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()
 }
 
-/// Builds the matrix of the kept rows and counts it into `tally`.
-fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>], terms: usize, tally: &mut Tally) -> Matrix {
-    let kept = in_order(shards);
-    if kept.is_empty() {
-        return Matrix::with_capacity(0, 0);
-    }
-    tally.make_room(terms);
-    let rows = kept.iter().map(|(_, kept)| kept.rows.ends.len()).sum();
-    let entries = kept.iter().map(|(_, kept)| kept.rows.terms.len()).sum();
+fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix {
+    let kept = kept_rows(shards);
+    let rows = kept.iter().map(|(_, rows)| rows.ends.len()).sum();
+    let entries = kept.iter().map(|(_, rows)| rows.terms.len()).sum();
     let mut matrix = Matrix::with_capacity(rows, entries);
-    for (shard, Kept { rows, classes, .. }) in kept {
-        let number = |term: u32| numbers[shard][term as usize];
-        matrix.append(&rows, number, |row, term, count| tally.add(term, classes[row], [i64::from(count), 1]));
+    for (shard, rows) in kept {
+        matrix.append(&rows, |term| numbers[shard][term as usize]);
     }
     matrix
 }
@@ -531,39 +443,41 @@ mod tests {
         spans.map(|w| String::from_utf8_lossy(&drained.bytes[w[0] as usize..w[1] as usize]).into_owned()).collect()
     }
 
+    const DOCUMENTS: [&str; 4] = ["the cat sat", "cat cat on the mat", "on the mat the cat", "dog"];
+    const TERMS: [&str; 10] =
+        ["cat", "cat cat", "cat on", "cat sat", "dog", "mat", "mat cat", "on", "on mat", "sat"];
+
     #[test]
     fn sharding_and_many_classes_change_nothing() {
         let text = text();
-        let documents = ["the cat sat", "cat cat on the mat", "on the mat the cat", "dog"];
         let mut results = Vec::new();
-        for (shards, classes, keep) in [(1, 2, true), (2, 2, true), (3, 2, false), (2, 1000, false)] {
+        for (shards, classes) in [(1, 2), (2, 2), (3, 2), (2, 1000)] {
             let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, classes)).collect();
-            for (index, document) in documents.iter().enumerate() {
-                let shard = &mut all[index % shards];
-                shard.keep_rows(index);
-                if keep {
-                    shard.keep(&[document.as_bytes()], (index % 2) as u32);
-                } else {
-                    shard.count(&[document.as_bytes()], (index % 2) as u32);
-                }
+            for (index, document) in DOCUMENTS.iter().enumerate() {
+                all[index % shards].count(&[document.as_bytes()], (index % 2) as u32);
             }
-            let drained = drain(all, classes);
-            results.push((
-                terms(&drained),
-                drained.entry_terms,
-                drained.entry_classes,
-                drained.occurrences,
-                drained.documents,
-            ));
-            if keep {
-                assert_eq!(drained.rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
-            }
+            let drained = drain(all);
+            assert_eq!(terms(&drained), TERMS);
+            results.push((drained.entry_terms, drained.entry_classes, drained.occurrences, drained.documents));
         }
-        assert_eq!(
-            results[0].0,
-            ["cat", "cat cat", "cat on", "cat sat", "dog", "mat", "mat cat", "on", "on mat", "sat"]
-        );
         assert!(results.iter().all(|result| result == &results[0]));
+    }
+
+    #[test]
+    fn kept_rows_are_in_order_whatever_the_shards() {
+        let text = text();
+        for shards in 1..4 {
+            let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, 1)).collect();
+            for (index, document) in DOCUMENTS.iter().enumerate() {
+                all[index % shards].keep_rows(index);
+                all[index % shards].keep(&[document.as_bytes()]);
+            }
+            let drained = drain(all);
+            assert_eq!(terms(&drained), TERMS);
+            assert_eq!(drained.rows.starts, [0, 3, 9, 14, 15]);
+            assert_eq!(drained.rows.terms, [0, 3, 9, 0, 1, 2, 5, 7, 8, 0, 5, 6, 7, 8, 4]);
+            assert_eq!(drained.rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+        }
     }
 
     #[test]
@@ -574,7 +488,7 @@ mod tests {
             shard.widen(class + 1);
             shard.count(&[b"cat"], class as u32);
         }
-        let drained = drain(vec![shard], 100);
+        let drained = drain(vec![shard]);
         assert_eq!(drained.entry_classes, (0..100).collect::<Vec<i32>>());
         assert_eq!(drained.documents, vec![1; 100]);
     }

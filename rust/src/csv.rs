@@ -16,6 +16,8 @@ pub struct Parsed {
     pub consumed: usize,
     /// Rows that do not fit, by their place in the block.
     pub ragged: Vec<Ragged>,
+    /// The row, by its place in the block, whose last field has a quote that is never closed.
+    pub unclosed: Option<usize>,
 }
 
 /// A row with another number of fields than the header.
@@ -34,8 +36,17 @@ pub struct Dialect {
 enum End {
     Field,
     Row,
+    /// The file ends inside quotes.
+    Unclosed,
     /// The block ends inside the field: wait for more.
     Block,
+}
+
+/// Where a row ends, and how many fields it has.
+struct Row {
+    end: usize,
+    fields: usize,
+    unclosed: bool,
 }
 
 impl Dialect {
@@ -46,14 +57,17 @@ impl Dialect {
     pub fn parse(&self, block: &[u8], wanted: &[bool], follows: bool) -> Parsed {
         let mut columns: Vec<Column> = wanted.iter().map(|_| Column::default()).collect();
         columns.iter_mut().for_each(|column| column.offsets.push(0));
-        let mut parsed = Parsed { columns, rows: 0, consumed: 0, ragged: Vec::new() };
+        let mut parsed = Parsed { columns, rows: 0, consumed: 0, ragged: Vec::new(), unclosed: None };
         while parsed.consumed < block.len() {
             match self.row(block, parsed.consumed, wanted, follows, &mut parsed.columns) {
                 None => {
                     parsed.cut_back();
                     break;
                 }
-                Some((end, fields)) => {
+                Some(Row { end, fields, unclosed }) => {
+                    if unclosed {
+                        parsed.unclosed = Some(parsed.rows + parsed.ragged.len());
+                    }
                     let blank = wanted.len() > 1 && is_line_break(&block[parsed.consumed..end]);
                     if blank {
                         parsed.cut_back();
@@ -72,7 +86,7 @@ impl Dialect {
         parsed
     }
 
-    /// Reads one row from `start`; gives where the next begins and how many fields there were.
+    /// Reads one row from `start`; `None` if the block ends within it.
     fn row(
         &self,
         block: &[u8],
@@ -80,7 +94,7 @@ impl Dialect {
         wanted: &[bool],
         follows: bool,
         columns: &mut [Column],
-    ) -> Option<(usize, usize)> {
+    ) -> Option<Row> {
         let (mut position, mut field) = (start, 0);
         let mut unwanted = Vec::new();
         loop {
@@ -95,7 +109,8 @@ impl Dialect {
             field += 1;
             match end {
                 End::Field => position = next,
-                End::Row => return Some((next, field)),
+                End::Row => return Some(Row { end: next, fields: field, unclosed: false }),
+                End::Unclosed => return Some(Row { end: next, fields: field, unclosed: true }),
                 End::Block => return None,
             }
         }
@@ -140,9 +155,8 @@ impl Dialect {
                 if follows {
                     return (start, End::Block);
                 }
-                // The file ends inside quotes: the rest is the field.
                 target.extend_from_slice(if keep { &block[position..] } else { &[] });
-                return (block.len(), End::Row);
+                return (block.len(), End::Unclosed);
             };
             let closing = position + found;
             let doubled = block.get(closing + 1) == Some(&quote);
@@ -226,6 +240,13 @@ mod tests {
         assert_eq!(values(&parsed.columns[0]), ["a", "g"]);
         let ragged: Vec<(usize, usize)> = parsed.ragged.iter().map(|r| (r.row, r.fields)).collect();
         assert_eq!(ragged, [(1, 1), (2, 3)]);
+    }
+
+    #[test]
+    fn a_quote_that_is_never_closed_is_reported() {
+        assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\n", &[true, true], false).unclosed, Some(1));
+        assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\n", &[true, true], true).unclosed, None);
+        assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\"", &[true, true], false).unclosed, None);
     }
 
     #[test]

@@ -8,14 +8,15 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::simd::{Marked, prefetch};
+use crate::bag::Bag;
+use crate::simd::{Marked, prefer_large_pages, prefetch};
 
 /// The number of a term that the lexicon does not hold.
 pub const UNKNOWN: u32 = u32::MAX;
 /// The longest word that fits into a slot.
 pub const SHORT: usize = 15;
 const LONG_TAG: u64 = 0xFF << 56;
-const LOOK_AHEAD: usize = 64;
+const LOOK_AHEAD: usize = 16;
 
 /// The first 15 bytes of a word, then its length + 1. A long word has its hash, then 255; in a token, where its
 /// bytes are too, so that the fast loops, which know only equal keys, never find it. All zeros is no word.
@@ -315,6 +316,88 @@ fn mark(slot: &mut Slot, position: usize, document: u32, touched: &mut u32) -> u
     first
 }
 
+/// A table of so many empty slots, on large pages if the system has them: the slots are visited at random.
+fn roomy<T: Clone + Default>(size: usize) -> Vec<T> {
+    let mut table = Vec::with_capacity(size);
+    prefer_large_pages(table.spare_capacity_mut());
+    table.resize(size, T::default());
+    table
+}
+
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct WeightSlot {
+    key: Key,
+    weights: [f64; 2],
+}
+
+/// A lexicon's words with two weights each in their slots: a token costs one cache line.
+pub struct WeightTable {
+    slots: Vec<WeightSlot>,
+}
+
+impl WeightTable {
+    /// `weights` has a pair for each term of the lexicon up to some number; later ones weigh nothing.
+    pub fn new(lexicon: &Lexicon, weights: &[[f64; 2]]) -> Self {
+        let mut slots: Vec<WeightSlot> = roomy(lexicon.slots.len());
+        for (target, slot) in slots.iter_mut().zip(&lexicon.slots) {
+            // Long words keep their places, but are looked up in the lexicon.
+            *target = WeightSlot { key: slot.key, weights: weights.get(slot.id as usize).copied().unwrap_or_default() };
+        }
+        WeightTable { slots }
+    }
+
+    /// Adds the weights of words to `sums` and gives how many are known; `lexicon` is the one this was made of.
+    pub fn add(&self, tokens: &Tokens, lexicon: &Lexicon, weights: &[[f64; 2]], sums: &mut [f64; 2]) -> usize {
+        let slots = self.slots.as_slice();
+        let mask = slots.len() - 1;
+        let list = tokens.list();
+        list.iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        let ([mut first, mut second], mut known) = (*sums, 0);
+        for (index, &token) in list.iter().enumerate() {
+            if let Some(ahead) = list.get(index + LOOK_AHEAD) {
+                prefetch(slots, ahead.hash as usize & mask);
+            }
+            let mut position = token.hash as usize & mask;
+            while slots[position].key != token.key && slots[position].key != Key::NONE {
+                position = (position + 1) & mask;
+            }
+            let slot = &slots[position];
+            let pair = if token.key.is_long() { weights.get(lexicon.find(token, tokens) as usize) } else { Some(&slot.weights) };
+            // An empty slot has weights of zero.
+            if let Some(pair) = pair {
+                first += pair[0];
+                second += pair[1];
+                known += usize::from(token.key.is_long() || slot.key != Key::NONE);
+            }
+        }
+        *sums = [first, second];
+        known
+    }
+}
+
+/// The texts of all terms of a lexicon, by their numbers.
+pub struct Names<'a> {
+    lexicon: &'a Lexicon,
+    /// The texts of n-grams, which the lexicon has only as numbers, and where that of each term ends.
+    grams: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Names<'_> {
+    pub fn get(&self, term: usize) -> &[u8] {
+        match self.lexicon.names[term] {
+            Name::Word { start, length } => &self.lexicon.arena[start as usize..start as usize + length as usize],
+            Name::Gram { .. } => &self.grams[if term == 0 { 0 } else { self.ends[term - 1] }..self.ends[term]],
+        }
+    }
+
+    /// The bytes of all texts together.
+    pub fn size(&self) -> usize {
+        self.lexicon.arena.len() + self.grams.len()
+    }
+}
+
 /// Words and n-grams, numbered from 0 in the order of their first appearance.
 pub struct Lexicon {
     seeds: Seeds,
@@ -336,7 +419,7 @@ impl Lexicon {
     pub fn with_capacity(words: usize) -> Self {
         Lexicon {
             seeds: Seeds::random(),
-            slots: vec![Slot::default(); (words * 5 / 3).next_power_of_two().max(64)],
+            slots: roomy((words * 5 / 3).next_power_of_two().max(64)),
             words: 0,
             pairs: Vec::new(),
             grams: 0,
@@ -356,6 +439,21 @@ impl Lexicon {
 
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
+    }
+
+    /// The texts of all terms.
+    pub fn names(&self) -> Names<'_> {
+        let (mut grams, mut ends) = (Vec::new(), Vec::new());
+        if self.grams > 0 {
+            ends.reserve(self.names.len());
+            for term in 0..self.names.len() as u32 {
+                if matches!(self.names[term as usize], Name::Gram { .. }) {
+                    self.write_name(term, &mut grams);
+                }
+                ends.push(grams.len());
+            }
+        }
+        Names { lexicon: self, grams, ends }
     }
 
     /// Writes the text of a term: a word, or words joined by spaces.
@@ -438,6 +536,7 @@ impl Lexicon {
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
         let slots = self.slots.as_slice();
         let mask = slots.len() - 1;
+        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         for (index, (token, number)) in list.iter().zip(numbers).enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
                 prefetch(slots, ahead.hash as usize & mask);
@@ -477,6 +576,7 @@ impl Lexicon {
     fn count_short(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
         let slots = self.slots.as_mut_slice();
         let mask = slots.len() - 1;
+        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         let (document, room) = (run.document, &mut run.touched[run.length..]);
         let (mut length, mut stop) = (0, list.len());
         for (index, token) in list.iter().enumerate().skip(from) {
@@ -496,6 +596,42 @@ impl Lexicon {
         }
         run.length += length;
         stop
+    }
+
+    /// Puts words, new ones too, into the bag of the current document; their slots know their places in it.
+    pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag) {
+        bag.make_room(tokens.len());
+        let list = tokens.list();
+        let mut index = self.bag_short(list, 0, bag);
+        while index < list.len() {
+            self.intern(list[index], tokens);
+            let position = self.probe(list[index], tokens);
+            let slot = &mut self.slots[position];
+            bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
+            index = self.bag_short(list, index + 1, bag);
+        }
+    }
+
+    /// The fast way for short words that are there; stops at the first other one and says where.
+    fn bag_short(&mut self, list: &[Token], from: usize, bag: &mut Bag) -> usize {
+        let slots = self.slots.as_mut_slice();
+        let mask = slots.len() - 1;
+        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        for (index, token) in list.iter().enumerate().skip(from) {
+            if let Some(ahead) = list.get(index + LOOK_AHEAD) {
+                prefetch(slots, ahead.hash as usize & mask);
+            }
+            let mut position = token.hash as usize & mask;
+            while slots[position].key != token.key {
+                if slots[position].key == Key::NONE {
+                    return index;
+                }
+                position = (position + 1) & mask;
+            }
+            let slot = &mut slots[position];
+            bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
+        }
+        list.len()
     }
 
     /// Ends the running sums: gives number, occurrences and documents of each word that has them.
@@ -532,7 +668,7 @@ impl Lexicon {
     /// Words that came early are mostly frequent: put back first, they stand where their hash points.
     fn grow(&mut self) {
         let factor = if self.slots.len() < 1 << 16 { 4 } else { 2 };
-        let larger = vec![Slot::default(); self.slots.len() * factor];
+        let larger = roomy(self.slots.len() * factor);
         let mask = larger.len() - 1;
         let old = std::mem::replace(&mut self.slots, larger);
         let mut ordered = vec![Slot::default(); self.names.len()];
@@ -603,7 +739,7 @@ impl Lexicon {
     }
 
     fn grow_pairs(&mut self) {
-        let larger = vec![PairSlot::default(); (self.pairs.len() * 2).max(1 << 10)];
+        let larger = roomy((self.pairs.len() * 2).max(1 << 10));
         let old = std::mem::replace(&mut self.pairs, larger);
         for slot in old.into_iter().filter(|slot| slot.key != 0) {
             let position = self.probe_pair(slot.key);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -19,7 +19,7 @@ use crate::csv::Dialect;
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Tokens};
 use crate::reader::Sorted;
-use crate::scores::{Hashed, Vocabulary, few_rows};
+use crate::scores::{Hashed, Scorer, Vocabulary, few_rows};
 use crate::simd::code_path;
 use crate::text::{Analyzer, PythonTables, Script, Text};
 
@@ -203,6 +203,16 @@ fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> 
     all.ok_or_else(|| PyValueError::new_err("the views of a string column do not fit its buffers"))
 }
 
+fn token_pattern(pattern: &str) -> PyResult<Regex> {
+    let built = Regex::new(pattern).map_err(|error| {
+        PyValueError::new_err(format!("the token pattern is not a regular expression we can run: {error}"))
+    })?;
+    if built.captures_len() > 2 {
+        return Err(PyValueError::new_err("the token pattern has more than one group; write the others as (?:…)"));
+    }
+    Ok(built)
+}
+
 /// Text settings: which terms a document has.
 #[pyclass(frozen, name = "Text", module = "discern._native")]
 struct PyText(Arc<Text>);
@@ -214,7 +224,7 @@ impl PyText {
     #[allow(clippy::too_many_arguments)]
     fn new(
         analyzer: &str,
-        tables: Option<(Vec<(u32, u32)>, Vec<(u32, u32)>)>,
+        tables: Option<[Vec<(u32, u32)>; 4]>,
         lowercase: bool,
         ngrams: (usize, usize),
         stop_words: Vec<Vec<u8>>,
@@ -224,9 +234,7 @@ impl PyText {
     ) -> PyResult<Self> {
         let analyzer = match analyzer {
             "word" => Analyzer::Words { shortest },
-            "pattern" => Analyzer::Pattern(Regex::new(pattern.unwrap_or(r"\w+")).map_err(|error| {
-                PyValueError::new_err(format!("the token pattern is not a regular expression we can run: {error}"))
-            })?),
+            "pattern" => Analyzer::Pattern(token_pattern(pattern.unwrap_or(r"\w+"))?),
             "char" => Analyzer::Characters,
             "char_wb" => Analyzer::CharactersInWords,
             "given" => Analyzer::Given,
@@ -243,7 +251,9 @@ impl PyText {
             .transpose()?;
         Ok(PyText(Arc::new(Text {
             analyzer,
-            script: tables.map_or(Script::World, |(words, lower)| Script::Python(PythonTables::new(&words, &lower))),
+            script: tables.map_or(Script::World, |[word, lower, cased, ignored]| {
+                Script::Python(PythonTables::new(&word, &lower, &cased, &ignored))
+            }),
             lowercase,
             shortest_gram: ngrams.0,
             longest_gram: ngrams.1,
@@ -342,7 +352,7 @@ impl Counter {
             }
             for &row in &order[portions[portion].clone()] {
                 let (document, class) = (documents.document(row), classes[row] as u32);
-                if keep { shard.keep(document, class) } else { shard.count(document, class) }
+                if keep { shard.keep(document) } else { shard.count(document, class) }
             }
         });
         counting.broken = done.is_err();
@@ -355,9 +365,9 @@ impl Counter {
         if counting.broken {
             return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
         }
-        let Counting { shards, classes, .. } = std::mem::take(&mut *counting);
+        let shards = std::mem::take(&mut *counting).shards;
         let drained = py
-            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards, classes))))
+            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards))))
             .map_err(|_| internal_error())?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
@@ -481,7 +491,7 @@ impl PyVocabulary {
 impl PyVocabulary {
     #[new]
     fn new(text: &PyText, offsets: Bound<'_, PyArray1<i64>>, bytes: Bound<'_, PyArray1<u8>>) -> PyResult<Self> {
-        if offsets.len()? >= u32::MAX as usize / 2 {
+        if offsets.len() >= u32::MAX as usize / 2 {
             return Err(PyValueError::new_err("a vocabulary may have at most two thousand million terms"));
         }
         Ok(PyVocabulary {
@@ -494,7 +504,7 @@ impl PyVocabulary {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.offsets.bind(py).len()?.saturating_sub(1))
+        Ok(self.offsets.bind(py).len().saturating_sub(1))
     }
 
     /// Term counts of each document, and how many of its terms are unknown.
@@ -511,7 +521,7 @@ impl PyVocabulary {
             let mut terms = Sorted::new(offsets.as_slice()?, bytes.as_slice()?);
             let (rows, unknown) = few_rows(&self.text, &mut terms, &documents);
             let mut matrix = Matrix::with_capacity(rows.ends.len(), rows.terms.len());
-            matrix.append(&rows, |term| term, |_, _, _| ());
+            matrix.append(&rows, |term| term);
             return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
         }
         let table = self.table(py)?;
@@ -534,30 +544,55 @@ impl PyVocabulary {
         let entries = finished.iter().map(|(_, rows, _)| rows.terms.len()).sum();
         let (mut matrix, mut all_unknown) = (Matrix::with_capacity(documents.len(), entries), Vec::new());
         for (_, rows, unknown) in finished {
-            matrix.append(&rows, |term| term, |_, _, _| ());
+            matrix.append(&rows, |term| term);
             all_unknown.extend(unknown);
         }
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
+}
 
-    /// Sums of the weights of each document's terms: (scores, known terms, unknown terms).
+/// A linear classifier on the terms of documents: label = the highest of bias + sums of weights.
+#[pyclass(frozen, name = "Scorer", module = "discern._native")]
+struct PyScorer {
+    scorer: Scorer,
+    weights: Py<PyArray2<f64>>,
+    bias: Vec<f64>,
+    labels: Vec<Py<PyAny>>,
+}
+
+#[pymethods]
+impl PyScorer {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        vocabulary: &PyVocabulary,
+        weights: Bound<'_, PyArray2<f64>>,
+        bias: Vec<f64>,
+        labels: Vec<Py<PyAny>>,
+        presence: bool,
+    ) -> PyResult<Self> {
+        let vocabulary = vocabulary.table(py)?;
+        let fits = weights.shape() == [vocabulary.len(), bias.len()];
+        if !fits || labels.len() != bias.len() || labels.is_empty() {
+            return Err(PyValueError::new_err("labels, bias and weights do not fit the vocabulary"));
+        }
+        let scorer = Scorer::new(vocabulary, weights.readonly().as_slice()?, bias.len(), presence);
+        Ok(PyScorer { scorer, weights: weights.unbind(), bias, labels })
+    }
+
+    /// Scores of each document and label, and how many of its terms are known and unknown.
     #[allow(clippy::type_complexity)]
     fn score<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
-        weights: PyReadonlyArray2<'py, f64>,
-        presence: bool,
         threads: usize,
     ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
-        let width = weights.as_array().ncols();
+        let width = self.bias.len();
+        let weights = self.weights.bind(py).readonly();
         let weights = weights.as_slice()?;
-        let table = self.table(py)?;
-        if weights.len() != table.len() * width {
-            return Err(PyValueError::new_err("the weights do not fit the vocabulary"));
-        }
         let order: Vec<usize> = (0..documents.len()).collect();
         let portions = documents.portions(&order, PORTION);
         let finished: Mutex<Vec<(usize, Vec<f64>, Vec<(i64, i64)>)>> = Mutex::new(Vec::new());
@@ -565,12 +600,11 @@ impl PyVocabulary {
         let small = documents.total_size() < SMALL;
         share_out(py, &mut workers, portions.len(), small, |(), portion| {
             let range = portions[portion].clone();
-            let mut scores = vec![0.0; range.len() * width];
+            let mut scores = self.bias.repeat(range.len());
             let mut lengths = Vec::with_capacity(range.len());
-            table.at_desk(|desk| {
-                for (place, row) in range.enumerate() {
-                    let sums = &mut scores[place * width..(place + 1) * width];
-                    lengths.push(table.score(desk, documents.document(row), weights, presence, sums));
+            self.scorer.vocabulary().at_desk(|desk| {
+                for (row, sums) in range.zip(scores.chunks_exact_mut(width)) {
+                    lengths.push(self.scorer.add(desk, documents.document(row), weights, sums));
                 }
             });
             finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, scores, lengths));
@@ -583,44 +617,16 @@ impl PyVocabulary {
         let scores = scores.into_pyarray(py).reshape([documents.len(), width])?;
         Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
     }
-}
 
-/// The label of one text, in well under a microsecond for a short message.
-#[pyclass(frozen, module = "discern._native")]
-struct Decider {
-    vocabulary: Arc<Vocabulary>,
-    weights: Vec<f64>,
-    bias: Vec<f64>,
-    labels: Vec<Py<PyAny>>,
-    presence: bool,
-}
-
-#[pymethods]
-impl Decider {
-    #[new]
-    fn new(
-        py: Python<'_>,
-        vocabulary: &PyVocabulary,
-        weights: PyReadonlyArray2<'_, f64>,
-        bias: Vec<f64>,
-        labels: Vec<Py<PyAny>>,
-        presence: bool,
-    ) -> PyResult<Self> {
-        let vocabulary = vocabulary.table(py)?;
-        let fits = weights.as_array().dim() == (vocabulary.len(), bias.len());
-        if !fits || labels.len() != bias.len() || labels.is_empty() {
-            return Err(PyValueError::new_err("labels, bias and weights do not fit the vocabulary"));
-        }
-        Ok(Decider { vocabulary, weights: weights.as_slice()?.to_vec(), bias, labels, presence })
-    }
-
-    /// The first label with the highest score.
+    /// The first label with the highest score, in well under a microsecond for a short message.
     fn __call__<'py>(&self, py: Python<'py>, text: Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
         let text = Held::new(text, 0)?;
         let document = [text.bytes()?];
         if document[0].len() > LONGEST {
             return Err(PyValueError::new_err("the text is longer than 2 GiB; split it"));
         }
+        let weights = self.weights.bind(py).readonly();
+        let weights = weights.as_slice()?;
         let mut few = [0.0; 16];
         let mut many = Vec::new();
         let scores: &mut [f64] = if self.bias.len() <= few.len() {
@@ -630,8 +636,7 @@ impl Decider {
             &mut many
         };
         scores.copy_from_slice(&self.bias);
-        self.vocabulary
-            .at_desk(|desk| self.vocabulary.score(desk, &document, &self.weights, self.presence, scores));
+        self.scorer.vocabulary().at_desk(|desk| self.scorer.add(desk, &document, weights, scores));
         let mut best = 0;
         for (class, score) in scores.iter().enumerate() {
             if *score > scores[best] {
@@ -681,6 +686,12 @@ fn merge_terms<'py>(
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }
 
+/// Whether terms, given as offsets and bytes, rise strictly.
+#[pyfunction]
+fn is_sorted(offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<bool> {
+    Ok(slices(offsets.as_slice()?, bytes.as_slice()?)?.is_sorted_by(|left, right| left < right))
+}
+
 /// Rows of a block of a CSV file.
 #[pyclass(frozen, get_all, name = "Parsed", module = "discern._native")]
 struct PyParsed {
@@ -692,6 +703,8 @@ struct PyParsed {
     ragged: Vec<(usize, usize)>,
     /// (place among the wanted columns, row) of the first value that is not UTF-8.
     invalid: Option<(usize, usize)>,
+    /// The row whose last field has a quote that is never closed.
+    unclosed: Option<usize>,
 }
 
 /// Splits a block of a CSV file; `follows`: more of the file comes after it.
@@ -718,7 +731,8 @@ fn parse_csv(
         columns.push((column.offsets.into_pyarray(py).unbind(), column.bytes.into_pyarray(py).unbind()));
     }
     let ragged = parsed.ragged.iter().map(|ragged| (ragged.row, ragged.fields)).collect();
-    Ok(PyParsed { columns, rows: parsed.rows, consumed: parsed.consumed, ragged, invalid })
+    let (rows, consumed, unclosed) = (parsed.rows, parsed.consumed, parsed.unclosed);
+    Ok(PyParsed { columns, rows, consumed, ragged, invalid, unclosed })
 }
 
 /// BLAKE3 of a file, with the bytes from `start` to `end` read as zeros.
@@ -785,10 +799,11 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyDrained>()?;
     module.add_class::<RowArrays>()?;
     module.add_class::<PyVocabulary>()?;
-    module.add_class::<Decider>()?;
+    module.add_class::<PyScorer>()?;
     module.add_class::<PyParsed>()?;
     module.add_function(wrap_pyfunction!(distinct, module)?)?;
     module.add_function(wrap_pyfunction!(merge_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(is_sorted, module)?)?;
     module.add_function(wrap_pyfunction!(parse_csv, module)?)?;
     module.add_function(wrap_pyfunction!(checksum, module)?)?;
     module.add_function(wrap_pyfunction!(layout, module)?)?;

@@ -5,9 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use siphasher::sip::SipHasher24;
 
-use crate::counts::{Bag, Rows, Shard};
+use crate::bag::Bag;
+use crate::counts::{Rows, Shard};
 use crate::documents::Documents;
-use crate::lexicon::{Lexicon, Seeds, UNKNOWN};
+use crate::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
 use crate::reader::{Fixed, Reader, Sorted, Terms};
 use crate::simd::prefetch;
 use crate::text::Text;
@@ -100,74 +101,72 @@ impl Vocabulary {
         rows.push(&desk.bag);
         unknown
     }
+}
 
-    /// Adds the weights of the document's terms to `scores`; returns how many terms are known and unknown.
-    ///
-    /// `weights` has a row of `scores.len()` numbers for each term. With `presence`, repeats do not count.
-    pub fn score(
-        &self,
-        desk: &mut Desk,
-        document: &[&[u8]],
-        weights: &[f64],
-        presence: bool,
-        scores: &mut [f64],
-    ) -> (i64, i64) {
-        let width = scores.len();
-        if presence {
-            let unknown = desk.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
-            for &term in desk.bag.terms() {
-                add_row(weights, term as usize, scores);
-            }
-            return (desk.bag.terms().len() as i64, unknown);
-        }
+/// Sums of weights over the terms of documents.
+pub struct Scorer {
+    vocabulary: Arc<Vocabulary>,
+    presence: bool,
+    /// For two classes and plain words, the most common case.
+    table: Option<WeightTable>,
+}
+
+impl Scorer {
+    /// `weights` has a row of `width` numbers for each term. With `presence`, repeats do not count.
+    pub fn new(vocabulary: Arc<Vocabulary>, weights: &[f64], width: usize, presence: bool) -> Self {
+        let plain = vocabulary.at_desk(|desk| desk.reader.is_plain());
+        let table = (width == 2 && plain && !presence)
+            .then(|| WeightTable::new(&vocabulary.lexicon, weights.as_chunks::<2>().0));
+        Scorer { vocabulary, presence, table }
+    }
+
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// Adds the weights of the document's terms to `sums`; gives how many of its terms are known and unknown.
+    pub fn add(&self, desk: &mut Desk, document: &[&[u8]], weights: &[f64], sums: &mut [f64]) -> (i64, i64) {
+        let lexicon = &self.vocabulary.lexicon;
         let (mut known, mut total) = (0, 0);
+        if self.presence {
+            let unknown = desk.fill_bag(document, &mut Fixed(lexicon), self.vocabulary.terms);
+            known = add_rows(weights, desk.bag.terms(), sums);
+            return (known, unknown);
+        }
+        if let (Some(table), Some(sums)) = (&self.table, sums.as_mut_array::<2>()) {
+            let pairs = weights.as_chunks::<2>().0;
+            for piece in document {
+                desk.reader.tokenize(piece, &mut |tokens| {
+                    total += tokens.len() as i64;
+                    known += table.add(tokens, lexicon, pairs, sums) as i64;
+                });
+            }
+            return (known, total - known);
+        }
         for piece in document {
-            desk.reader.read(piece, &mut Fixed(&self.lexicon), &mut |numbers, _| {
+            desk.reader.read(piece, &mut Fixed(lexicon), &mut |numbers, _| {
                 total += numbers.len() as i64;
-                known += match width {
-                    2 => add_two(weights, numbers, scores),
-                    _ => add_rows(weights, numbers, scores),
-                };
+                known += add_rows(weights, numbers, sums);
             });
         }
         (known, total - known)
     }
 }
 
-#[inline(always)]
-fn add_row(weights: &[f64], term: usize, scores: &mut [f64]) -> i64 {
-    let width = scores.len();
-    let Some(row) = weights.get(term * width..(term + 1) * width) else { return 0 };
-    scores.iter_mut().zip(row).for_each(|(score, weight)| *score += weight);
-    1
-}
-
-fn add_rows(weights: &[f64], numbers: &[u32], scores: &mut [f64]) -> i64 {
+/// Adds the rows of terms to `sums`; gives how many are known.
+fn add_rows(weights: &[f64], numbers: &[u32], sums: &mut [f64]) -> i64 {
+    let width = sums.len();
     let mut known = 0;
     for (index, &number) in numbers.iter().enumerate() {
         if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
-            prefetch(weights, (ahead as usize).wrapping_mul(scores.len()));
+            prefetch(weights, (ahead as usize).wrapping_mul(width));
         }
-        known += add_row(weights, number as usize, scores);
-    }
-    known
-}
-
-/// Two classes, the most common case: the sums stay in registers.
-fn add_two(weights: &[f64], numbers: &[u32], scores: &mut [f64]) -> i64 {
-    let (pairs, _) = weights.as_chunks::<2>();
-    let (mut first, mut second, mut known) = (scores[0], scores[1], 0);
-    for (index, &number) in numbers.iter().enumerate() {
-        if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
-            prefetch(pairs, ahead as usize);
-        }
-        if let Some(pair) = pairs.get(number as usize) {
-            first += pair[0];
-            second += pair[1];
+        let start = number as usize * width;
+        if let Some(row) = weights.get(start..start + width) {
+            sums.iter_mut().zip(row).for_each(|(sum, weight)| *sum += weight);
             known += 1;
         }
     }
-    (scores[0], scores[1]) = (first, second);
     known
 }
 

@@ -291,6 +291,24 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// Asks the system for large pages behind memory that has not been written yet.
+pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 1 << 21;
+        let bytes = std::mem::size_of_val(memory);
+        let start = memory.as_mut_ptr().addr();
+        let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));
+        if first < last {
+            let whole = memory.as_mut_ptr().with_addr(first).cast();
+            // SAFETY: the range lies within the memory borrowed here; the advice does not change its contents.
+            unsafe { libc::madvise(whole, last - first, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,25 +28,58 @@ const LONGEST_STEM: usize = 128;
 
 /// What Python's `str` methods say of each character beyond ASCII.
 pub struct PythonTables {
-    word: Vec<u64>,
+    word: Characters,
     lower: hashbrown::HashMap<u32, u32>,
+    /// What decides the lower case of Σ: characters with case, and characters that are looked past.
+    cased: Characters,
+    ignored: Characters,
+}
+
+/// A set of characters, one bit each.
+struct Characters(Vec<u64>);
+
+impl Characters {
+    /// `ranges` are half-open.
+    fn new(ranges: &[(u32, u32)]) -> Self {
+        let mut bits = vec![0u64; 0x11_0000 / 64];
+        for &(start, end) in ranges {
+            for code in start..end.min(0x11_0000) {
+                bits[code as usize / 64] |= 1 << (code % 64);
+            }
+        }
+        Characters(bits)
+    }
+
+    fn has(&self, character: char) -> bool {
+        let code = character as usize;
+        self.0[code / 64] >> (code % 64) & 1 == 1
+    }
 }
 
 impl PythonTables {
-    /// `word_ranges`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case).
-    pub fn new(word_ranges: &[(u32, u32)], lower: &[(u32, u32)]) -> Self {
-        let mut word = vec![0u64; 0x11_0000 / 64];
-        for &(start, end) in word_ranges {
-            for code in start..end.min(0x11_0000) {
-                word[code as usize / 64] |= 1 << (code % 64);
-            }
+    /// `word`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case); `cased` and
+    /// `ignored`: half-open ranges of what has case, and of what does not part Σ from its neighbours.
+    pub fn new(word: &[(u32, u32)], lower: &[(u32, u32)], cased: &[(u32, u32)], ignored: &[(u32, u32)]) -> Self {
+        PythonTables {
+            word: Characters::new(word),
+            lower: lower.iter().copied().collect(),
+            cased: Characters::new(cased),
+            ignored: Characters::new(ignored),
         }
-        PythonTables { word, lower: lower.iter().copied().collect() }
     }
 
     fn is_word(&self, character: char) -> bool {
-        let code = character as usize;
-        self.word[code / 64] >> (code % 64) & 1 == 1
+        self.word.has(character)
+    }
+
+    /// The lower case of the Σ between two texts: ς behind a letter, unless another letter follows.
+    fn lower_sigma(&self, before: &str, after: &str) -> char {
+        let final_sigma = self.begins_cased(before.chars().rev()) && !self.begins_cased(after.chars());
+        if final_sigma { 'ς' } else { 'σ' }
+    }
+
+    fn begins_cased(&self, mut characters: impl Iterator<Item = char>) -> bool {
+        characters.find(|&character| !self.ignored.has(character)).is_some_and(|next| self.cased.has(next))
     }
 
     fn lower(&self, character: char) -> char {
@@ -273,28 +306,21 @@ impl Text {
     }
 
     fn lower_valid(&self, text: &str, target: &mut Vec<u8>) {
-        // `str::to_lowercase` knows the final sigma; the tables know which characters Python knows.
-        let with_sigma = if text.contains('Σ') { text.to_lowercase() } else { String::new() };
-        let mut sigmas = with_sigma.chars();
+        let Script::Python(tables) = &self.script else {
+            target.extend_from_slice(text.to_lowercase().as_bytes());
+            return;
+        };
         let mut encoded = [0u8; 4];
-        for character in text.chars() {
-            let mut contextual = character;
-            if !with_sigma.is_empty() {
-                for _ in character.to_lowercase() {
-                    contextual = sigmas.next().unwrap_or(character);
+        for (place, character) in text.char_indices() {
+            let lower = match character {
+                'İ' => {
+                    target.extend_from_slice("i\u{307}".as_bytes());
+                    continue;
                 }
-            }
-            match &self.script {
-                _ if character == 'Σ' => target.extend_from_slice(contextual.encode_utf8(&mut encoded).as_bytes()),
-                Script::Python(tables) if character != 'İ' => {
-                    target.extend_from_slice(tables.lower(character).encode_utf8(&mut encoded).as_bytes());
-                }
-                _ => {
-                    for part in character.to_lowercase() {
-                        target.extend_from_slice(part.encode_utf8(&mut encoded).as_bytes());
-                    }
-                }
-            }
+                'Σ' => tables.lower_sigma(&text[..place], &text[place + character.len_utf8()..]),
+                other => tables.lower(other),
+            };
+            target.extend_from_slice(lower.encode_utf8(&mut encoded).as_bytes());
         }
     }
 

@@ -159,8 +159,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):  # type: igno
         if not len(terms):
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
         matrix = self._matrix(drained.rows, rows, len(terms))
-        totals = drained.documents if self.binary else drained.occurrences
-        keep = self._kept_terms(drained.documents, totals, rows)
+        keep = self._kept_terms(matrix) if self._limits_terms() else None
         if keep is not None:
             terms, matrix = terms.take(keep), _with_columns(matrix, keep)
         self._terms = terms
@@ -237,8 +236,14 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):  # type: igno
         matrix.has_canonical_format = True
         return matrix
 
-    def _kept_terms(self, documents: NDArray[Any], totals: NDArray[Any], rows: int) -> NDArray[np.bool_] | None:
+    def _limits_terms(self) -> bool:
+        most = isinstance(self.max_df, Integral) or self.max_df != 1.0
+        return most or not isinstance(self.min_df, Integral) or self.min_df > 1 or self.max_features is not None
+
+    def _kept_terms(self, matrix: Any) -> NDArray[np.bool_] | None:
         """Say which terms min_df, max_df and max_features leave; None if all."""
+        rows, width = matrix.shape
+        documents = np.bincount(matrix.indices, minlength=width)
         most = self.max_df if isinstance(self.max_df, Integral) else self.max_df * rows
         least = self.min_df if isinstance(self.min_df, Integral) else self.min_df * rows
         if most < least:
@@ -246,6 +251,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):  # type: igno
         keep = np.asarray((documents <= most) & (documents >= least))
         if self.max_features is not None and keep.sum() > self.max_features:
             # Ties as scikit-learn breaks them: by the same call on the same numbers.
+            totals = np.asarray(matrix.sum(axis=0)).ravel()
             first = (-totals[keep]).argsort()[: self.max_features]
             kept = np.flatnonzero(keep)[first]
             keep = np.zeros(len(keep), bool)
@@ -302,9 +308,9 @@ class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):  # type: 
 
     Examples
     --------
-    >>> matrix = HashingVectorizer(n_features=16, key=7, norm=None, alternate_sign=False).transform(["one fish two fish"])
+    >>> matrix = HashingVectorizer(n_features=999, key=7, norm=None, alternate_sign=False).transform(["one fish two fish"])
     >>> matrix.shape, sorted(matrix.data.tolist())
-    ((1, 16), [1.0, 1.0, 2.0])
+    ((1, 999), [1.0, 1.0, 2.0])
     """
 
     _parameter_constraints = {**sklearn_text.HashingVectorizer._parameter_constraints, "key": [Integral, None]}

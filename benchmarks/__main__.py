@@ -1,0 +1,89 @@
+"""The runner: ``python -m benchmarks [--job NAME] [--quick] [--json FILE]``."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import VARIABLE, real_folder, write
+from benchmarks.jobs import JOBS, Job, selected
+from benchmarks.report import disturbed, machine, plain_table, record, revision, write_json
+
+THREADS = ("DISCERN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+ROOT = Path(__file__).parent.parent
+
+
+def run_job(job: Job, folder: Path, quick: bool, environment: dict[str, str]) -> list[dict[str, Any]]:
+    """Run a job in a fresh process and give its rows."""
+    output = folder / "rows.json"
+    output.unlink(missing_ok=True)
+    words = [job.name, str(folder), "quick" if quick else "full", str(output)]
+    call = [sys.executable, "-m", "benchmarks.worker", *words]
+    ended = subprocess.run(call, cwd=ROOT, env=environment)
+    if ended.returncode == 0:
+        return json.loads(output.read_text(encoding="utf-8"))
+    failed = {"status": "failed", "reason": f"its process ended with {ended.returncode}"}
+    about = {"job": job.name, "about": job.about, "unit": job.unit, "others": 0.0}
+    return [{**about, "peer": peer.name, **failed} for peer in job.peers]
+
+
+def run_jobs(jobs: list[Job], quick: bool) -> list[dict[str, Any]]:
+    environment = {**os.environ, **dict.fromkeys(THREADS, "1"), "PYTHONHASHSEED": "0"}
+    stamp = {"date": datetime.now(UTC).date().isoformat(), "revision": revision()}
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="discern-benchmarks-") as name:
+        folder = Path(name)
+        origins = {texts: write(texts, folder, quick) for texts in {job.texts for job in jobs} if texts}
+        for texts, origin in origins.items():
+            print(f"{texts.name}: {origin}", flush=True)
+        for job in jobs:
+            data = origins[job.texts].split(",")[0] if job.texts else None
+            added = [{**row, "data": data, **stamp} for row in run_job(job, folder, quick, environment)]
+            for row in added:
+                print(f"{row['job']}: {row['status']}", flush=True)
+            rows += added
+    return rows
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and memory.")
+    parser.add_argument("--job", metavar="NAME", help="only this job: " + ", ".join(job.name for job in JOBS))
+    parser.add_argument(
+        "--quick", action="store_true", help="little data, few runs: shows only that it works"
+    )
+    parser.add_argument("--json", metavar="FILE", type=Path, help="write the results to this file instead")
+    return parser.parse_args()
+
+
+def main() -> int:
+    given = arguments()
+    chosen = selected(given.job)
+    real = real_folder()
+    if real is None:
+        print(f"{VARIABLE} is not set: the texts are synthetic")
+    facts = machine()
+    print(", ".join(f"{name} {value}" for name, value in facts.items() if value is not None), flush=True)
+    rows = run_jobs([job for job in JOBS if job.name in chosen], given.quick)
+    print("", plain_table(rows), "", sep="\n")
+    if disturbed(rows):
+        print(disturbed(rows))
+    left_out = [f"{row['job']} ({row['reason']})" for row in rows if row["status"] == "left out"]
+    print(f"left out: {', '.join(left_out) or 'nothing'}")
+    results = {"machine": facts, "rows": rows}
+    if given.json:
+        write_json(given.json, results)
+    elif given.quick:
+        print("not recorded: these are quick runs")
+    else:
+        part = given.job is not None
+        print(record({**results, "part": part, "order": [job.name for job in JOBS]}))
+    return int(any(row["status"] in ("wrong", "failed") for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,366 @@
+"""The commands, except the demo. What is heavy is imported when a command runs."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from discern.cli import options
+from discern.cli.output import (
+    counted,
+    in_bytes,
+    percent,
+    reading,
+    refuse_bad_place,
+    say,
+    to_json,
+    visible,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discern.classifier import Classifier
+    from discern.data import Reading
+
+OWN_COLUMNS = ("label", "probability")
+MOST_LABELS = 20
+"""Strongest words are shown for so many labels, the most frequent ones."""
+
+
+def fit(
+    data: options.Sources,
+    output: options.NewModelFile,
+    label: options.Label = "label",
+    text: options.Text = None,
+    model: options.ModelName = options.Model.naive_bayes,
+    smoothing: options.Smoothing = "1.0",
+    priors: options.PriorsName = options.Priors.data,
+    normalization: options.NormalizationName = options.Normalization.documents,
+    min_df: options.MinDf = 1,
+    analyzer: options.AnalyzerName = options.Analyzer.word,
+    words: options.WordsName = options.Words.words,
+    lowercase: options.Lowercase = True,
+    ngrams: options.Ngrams = "1,1",
+    stop_words: options.StopWords = "",
+    stem: options.Stem = None,
+    shortest: options.Shortest = 2,
+    pattern: options.Pattern = None,
+    slim: options.Slim = False,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn from rows with labels, and write a model file."""
+    classifier = _classifier(
+        label=label,
+        text=text,
+        model=model.value,
+        smoothing=options.parse_smoothing(smoothing),
+        priors=priors.value,
+        normalization=normalization.value,
+        min_df=min_df,
+        analyzer=analyzer.value,
+        words=words.value,
+        lowercase=lowercase,
+        ngrams=options.parse_ngrams(ngrams),
+        stop_words=options.parse_stop_words(stop_words),
+        stem=stem,
+        shortest=shortest,
+        pattern=pattern,
+        threads=threads,
+    )
+    refuse_bad_place(output)
+    with reading(data, given, quiet) as how:
+        classifier.fit(iter(data), reading=how)
+    _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+
+
+def _classifier(**settings: Any) -> Classifier:
+    from discern.classifier import Classifier
+
+    try:
+        return Classifier(**settings)
+    except ValueError as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from error
+
+
+def _save(classifier: Classifier, path: Path, slim: bool = False) -> dict[str, Any]:
+    checksum = classifier.save(path, slim=slim)
+    return {"file": str(path), "bytes": path.stat().st_size, "checksum": checksum}
+
+
+def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet: bool) -> None:
+    described = classifier.info()
+    labels: dict[str, int] = described["rows_per_label"]
+    if json:
+        wanted = {
+            name: described[name]
+            for name in ("rows", "rows_per_label", "terms", "parameters", "text", "label")
+        }
+        typer.echo(to_json({**saved, **wanted}))
+        return
+    listed = ", ".join(f"{label} {rows:,}" for label, rows in list(labels.items())[:10])
+    more = ", …" if len(labels) > 10 else ""
+    say(
+        f"learned {counted(described['rows'], 'row')} of {counted(len(labels), 'label')} ({listed}{more})",
+        quiet,
+    )
+    say(f"wrote {saved['file']}: {described['terms']:,} terms, {in_bytes(saved['bytes'])}", quiet)
+
+
+def predict(
+    model: options.ModelFile,
+    data: options.OptionalSource = None,
+    message: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
+    ] = None,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Add a column for each label: its probability.")
+    ] = False,
+    text: options.OtherText = None,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Give each row a label and its probability, in order: as many rows out as in.
+
+    The result is CSV, or JSON lines with --json.
+    """
+    if bool(message) == (data is not None):
+        raise typer.BadParameter("give either DATA or --message")
+    classifier = _load(model, text, threads)
+    if message and output is None and not json and not proba and sys.stdout.isatty():
+        for batch in _decide(classifier, message, None):
+            for label, probability in zip(batch.labels, batch.probabilities, strict=True):
+                typer.echo(f"{visible(label)}  {percent(probability)}")
+        return
+    sources = [data] if data is not None else []
+    busy = output is None and sys.stdout.isatty()
+    with reading(sources, given, quiet, busy) as how, writing(output) as stream:
+        decided = _started(_decide(classifier, message or data, how))
+        rows = (_write_json if json else _write_csv)(stream, classifier.labels, decided, proba)
+    if output is not None:
+        say(f"wrote {output}: {counted(rows, 'row')}", quiet)
+
+
+def _load(
+    path: Path, text: str | None = None, threads: int | None = None, label: str | None = None
+) -> Classifier:
+    from discern.classifier import Classifier
+
+    classifier = Classifier.load(path)
+    classifier.text, classifier.label = text or classifier.text, label or classifier.label
+    classifier.threads = threads
+    return classifier
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """What was decided on a batch of rows."""
+
+    labels: list[str]
+    probabilities: list[float]
+    shares: NDArray[Any]
+    """The probability of every label, a row each."""
+
+
+def _decide(classifier: Classifier, data: Any, how: Reading | None) -> Iterator[Decisions]:
+    """Decide on all rows; a batch at a time is in memory."""
+    from discern.bayes import posterior
+    from discern.data import batches
+
+    for batch in batches(data, how):
+        scores = classifier.log_joint(batch)
+        places, shares = scores.argmax(axis=1), posterior(scores)
+        labels = [classifier.labels[place] for place in places.tolist()]
+        yield Decisions(labels, shares[range(len(places)), places].tolist(), shares)
+
+
+def _started(decided: Iterator[Decisions]) -> Iterator[Decisions]:
+    """Decide on the first batch now, so that bad data is refused before anything is written."""
+    first = list(itertools.islice(decided, 1))
+    return itertools.chain(first, decided)
+
+
+def _write_csv(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
+    writer, rows = csv.writer(stream, lineterminator="\n"), 0
+    columns = [f"probability of {label}" if label in OWN_COLUMNS else label for label in labels]
+    writer.writerow([*OWN_COLUMNS, *(columns if proba else ())])
+    for batch in decided:
+        more = batch.shares.T.tolist() if proba else []
+        writer.writerows(zip(batch.labels, batch.probabilities, *more, strict=True))
+        rows += len(batch.labels)
+    return rows
+
+
+def _write_json(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
+    rows = 0
+    for batch in decided:
+        for label, probability, shares in zip(batch.labels, batch.probabilities, batch.shares, strict=True):
+            row: dict[str, Any] = {"label": label, "probability": probability}
+            if proba:
+                row["probabilities"] = dict(zip(labels, shares.tolist(), strict=True))
+            stream.write(to_json(row) + "\n")
+        rows += len(batch.labels)
+    return rows
+
+
+def evaluate(
+    model: options.ModelFile,
+    data: options.Source,
+    label: options.OtherLabel = None,
+    text: options.OtherText = None,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
+    classifier = _load(model, text, threads, label)
+    with reading([data], given, quiet) as how:
+        evaluation = classifier.evaluate(data, reading=how)
+    if json:
+        typer.echo(to_json(evaluation.to_dict()))
+        return
+    from discern.cli.show import console, show_evaluation
+
+    show_evaluation(console(), evaluation)
+
+
+def explain(
+    model: options.ModelFile,
+    text: Annotated[
+        str, typer.Argument(metavar="TEXT", help="The text to classify; - is stdin.", show_default=False)
+    ],
+    top: options.Top = 20,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say why a text is given its label: what each of its words said, in nats."""
+    classifier = _load(model)
+    message = sys.stdin.read() if text == "-" else text
+    evidence = classifier.explain(message)
+    if json:
+        typer.echo(to_json(evidence.to_dict()))
+        return
+    from discern.cli.show import console, show_evidence
+
+    show_evidence(console(), classifier, message, evidence, top, legend=not quiet)
+
+
+def info(
+    model: options.ModelFile,
+    top: options.Top = 8,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say what a model file holds: settings, labels, sizes, and the strongest words of the labels."""
+    import discern.files as files
+
+    classifier = _load(model)
+    described = classifier.info()
+    frequent = sorted(classifier.labels, key=lambda label: (-described["priors"][label], label))[:MOST_LABELS]
+    strongest = {label: classifier.weights(label, top) for label in frequent}
+    _, metadata = files.load(model)
+    about = {"file": str(model), "bytes": model.stat().st_size, "checksum": metadata["checksum"], **described}
+    if json:
+        words = {
+            label: [{"term": term, "weight": weight} for term, weight in strongest[label]]
+            for label in frequent
+        }
+        typer.echo(to_json({**about, "strongest": words}))
+        return
+    from discern.cli.show import console, show_info
+
+    show_info(console(), about, strongest, len(classifier.labels))
+
+
+def learn(
+    model: options.ModelFile,
+    data: options.Sources,
+    output: options.OtherModelFile = None,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Learn more rows: the model is then the one that fit makes of all of them."""
+    classifier = _load(model, threads=threads)
+    _change(classifier, classifier.learn, "learned", data, output or model, given, json, quiet)
+
+
+def forget(
+    model: options.ModelFile,
+    data: options.Sources,
+    output: options.OtherModelFile = None,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
+    classifier = _load(model, threads=threads)
+    _change(classifier, classifier.forget, "forgot", data, output or model, given, json, quiet)
+
+
+def _change(
+    classifier: Classifier,
+    action: Callable[..., Classifier],
+    done: str,
+    data: list[str],
+    output: Path,
+    given: str | None,
+    json: bool,
+    quiet: bool,
+) -> None:
+    refuse_bad_place(output)
+    before = {"rows": classifier.rows, "terms": len(classifier.solved.terms)}
+    labels = set(classifier.labels)
+    with reading(data, given, quiet) as how:
+        action(iter(data), reading=how)
+    after = {"rows": classifier.rows, "terms": len(classifier.solved.terms)}
+    added, removed = sorted({*classifier.labels} - labels), sorted(labels - {*classifier.labels})
+    saved = _save(classifier, output)
+    if json:
+        changes = {"before": before, "after": after, "labels_added": added, "labels_removed": removed}
+        typer.echo(to_json({**saved, "action": done, **changes}))
+        return
+    say(f"{done} {counted(abs(after['rows'] - before['rows']), 'row')}", quiet)
+    for name in before:
+        say(f"  {name:6} {before[name]:,} → {after[name]:,}", quiet)
+    for verb, changed in (("new", added), ("gone", removed)):
+        if changed:
+            say(f"  labels {verb}: {', '.join(changed)}", quiet)
+    say(f"wrote {output} ({in_bytes(saved['bytes'])})", quiet)
+
+
+def merge(
+    models: options.ModelFiles,
+    output: options.NewModelFile,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Merge models with the same settings: the result is the one that learned the rows of all."""
+    if len(models) < 2:
+        raise typer.BadParameter("give two or more models")
+    refuse_bad_place(output)
+    merged = _load(models[0])
+    for path in models[1:]:
+        merged = merged.merge(_load(path))
+    _report_fit(merged, _save(merged, output), json, quiet)

@@ -1,0 +1,123 @@
+"""The application: its commands, what becomes of their errors, and ``main``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
+from discern.cli.demo import demo
+
+EXIT_CODES = {
+    0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
+    1: "the data or the model file is bad: one sentence on stderr says what, where and what to do",
+    2: "wrong usage: an unknown command or option, or a value that it does not take",
+    130: "interrupted by Ctrl-C; no half-written file is left behind",
+}
+EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
+    fit: (
+        "discern fit messages.csv -o messages.discern",
+        "discern fit part-*.jsonl.gz -o news.discern --label topic --text body --ngrams 1,2 --smoothing 0.5",
+        "zcat rows.csv.gz | discern fit - --format csv -o rows.discern",
+    ),
+    predict: (
+        "discern predict messages.discern new.csv > labels.csv",
+        "discern predict messages.discern new.parquet --json --proba",
+        'discern predict messages.discern --message "Claim your free prize now"',
+    ),
+    evaluate: (
+        "discern evaluate messages.discern held-out.csv",
+        "discern evaluate messages.discern held-out.csv --json",
+    ),
+    explain: ('discern explain messages.discern "Claim your free prize now"',),
+    info: ("discern info messages.discern", "discern info messages.discern --json"),
+    learn: ("discern learn messages.discern monday.csv tuesday.csv",),
+    forget: ("discern forget messages.discern withdrawn.csv",),
+    merge: ("discern merge north.discern south.discern -o all.discern",),
+    demo: ("discern demo", "discern demo -o /tmp/messages.discern"),
+}
+
+
+class Commands(TyperGroup):
+    """The commands; bad data becomes one sentence and an exit code, never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            _abandon_stdout()
+            raise typer.Exit(0) from error
+        except KeyboardInterrupt as error:
+            raise typer.Exit(130) from error
+        except (ValueError, OSError, MemoryError) as error:
+            typer.echo(f"discern: {_sentence(error)}", err=True)
+            raise typer.Exit(1) from error
+        return result
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fspath(error.filename)!r}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _abandon_stdout() -> None:
+    # Whatever is still buffered goes nowhere; else the interpreter would complain about the pipe at its end.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"discern {version('discern')}")
+        raise typer.Exit(0)
+
+
+def application(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Classify text, and say why: from raw rows to a decision with its probability and its evidence.
+
+    Data are CSV, TSV, JSON lines or Parquet files, plain or compressed (.gz, .bz2, .zst), or - for stdin.
+    Results go to stdout, messages to stderr. Begin with: discern demo
+    """
+
+
+def _build() -> typer.Typer:
+    codes = "\n\n".join(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())
+    built = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+    built.callback(epilog=f"Exit codes\n\n{codes}")(application)
+    for command, examples in EXAMPLES.items():
+        built.command(epilog="Examples\n\n" + "\n\n".join(examples))(command)
+    return built
+
+
+app = _build()
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        app(prog_name="discern")
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _abandon_stdout()

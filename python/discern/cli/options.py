@@ -1,0 +1,192 @@
+"""The options that commands share, and how their values are read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import discern.bayes as bayes
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+class Model(StrEnum):
+    """The event models of naive Bayes."""
+
+    naive_bayes = "naive-bayes"
+    multinomial = "multinomial"
+    bernoulli = "bernoulli"
+    complement = "complement"
+
+
+class Priors(StrEnum):
+    """Where the probabilities of the labels come from."""
+
+    data = "data"
+    uniform = "uniform"
+
+
+class Analyzer(StrEnum):
+    """What the terms of a text are."""
+
+    word = "word"
+    char = "char"
+    char_wb = "char_wb"
+    pattern = "pattern"
+    given = "given"
+
+
+class Words(StrEnum):
+    """How texts are cut into words."""
+
+    words = "words"
+    sklearn = "sklearn"
+
+
+class Normalization(StrEnum):
+    """What the Bernoulli model divides by."""
+
+    documents = "documents"
+    vocabulary = "vocabulary"
+
+
+def parse_smoothing(value: str) -> bayes.Smoothing:
+    """Read ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
+
+    Examples
+    --------
+    >>> parse_smoothing("dirichlet:500")
+    Dirichlet(mass=500.0)
+    """
+    from discern.bayes import Dirichlet, JelinekMercer, Laplace
+
+    kinds: dict[str, Any] = {"laplace": Laplace, "jelinek-mercer": JelinekMercer, "dirichlet": Dirichlet}
+    name, colon, number = value.rpartition(":")
+    kind = kinds.get(name if colon else "laplace")
+    try:
+        if kind is None:
+            raise ValueError(f"there is no smoothing {name!r}; there are {', '.join(kinds)}")
+        return kind(float(number))  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise typer.BadParameter(f"{error} (write 0.5, jelinek-mercer:0.5 or dirichlet:1000)") from error
+
+
+def parse_ngrams(value: str) -> tuple[int, int]:
+    """Read ``1,2``: the shortest and the longest; one number is both.
+
+    Examples
+    --------
+    >>> parse_ngrams("1,2"), parse_ngrams("3")
+    ((1, 2), (3, 3))
+    """
+    parts = value.split(",")
+    try:
+        lengths = [int(part) for part in parts]
+    except ValueError as error:
+        raise typer.BadParameter(f"{value!r} is not a pair of numbers such as 1,2") from error
+    if len(lengths) > 2 or lengths[0] < 1 or lengths[-1] < lengths[0]:
+        raise typer.BadParameter(f"{value!r} is not a pair of numbers that rise from at least 1, such as 1,2")
+    return lengths[0], lengths[-1]
+
+
+def parse_stop_words(value: str) -> tuple[str, ...]:
+    """Read a list with commas, or ``@file`` with words between commas or white space.
+
+    Examples
+    --------
+    >>> parse_stop_words("the, a,of")
+    ('the', 'a', 'of')
+    """
+    listed = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
+    return tuple(dict.fromkeys(listed.replace(",", " ").split()))
+
+
+DATA_HELP = "Rows to read: CSV, TSV, JSON lines or Parquet, also .gz, .bz2 or .zst; - is stdin."
+Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
+Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
+OptionalSource = Annotated[
+    str | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
+]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
+ModelFiles = Annotated[
+    list[Path], typer.Argument(metavar="MODEL", help="The model files, two or more.", show_default=False)
+]
+NewModelFile = Annotated[
+    Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False)
+]
+OtherModelFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="MODEL",
+        help="Write here and leave MODEL as it is.",
+        show_default="MODEL itself",
+    ),
+]
+Given = Annotated[
+    Format | None,
+    typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
+]
+Json = Annotated[bool, typer.Option("--json", help="Write the result to stdout as JSON.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="How many threads; the result is always the same.", show_default="all cores"),
+]
+Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]
+OtherText = Annotated[
+    str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
+]
+OtherLabel = Annotated[
+    str | None,
+    typer.Option("--label", help="The column with the true labels.", show_default="as in the model"),
+]
+
+# What only fit takes.
+Label = Annotated[str, typer.Option(help="The column with the labels.")]
+Text = Annotated[
+    str | None, typer.Option(help="The column with the text.", show_default="text, or else the longest")
+]
+ModelName = Annotated[Model, typer.Option(help="The event model of naive Bayes.")]
+Smoothing = Annotated[str, typer.Option(help="A number (Laplace), or jelinek-mercer:0.5, or dirichlet:1000.")]
+PriorsName = Annotated[
+    Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")
+]
+NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
+MinDf = Annotated[int, typer.Option(min=1, help="Leave out terms that fewer rows hold.")]
+AnalyzerName = Annotated[
+    Analyzer,
+    typer.Option(
+        help="Terms: words, characters, characters within words, matches of --pattern, whole texts."
+    ),
+]
+WordsName = Annotated[
+    Words, typer.Option(help="Cut words right in every script, or just as scikit-learn does.")
+]
+Lowercase = Annotated[bool, typer.Option(help="Whether upper and lower case are the same.")]
+Ngrams = Annotated[str, typer.Option(help="The shortest and the longest n-grams, such as 1,2.")]
+StopWords = Annotated[
+    str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")
+]
+Stem = Annotated[
+    str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")
+]
+Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
+Pattern = Annotated[
+    str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")
+]
+Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]

@@ -1,0 +1,298 @@
+"""Results for people: tables, coloured text and bars; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from discern.cli.output import in_bytes, percent, visible
+
+if TYPE_CHECKING:
+    from discern.classifier import Classifier, Evidence
+    from discern.evaluate import Evaluation
+    from discern.text import TextSettings
+
+PIPE_WIDTH = 1000
+"""Where there is no terminal nothing is wrapped or cut."""
+BAR = 16
+CLEAR, STRONG = 0.5, 1.5
+"""Nats from which a word is coloured, and coloured strongly."""
+
+
+def console() -> Console:
+    """Give a console on stdout."""
+    return Console(
+        file=sys.stdout, highlight=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
+    )
+
+
+def plain_table(*columns: str, left: int = 1) -> Table:
+    """Give an empty table: the first ``left`` columns hold words, the others numbers."""
+    table = Table(box=SIMPLE_HEAD, header_style="dim", pad_edge=False, show_edge=False)
+    for index, name in enumerate(columns):
+        table.add_column(name, justify="left" if index < left else "right", no_wrap=True)
+    return table
+
+
+def show(screen: Console, *parts: Any) -> None:
+    """Print parts, set in by two columns, each followed by an empty line."""
+    for part in parts:
+        with screen.capture() as captured:
+            screen.print(Padding(part, (0, 0, 0, 2), expand=False))
+        lines = captured.get().splitlines()
+        # Padding that nobody sees on a terminal would be seen in a file.
+        screen.file.write("\n".join(lines if screen.is_terminal else map(str.rstrip, lines)) + "\n\n")
+
+
+# ------------------------------------------------------------------------------------------- evaluations
+
+
+def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
+    """Print accuracy, log loss, the confusion matrix and a table of the labels."""
+    right = round(evaluation.accuracy * evaluation.rows)
+    summary = Table.grid(padding=(0, 2))
+    summary.add_row(
+        "accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{right:,} of {evaluation.rows:,} rows"
+    )
+    summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
+    summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
+    if evaluation.unseen:
+        summary.add_row(
+            "unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that was never learned"
+        )
+    matrix = confusion_table(evaluation)
+    if screen.measure(matrix).minimum + 2 > screen.width:
+        matrix = mistakes_table(evaluation)
+    screen.print()
+    show(screen, summary, matrix, label_table(evaluation))
+
+
+def confusion_table(evaluation: Evaluation) -> Table:
+    """Give the confusion matrix: predicted in rows, true in columns."""
+    table = plain_table("predicted ↓  true →", *map(visible, evaluation.labels))
+    for row, label in enumerate(evaluation.labels):
+        cells = [_count(int(rows), row == column) for column, rows in enumerate(evaluation.confusion[row])]
+        table.add_row(visible(label), *cells)
+    return table
+
+
+def _count(rows: int, right: bool) -> Text:
+    return Text(f"{rows:,}", "dim" if not rows else "bold green" if right else "bold red")
+
+
+def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
+    """Give the most frequent mistakes, where the confusion matrix is too wide to show."""
+    labels, confusion = evaluation.labels, evaluation.confusion
+    mistakes = [
+        (int(confusion[row, column]), labels[row], labels[column])
+        for row, column in zip(*confusion.nonzero(), strict=True)
+        if row != column
+    ]
+    table = plain_table("predicted", "true", "most frequent mistakes", left=2)
+    for rows, predicted, true in sorted(mistakes, key=lambda mistake: (-mistake[0], *mistake[1:]))[:most]:
+        table.add_row(visible(predicted), visible(true), _count(rows, False))
+    return table
+
+
+def label_table(evaluation: Evaluation) -> Table:
+    """Give precision, recall, F1 and the number of rows of each label."""
+    table = plain_table("label", "precision", "recall", "F1", "rows")
+    for label, row in evaluation.per_label().items():
+        shares = [f"{row[name]:.2%}" for name in ("precision", "recall", "f1")]
+        table.add_row(visible(label), *shares, f"{row['rows']:,}")
+    return table
+
+
+# ---------------------------------------------------------------------------------------------- evidence
+
+
+def show_evidence(
+    screen: Console, classifier: Classifier, message: str, evidence: Evidence, top: int, legend: bool = True
+) -> None:
+    """Print a message with its words coloured by what they said, and the strongest of them."""
+    verdict = Text.assemble(
+        (visible(evidence.label), "bold green"),
+        f"  {percent(evidence.probability)}",
+        (_runner_up(evidence), "dim"),
+    )
+    screen.print()
+    coloured = coloured_message(classifier, message, evidence, marked=not screen.is_terminal)
+    show(screen, verdict, coloured, evidence_table(evidence, top))
+    if legend and evidence.label != evidence.against:
+        show(screen, _legend(screen, evidence))
+
+
+def _runner_up(evidence: Evidence) -> str:
+    if evidence.label == evidence.against:
+        return "  the only label there is"
+    return f"  against {visible(evidence.against)}: log odds {evidence.log_odds:+.2f} nats"
+
+
+def _legend(screen: Console, evidence: Evidence) -> Text:
+    label, against = visible(evidence.label), visible(evidence.against)
+    if not screen.is_terminal:
+        return Text(f"+ speaks for {label}, - for {against}; odds grow e-fold with each nat")
+    return Text.assemble(
+        ("green", "bold green"),
+        f" speaks for {label}, ",
+        ("red", "bold red"),
+        f" for {against}; odds grow e-fold with each nat",
+        style="dim",
+    )
+
+
+def coloured_message(classifier: Classifier, message: str, evidence: Evidence, marked: bool = False) -> Text:
+    """Give a message with its words coloured, or ``marked`` with numbers where there are no colours."""
+    known = {term.term: term.weight / term.count for term in evidence.terms}
+    shown, end = Text(), 0
+    safe = visible(message)
+    for start, stop, weight in spoken_words(classifier.settings, message, known):
+        shown.append(safe[end:start], "dim")
+        shown.append(safe[start:stop], _style(weight))
+        if marked and abs(weight) >= CLEAR:
+            shown.append(f"({weight:+.1f})")
+        end = stop
+    return shown.append(safe[end:], "dim")
+
+
+def _style(weight: float) -> str:
+    colour = "green" if weight > 0 else "red"
+    if abs(weight) >= STRONG:
+        return f"bold {colour}"
+    return colour if abs(weight) >= CLEAR else "dim"
+
+
+def spoken_words(
+    settings: TextSettings, message: str, known: Mapping[str, float]
+) -> Iterator[tuple[int, int, float]]:
+    """Say where the words of a message stand and what each said; its words share what an n-gram said."""
+    if settings.analyzer != "word":
+        for match in re.finditer(r"\S+", message):
+            weights = [known.get(term, 0.0) for term in settings.terms(match.group())]
+            yield match.start(), match.end(), sum(weights)
+        return
+    single = replace(settings, ngrams=(1, 1))
+    places = list(_places(replace(single, stem=None, stop_words=(), lowercase=False), message))
+    terms = [
+        (index, term) for index, place in enumerate(places) for term in single.terms(message[slice(*place)])
+    ]
+    weights = [0.0] * len(places)
+    for length in range(settings.ngrams[0], settings.ngrams[1] + 1):
+        for start in range(len(terms) - length + 1):
+            window = terms[start : start + length]
+            said = known.get(" ".join(term for _, term in window), 0.0)
+            for index, _ in window:
+                weights[index] += said / length
+    for (start, end), weight in zip(places, weights, strict=True):
+        yield start, end, weight
+
+
+def _places(surface: TextSettings, message: str) -> Iterator[tuple[int, int]]:
+    """Find the words of a message as they stand in it."""
+    position = 0
+    for word in surface.terms(message):
+        start = message.find(word, position)
+        if start >= 0:
+            position = start + len(word)
+            yield start, position
+
+
+def evidence_table(evidence: Evidence, top: int) -> Table:
+    """Give the terms of the sum that decided, the strongest first."""
+    shown = evidence.terms[:top]
+    rows = [("prior", "", evidence.prior)] if evidence.prior else []
+    if evidence.absent:
+        rows.append(("words that are absent", "", evidence.absent))
+    rows += [(visible(term.term), f"×{term.count}" if term.count > 1 else "", term.weight) for term in shown]
+    table = _bars(rows)
+    rest = evidence.terms[len(shown) :]
+    if rest:
+        table.add_row(
+            Text(f"{len(rest)} more", "dim"), "", Text(f"{sum(term.weight for term in rest):+.2f}", "dim")
+        )
+    if evidence.unknown:
+        table.add_row(Text(f"{evidence.unknown} unknown, skipped", "dim"))
+    return table
+
+
+def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
+    longest = max((abs(weight) for _, _, weight in rows), default=1.0) or 1.0
+    table = plain_table("term", "", "nats", "", "", left=1)
+    table.columns[-1].justify = "left"
+    for term, count, weight in rows:
+        bar = Text("█" * round(BAR * abs(weight) / longest), "green" if weight > 0 else "red")
+        table.add_row(term, Text(count, "dim"), f"{weight:+.2f}", *(("", bar) if weight > 0 else (bar, "")))
+    return table
+
+
+# ----------------------------------------------------------------------------------------- what a model is
+
+
+def show_info(
+    screen: Console, about: Mapping[str, Any], strongest: Mapping[str, list[tuple[str, float]]], labels: int
+) -> None:
+    """Print what a model is."""
+    table = Table.grid(padding=(0, 2))
+    for name, value in _facts(about):
+        table.add_row(Text(name, "dim"), Text(visible(value)))
+    screen.print()
+    show(screen, table, _labels_table(about, strongest))
+    if labels > len(strongest):
+        show(screen, Text(f"and {labels - len(strongest):,} more labels", "dim"))
+
+
+def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
+    yield "checksum", about["checksum"]
+    yield "model", f"{about['model']}, {_smoothing(about['learner']['smoothing'])}"
+    yield "columns", f"text {about['text']!r}, label {about['label']!r}"
+    yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
+    yield "parameters", f"{about['parameters']:,}"
+    yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
+
+
+def _smoothing(smoothing: Mapping[str, Any]) -> str:
+    values = ", ".join(f"{name} {value}" for name, value in smoothing.items() if name != "kind")
+    return f"smoothing {smoothing['kind']} ({values})"
+
+
+def _text_settings(about: Mapping[str, Any]) -> str:
+    settings = about["settings"]
+    shortest, longest = settings["ngrams"]
+    parts = [
+        f"analyzer {settings['analyzer']}",
+        f"words {settings['words']}",
+        f"n-grams {shortest} to {longest}",
+    ]
+    if not settings["lowercase"]:
+        parts.append("case kept")
+    if settings["stem"]:
+        parts.append(f"stem {settings['stem']}")
+    if settings["stop_words"]:
+        parts.append(f"{len(settings['stop_words'])} stop words")
+    if settings["pattern"]:
+        parts.append(f"pattern {settings['pattern']}")
+    if about["min_df"] > 1:
+        parts.append(f"in at least {about['min_df']} rows")
+    return ", ".join(parts)
+
+
+def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[tuple[str, float]]]) -> Table:
+    table = plain_table("label", "prior", "rows", "strongest words, in nats", left=1)
+    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
+    for label, words in strongest.items():
+        rows = "" if about["slim"] else f"{about['rows_per_label'][label]:,}"
+        listed = Text("  ").join(
+            Text.assemble(visible(term), (f" {weight:+.2f}", "dim")) for term, weight in words
+        )
+        table.add_row(visible(label), f"{about['priors'][label]:.2%}", rows, listed)
+    return table
