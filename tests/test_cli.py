@@ -441,7 +441,7 @@ def test_merge_is_fit_of_all(tmp_path: Path, model: Path) -> None:
 def test_merge_of_different_settings_is_refused(tmp_path: Path, data: Path, model: Path) -> None:
     other = tmp_path / "other.discern"
     well("fit", data, "-o", other, "--ngrams", "1,2")
-    assert "different settings" in refused("merge", model, other, "-o", tmp_path / "all.discern")
+    assert "different ngrams" in refused("merge", model, other, "-o", tmp_path / "all.discern")
     assert not (tmp_path / "all.discern").exists()
     assert "two or more" in refused("merge", model, "-o", tmp_path / "all.discern", code=2)
 

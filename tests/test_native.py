@@ -66,9 +66,7 @@ def test_functions_of_the_stub(node: ast.FunctionDef) -> None:
     assert described(node) == found(inspect.signature(getattr(_native, node.name)))
 
 
-@pytest.mark.parametrize(
-    "node", [node for node in stub().body if isinstance(node, ast.ClassDef)], ids=lambda n: n.name
-)
+@pytest.mark.parametrize("node", [node for node in stub().body if isinstance(node, ast.ClassDef)], ids=lambda n: n.name)
 def test_classes_of_the_stub(node: ast.ClassDef) -> None:
     native = getattr(_native, node.name)
     methods = {one.name: one for one in node.body if isinstance(one, ast.FunctionDef)}
@@ -88,11 +86,11 @@ def test_classes_of_the_stub(node: ast.ClassDef) -> None:
 
 def test_call_takes_one_text() -> None:
     classifier = Classifier().fit([{"label": "a", "text": "xx"}])
-    assert classifier.solved.decider("xx") == "a"
+    assert classifier.solved.scorer("xx") == "a"
     with pytest.raises(TypeError):
-        classifier.solved.decider()
+        classifier.solved.scorer()
     with pytest.raises(TypeError, match="expected a string"):
-        classifier.solved.decider(b"xx")
+        classifier.solved.scorer(b"xx")
 
 
 # ------------------------------------------------------------------------------------- failures and signals
@@ -119,9 +117,7 @@ def test_an_interrupted_count_cannot_be_used() -> None:
 
 
 def interrupt(program: str) -> tuple[float, str]:
-    child = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"
@@ -179,9 +175,7 @@ raise SystemExit("went on")
 
 
 def much_text() -> list[dict[str, str]]:
-    return [
-        {"label": f"l{i % 3}", "text": " ".join(f"word{i * j % 499}" for j in range(80))} for i in range(1500)
-    ]
+    return [{"label": f"l{i % 3}", "text": " ".join(f"word{i * j % 499}" for j in range(80))} for i in range(1500)]
 
 
 def in_child(queue: Any) -> None:
@@ -286,9 +280,7 @@ def test_every_code_path_gives_the_same_model(tmp_path: Path, run_python) -> Non
     rows.append({"label": "l0", "text": "".join(source.choices(alphabets[0], k=200_000))})
     (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
     results = [
-        json.loads(
-            run_python(CODE_PATH_PROGRAM, tmp_path / "rows.json", environment={"DISCERN_CODE_PATH": path})
-        )
+        json.loads(run_python(CODE_PATH_PROGRAM, tmp_path / "rows.json", environment={"DISCERN_CODE_PATH": path}))
         for path in ("plain", "avx2", "avx512")
     ]
     assert results[0]["path"] == "plain"
@@ -297,9 +289,7 @@ def test_every_code_path_gives_the_same_model(tmp_path: Path, run_python) -> Non
     flags = Path("/proc/cpuinfo")
     if flags.exists() and " avx2 " in flags.read_text():
         assert results[1]["path"] == "avx2"
-    assert run_python(
-        "import discern; print(discern.code_path())", environment={"DISCERN_CODE_PATH": "?"}
-    ).strip() in (
+    assert run_python("import discern; print(discern.code_path())", environment={"DISCERN_CODE_PATH": "?"}).strip() in (
         "plain",
         "avx2",
         "avx512",
@@ -351,9 +341,7 @@ KINDS = [pa.string(), pa.large_string(), pa.string_view()]
             for kind in KINDS
         ),
         pytest.param(pa.array(TEXTS).dictionary_encode(), id="arrow dictionary"),
-        pytest.param(
-            pa.array([None if text is None else text.encode() for text in TEXTS]), id="arrow binary"
-        ),
+        pytest.param(pa.array([None if text is None else text.encode() for text in TEXTS]), id="arrow binary"),
         pytest.param(pd.Series(TEXTS), id="pandas"),
         pytest.param(pd.Series(TEXTS, dtype=object), id="pandas objects"),
         pytest.param(pd.Series(TEXTS, dtype="category"), id="pandas categories"),
@@ -371,9 +359,7 @@ def test_columns_of_every_kind_give_the_same_counts(column: Any) -> None:
     "frame",
     [
         pytest.param(pd.DataFrame({"label": LABELS, "text": TEXTS}), id="pandas"),
-        pytest.param(
-            pd.DataFrame({"label": ["z", *LABELS], "text": ["left out", *TEXTS]})[1:], id="pandas sliced"
-        ),
+        pytest.param(pd.DataFrame({"label": ["z", *LABELS], "text": ["left out", *TEXTS]})[1:], id="pandas sliced"),
         pytest.param(pl.DataFrame({"label": LABELS, "text": TEXTS}), id="polars"),
         pytest.param(
             pl.concat(
@@ -425,9 +411,7 @@ def test_labels_of_other_types() -> None:
 
 
 def test_a_generator_of_batches() -> None:
-    parts = (
-        pa.table({"label": LABELS[i : i + 4], "text": TEXTS[i : i + 4]}) for i in range(0, len(TEXTS), 4)
-    )
+    parts = (pa.table({"label": LABELS[i : i + 4], "text": TEXTS[i : i + 4]}) for i in range(0, len(TEXTS), 4))
     assert Classifier().fit(parts).statistics == expected_counts()
     assert [batch.rows for batch in batches(iter([["a", "b"], ["c"]]))] == [2, 1]
 
@@ -454,13 +438,21 @@ def test_scores_that_do_not_fit_are_refused() -> None:
     strings = Counts.of(["aa bb"], ["l"]).terms
     vocabulary = _native.Vocabulary(text, strings.offsets, strings.data)
     assert len(vocabulary) == 2
-    with pytest.raises(ValueError, match="do not fit"):
-        vocabulary.score(["aa"], np.zeros((3, 2)), False, 1)
-    with pytest.raises(ValueError, match="do not fit"):
-        _native.Decider(vocabulary, np.zeros((2, 2)), [0.0], ["a"], False)
+    for weights, bias, labels in (
+        (np.zeros((3, 2)), [0.0, 0.0], ["a", "b"]),
+        (np.zeros((2, 2)), [0.0], ["a"]),
+        (np.zeros((2, 2)), [0.0, 0.0], ["a"]),
+        (np.zeros((2, 0)), [], []),
+    ):
+        with pytest.raises(ValueError, match="do not fit"):
+            _native.Scorer(vocabulary, weights, bias, labels, False)
+    with pytest.raises(TypeError, match="contiguous"):
+        _native.Scorer(vocabulary, np.zeros((2, 4))[:, ::2], [0.0, 0.0], ["a", "b"], False)
+    with pytest.raises(TypeError):
+        _native.Scorer(vocabulary, np.zeros((2, 2), np.float32), [0.0, 0.0], ["a", "b"], False)
     twice = _native.Vocabulary(text, np.array([0, 1, 2], np.int64), np.frombuffer(b"aa", np.uint8))
     with pytest.raises(ValueError, match="twice"):
-        twice.score(["aa"], np.zeros((2, 2)), False, 1)
+        _native.Scorer(twice, np.zeros((2, 2)), [0.0, 0.0], ["a", "b"], False)
 
 
 def test_the_environment_sets_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

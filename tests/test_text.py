@@ -87,9 +87,7 @@ def test_long_texts_are_cut_between_words_only(filler: str, length: int) -> None
 @pytest.mark.parametrize("analyzer", ["char", "char_wb", "word"])
 @given(text=texts)
 def test_ngrams_are_those_of_scikit_learn(analyzer: str, ngrams: tuple, lowercase: bool, text: str) -> None:
-    expected = CountVectorizer(analyzer=analyzer, ngram_range=ngrams, lowercase=lowercase).build_analyzer()(
-        text
-    )
+    expected = CountVectorizer(analyzer=analyzer, ngram_range=ngrams, lowercase=lowercase).build_analyzer()(text)
     found = TextSettings(analyzer=analyzer, ngrams=ngrams, lowercase=lowercase, words="sklearn").terms(text)
     assert found == expected
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_DENSE = 1 << 25
 """Weights of more than so many numbers are kept sparse."""
+MOST_SURE = 1 - 2.0**-53
+"""The largest probability of a word: with 1, a document without it would have no logarithm."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,8 @@ class Laplace:
     def __post_init__(self) -> None:
         if not np.all(np.isfinite(self.alpha)) or np.any(np.asarray(self.alpha) < 0):
             raise ValueError(f"alpha must be a number of at least 0, not {self.alpha!r}")
+        if np.ndim(self.alpha) == 0:
+            object.__setattr__(self, "alpha", float(self.alpha))  # 1 and 1.0 are the same in a model file
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,7 @@ class JelinekMercer:
     def __post_init__(self) -> None:
         if not 0 <= self.weight < 1:
             raise ValueError(f"the weight λ must be at least 0 and below 1, not {self.weight!r}")
+        object.__setattr__(self, "weight", float(self.weight))
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,8 @@ class Dirichlet:
     mass: float = 1000.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.mass) and self.mass > 0):
-            raise ValueError(f"the mass μ must be above 0, not {self.mass!r}")
+        if not 1e-100 <= self.mass <= 1e100:
+            raise ValueError(f"the mass μ must be above 0 (and from 1e-100 to 1e100), not {self.mass!r}")
 
 
 Smoothing = Laplace | JelinekMercer | Dirichlet
@@ -87,7 +92,8 @@ def smoothing_from_json(values: Mapping[str, Any]) -> Smoothing:
     """Make a smoothing of what :func:`smoothing_to_json` gave."""
     kinds = {kind.__name__: kind for kind in (Laplace, JelinekMercer, Dirichlet)}
     values = dict(values)
-    return kinds[values.pop("kind")](**values)
+    kind = kinds[values.pop("kind")]
+    return kind(**{name: float(value) for name, value in values.items()})
 
 
 @dataclass(frozen=True)
@@ -107,11 +113,12 @@ def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction
     """Give log P(t|k) as a function of T_kt, its sum over classes, its sum over terms, and N_k."""
     total = max(float(np.sum(margins.classes)), 1.0)
     if isinstance(smoothing, Laplace):
-        alpha = np.asarray(smoothing.alpha)
+        alpha = np.asarray(smoothing.alpha, np.float64)
         added = alpha.sum() if alpha.ndim else alpha * margins.size
-        return lambda count, _, in_class, __: np.log(count + smoothing.alpha) - np.log(in_class + added)
+        return lambda count, _, in_class, __: np.log(count + alpha) - np.log(in_class + added)
     if isinstance(smoothing, JelinekMercer):
         own = smoothing.weight
+
         def mixed(count: Any, of_term: Any, in_class: Any, _: Any) -> Any:
             share = np.where(np.asarray(in_class) > 0, own, 0.0)  # a class without words is as the corpus
             return np.log(share * count / np.maximum(in_class, 1) + (1 - share) * of_term / total)
@@ -159,6 +166,11 @@ class NaiveBayesSettings:
             raise ValueError(f"the event model must be one of {', '.join(EVENTS)}, not {self.event!r}")
         if isinstance(self.smoothing, Laplace) and not np.all(np.asarray(self.smoothing.alpha) > 0):
             raise ValueError("alpha must be above 0: without smoothing one unseen word decides everything")
+        if (
+            isinstance(self.smoothing, Laplace)
+            and not 1e-100 <= np.min(self.smoothing.alpha) <= np.max(self.smoothing.alpha) <= 1e100
+        ):
+            raise ValueError(f"alpha must be from 1e-100 to 1e100, not {self.smoothing.alpha!r}")
         if self.event != "multinomial" and not isinstance(self.smoothing, Laplace):
             raise ValueError(f"the {self.event} model takes Laplace smoothing only, not {self.smoothing!r}")
         if self.normalization not in ("documents", "vocabulary"):
@@ -198,12 +210,12 @@ def log_priors(labels: Sequence[str], documents: Array, priors: str | tuple[tupl
     if priors == "uniform":
         return np.full(len(labels), -np.log(max(len(labels), 1)))
     if priors == "data":
-        return np.log(documents) - np.log(documents.sum())
+        return np.asarray(np.log(documents) - np.log(documents.sum()))
     given = dict(priors)  # type: ignore[arg-type]
     missing = [label for label in labels if label not in given]
     if missing:
         raise ValueError(f"there is no prior for the label {missing[0]!r}; give one for each of {', '.join(labels)}")
-    return np.log(np.array([given[label] for label in labels]))
+    return np.asarray(np.log([given[label] for label in labels]))
 
 
 @dataclass(frozen=True)
@@ -252,7 +264,8 @@ class LinearScores:
             return np.asarray(self.weights.sum(axis=1))
         assert self.shift is not None
         assert self.level is not None
-        return np.asarray(self.excess.sum(axis=1)).ravel() + len(self.level) * self.shift + self.level.sum()
+        sums = np.asarray(self.excess.sum(axis=1)).ravel()
+        return np.asarray(sums + len(self.level) * self.shift + self.level.sum())
 
 
 def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
@@ -283,7 +296,11 @@ def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
             weight = complement_weight(alpha, margins)
             bias = bias if len(counts.labels) == 1 else np.zeros_like(bias)
         else:
-            probability = bernoulli_probability(alpha, margins, settings.normalization)
+            smoothed = bernoulli_probability(alpha, margins, settings.normalization)
+
+            def probability(count: Any, of_term: Any, in_class: Any, documents: Any) -> Any:
+                return np.minimum(smoothed(count, of_term, in_class, documents), MOST_SURE)
+
             weight = lambda *margin: log_odds(probability(*margin))  # noqa: E731
             bias = bias + _absence(counts, values, margins, probability)
     return _tabulate(counts, values, margins, weight, bias, presence=not multinomial)
@@ -296,6 +313,8 @@ def log_odds(probability: Any) -> Any:
 
 def _absence(counts: Counts, values: Array, margins: Margins, probability: WeightFunction) -> Array:
     """Give Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
+    if not margins.size:
+        return np.zeros(len(counts.labels))
     unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
     classes = counts.entry_classes
     seen = np.log1p(-probability(values, 0, margins.classes[classes], margins.documents[classes]))

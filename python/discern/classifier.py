@@ -259,6 +259,7 @@ class Classifier:
 
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Learn more rows: the model is then the one that :meth:`fit` makes of all of them."""
+        _ = self.statistics  # refuse before reading
         counts = self._count(data, reading)
         with self._lock:
             total = self.statistics + counts
@@ -269,6 +270,7 @@ class Classifier:
 
     def forget(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
+        _ = self.statistics  # refuse before reading
         counts = self._count(data, reading)
         with self._lock:
             mine = self.statistics
@@ -289,7 +291,7 @@ class Classifier:
         mine, theirs = self._described(), other._described()
         for name, value in mine.items():
             if value != theirs[name]:
-                raise ValueError(f"cannot merge models with different {name}: {value!r} and {theirs[name]!r}")
+                raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
         merged = self._empty_copy()
         merged._replace(self.statistics + other.statistics)
         return merged
@@ -544,17 +546,23 @@ class Classifier:
         _ = loaded.settings.native  # complain about settings now, not at predict
         if not isinstance(loaded.text, str | None):
             raise ValueError("the name of the text column is no text")
-        labels = tuple(str(label) for label in metadata["labels"])
+        labels = tuple(metadata["labels"])
+        if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
+            raise ValueError("the labels are not texts")
         if not metadata["slim"]:
             loaded._replace(Counts.from_arrays(labels, arrays))
             return loaded
+        if arrays["terms.offsets"].dtype.kind not in "iu":
+            raise ValueError("the terms do not fit their bytes")
         terms = Strings(arrays["terms.offsets"].astype(np.int64), arrays["terms.bytes"])
         check_terms(terms)
-        numbers = {name: _float_array(array) for name, array in arrays.items() if array.dtype == np.float64}
+        whole = ("terms.offsets", "terms.bytes", "excess.indices", "excess.indptr")
+        numbers = {name: _float_array(array) for name, array in arrays.items() if name not in whole}
         scores = _weights_from_arrays(
             {**arrays, **numbers}, loaded.learner.event == "bernoulli", len(terms), len(labels)
         )
-        if numbers["prior"].shape != (len(labels),) or len(set(labels)) < max(len(labels), 1):
+        shares = np.exp(np.minimum(numbers["prior"], 0.0))
+        if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
             raise ValueError("the labels do not fit their priors")
         loaded._statistics = None
         loaded._model = Model(labels, terms, scores, numbers["prior"], loaded.settings)
@@ -612,7 +620,7 @@ def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms:
     bias = arrays["bias"]
     if "weights" in arrays:
         weights = arrays["weights"]
-        if weights.shape != (terms, labels) or weights.dtype != np.float64 or bias.shape != (labels,):
+        if weights.shape != (terms, labels) or bias.shape != (labels,):
             raise ValueError("the weights do not fit the terms and labels")
         return LinearScores(bias, weights, presence)
     import scipy.sparse
@@ -627,10 +635,19 @@ def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms:
 
 
 def _float_array(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Give numbers from a file as the native code takes them; refuse those that are not finite."""
-    if not bool(np.all(np.isfinite(array))):
-        raise ValueError("a weight is not a number")
+    """Give numbers from a file as the native code takes them; refuse what no logarithm is."""
+    if array.dtype != np.float64 or not bool(np.all(np.abs(array) < 1e100)):
+        raise ValueError("a weight is not a logarithm")
     return np.require(array, np.float64, ["C", "A"])
+
+
+def _difference(name: str, mine: Any, theirs: Any) -> str:
+    """Name the first setting that differs, within settings of settings."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in mine:
+            if mine[key] != theirs.get(key):
+                return _difference(key, mine[key], theirs.get(key))
+    return f"{name}: {mine!r} and {theirs!r}"
 
 
 def _contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:

@@ -294,10 +294,11 @@ def _from_arrow(source: Any) -> Batch:
 
 def _columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:
     """Put names to columns, each name once."""
-    twice = sorted(name for name in set(names) if names.count(name) > 1)
-    if twice:
-        raise DataError(f"{source} has the column {twice[0]!r} twice; rename one")
-    return dict(zip(names, columns, strict=True))
+    named = dict(zip(names, columns, strict=True))
+    if len(named) < len(columns):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise DataError(f"{source} has the column {twice!r} twice; rename one")
+    return named
 
 
 FORMATS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
@@ -316,8 +317,9 @@ def _file(path: Path, reading: Reading) -> Iterator[Batch]:
     if name == "parquet":
         yield from _parquet(path, reading)
         return
+    source = "standard input" if str(path) == "-" else str(path)
     with _open(path, compression) as stream:
-        yield from _csv(stream, str(path), name, reading) if name != "jsonl" else _jsonl(stream, str(path), reading)
+        yield from _csv(stream, source, name, reading) if name != "jsonl" else _jsonl(stream, source, reading)
 
 
 def _open(path: Path, compression: str) -> BinaryIO:
@@ -509,7 +511,7 @@ def _parquet(path: Path, reading: Reading) -> Iterator[Batch]:
             reading.progress(batch.nbytes)
             yield Batch(_columns(batch.schema.names, batch.columns, str(path)), batch.num_rows, str(path), row)
             row += batch.num_rows
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise DataError(f"cannot read {str(path)!r} as Parquet: {error}") from error
 
 

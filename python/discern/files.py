@@ -102,7 +102,8 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
             f"{str(path)!r} has format version {metadata.get('version')!r}; this discern reads version {VERSION}: upgrade it"
         )
     _verify(content, metadata, str(path))
-    return {name: _array(content, *description) for name, *description in tensors}, metadata
+    arrays = {name: _array(content, kind, shape, start, end) for name, kind, shape, start, end in tensors}
+    return arrays, metadata
 
 
 def _map(path: Path) -> NDArray[np.uint8]:

@@ -253,13 +253,15 @@ def _without_zeros(counts: Counts) -> Counts:
     """Drop what has gone to zero after a subtraction; refuse what has gone below."""
     most = counts.class_documents[counts.entry_classes]
     gone = (counts.documents == 0) & (counts.occurrences != 0)
-    bad = np.flatnonzero(gone | (counts.documents < 0) | (counts.occurrences < counts.documents) | (counts.documents > most))
+    bad = np.flatnonzero(
+        gone | (counts.documents < 0) | (counts.occurrences < counts.documents) | (counts.documents > most)
+    )
     short = np.flatnonzero(counts.class_documents < 0)
     if len(short):
         raise ValueError(f"these rows were never learned: there are not so many of label {counts.labels[short[0]]!r}")
     if len(bad):
         term, label = counts.terms[int(counts.entry_terms[bad[0]])], counts.labels[int(counts.entry_classes[bad[0]])]
-        raise ValueError(f"these rows were never learned: {term!r} does not occur so under the label {label!r}")
+        raise ValueError(f"these rows were never learned: {term!r} does not occur so often under the label {label!r}")
     kept = counts.documents > 0
     live = np.zeros(len(counts.terms), bool)
     live[counts.entry_terms[kept]] = True

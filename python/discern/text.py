@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
-MOST_CHARACTERS = 0x110000
 
 
 @dataclass(frozen=True)
@@ -110,16 +109,17 @@ def python_tables() -> list[list[tuple[int, int]]]:
     The ranges that ``\w`` matches; what ``str.lower`` makes of each character that it changes; and, because the lower
     case of Σ depends on its neighbours, the ranges of characters with case and of those that it looks past.
     """
+    # Beyond these planes there is nothing but characters for private use.
+    every = np.r_[0:0x40000, 0xE0000:0xE1000].astype("<u4")
     # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbours.
-    codes = np.arange(MOST_CHARACTERS, dtype="<u4")
-    codes = codes[(codes != 0x130) & (codes != 0x3A3)]
+    codes = every[(every != 0x130) & (every != 0x3A3)]
     text = codes.tobytes().decode("utf-32-le", "surrogatepass")
     lowered = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), "<u4")
     changed = np.flatnonzero(lowered != codes)
     lower = list(zip(codes[changed].tolist(), lowered[changed].tolist(), strict=True))
     # Both are letters, and are put back into the text for this.
-    whole = np.arange(MOST_CHARACTERS, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
-    words = [match.span() for match in re.finditer(r"\w+", whole)]
+    whole = every.tobytes().decode("utf-32-le", "surrogatepass")
+    words = [(int(every[match.start()]), int(every[match.end() - 1]) + 1) for match in re.finditer(r"\w+", whole)]
     near = codes[(codes < 0x20000) | (codes >> 12 == 0xE0)]  # the others are ideographs or nothing
     inner, inner_of_two = _sigmas_before("", near), _sigmas_before("b", near)
     return [words, lower, _ranges(near[inner], 0x130, 0x3A3), _ranges(near[inner_of_two & ~inner])]

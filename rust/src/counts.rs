@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hashbrown::HashMap;
 
 use crate::bag::Bag;
-use crate::lexicon::{Lexicon, Run, UNKNOWN};
+use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
 use crate::reader::{Growing, Reader};
 use crate::simd::prefetch;
 use crate::text::Text;
@@ -122,14 +122,39 @@ impl Tally {
         cell[1] += more[1];
     }
 
-    /// All cells that are not zero, as (term, class, cell), in no order.
-    fn entries(&self) -> Vec<(u32, u32, Cell)> {
+    /// The tally arranged by term.
+    fn by_term(&self) -> ByTerm<'_> {
         match self {
-            Tally::Dense { width, cells } => {
-                let full = cells.iter().enumerate().filter(|(_, cell)| cell[1] != 0);
-                full.map(|(index, cell)| ((index / width) as u32, (index % width) as u32, *cell)).collect()
+            Tally::Dense { width, cells } => ByTerm::Dense { width: *width, cells },
+            Tally::Sparse(cells) => {
+                let mut entries: Vec<(u32, u32, Cell)> = cells.iter().map(|(&(t, c), cell)| (t, c, *cell)).collect();
+                entries.sort_unstable_by_key(|&(term, class, _)| (term, class));
+                ByTerm::Sorted(entries)
             }
-            Tally::Sparse(cells) => cells.iter().map(|(&(term, class), cell)| (term, class, *cell)).collect(),
+        }
+    }
+}
+
+enum ByTerm<'a> {
+    Dense { width: usize, cells: &'a [Cell] },
+    Sorted(Vec<(u32, u32, Cell)>),
+}
+
+impl ByTerm<'_> {
+    /// Appends class and cell wherever the term was counted.
+    fn write(&self, term: u32, target: &mut Vec<(u32, Cell)>) {
+        match self {
+            ByTerm::Dense { width, cells } => {
+                let start = term as usize * width;
+                let row = cells.get(start..start + width).unwrap_or_default();
+                let full = row.iter().enumerate().filter(|(_, cell)| cell[1] != 0);
+                target.extend(full.map(|(class, cell)| (class as u32, *cell)));
+            }
+            ByTerm::Sorted(entries) => {
+                let start = entries.partition_point(|entry| entry.0 < term);
+                let row = entries[start..].iter().take_while(|entry| entry.0 == term);
+                target.extend(row.map(|&(_, class, cell)| (class, cell)));
+            }
         }
     }
 }
@@ -198,8 +223,9 @@ pub struct Shard {
 }
 
 impl Shard {
-    pub fn new(text: &Arc<Text>, classes: usize) -> Self {
-        let lexicon = Lexicon::default();
+    /// `bytes` of text are expected: a guess at the size of the vocabulary saves growing it.
+    pub fn new(text: &Arc<Text>, classes: usize, bytes: usize) -> Self {
+        let lexicon = Lexicon::with_capacity((bytes / 1024).clamp(1 << 10, 1 << 16));
         let reader = Reader::new(text.clone(), lexicon.seeds());
         Shard {
             lexicon,
@@ -264,16 +290,11 @@ impl Shard {
         }
     }
 
-    /// Which terms of the lexicon were counted, and not only parts of n-grams; `entries` are those of the tally.
-    fn counted(&self, entries: &[(u32, u32, Cell)]) -> Vec<bool> {
-        if self.reader.is_plain() {
-            return vec![true; self.lexicon.len()];
-        }
-        let mut counted = vec![false; self.lexicon.len()];
-        entries.iter().for_each(|entry| counted[entry.0 as usize] = true);
-        let kept = self.kept.iter().flat_map(|(_, rows)| &rows.terms);
-        kept.for_each(|&term| counted[term as usize] = true);
-        counted
+    /// Which terms stand in kept rows.
+    fn kept_terms(&self) -> Vec<bool> {
+        let mut kept = vec![false; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
+        self.kept.iter().flat_map(|(_, rows)| &rows.terms).for_each(|&term| kept[term as usize] = true);
+        kept
     }
 
     /// Moves the running sums into the tally.
@@ -303,73 +324,85 @@ pub struct Drained {
 
 /// Ends the count.
 pub fn drain(mut shards: Vec<Shard>) -> Drained {
-    let mut drained = Drained::default();
     shards.iter_mut().for_each(Shard::flush);
-    let mut entries: Vec<_> = shards.iter().map(|shard| shard.tally.entries()).collect();
-    let numbers = sort_terms(&shards, &entries, &mut drained);
-    for (entries, numbers) in entries.iter_mut().zip(&numbers) {
-        entries.iter_mut().for_each(|entry| entry.0 = numbers[entry.0 as usize]);
-    }
-    merge_entries(&entries, &mut drained);
+    let mut drained = Drained::default();
+    let numbers = write_terms(&shards, &mut drained);
     drained.rows = order_rows(shards, &numbers);
     drained
 }
 
-/// Writes entries in the order of terms and classes, equal ones added up.
-fn merge_entries(entries: &[Vec<(u32, u32, Cell)>], drained: &mut Drained) {
-    let terms = drained.offsets.len() - 1;
-    let mut next = vec![0usize; terms + 1];
-    entries.iter().flatten().for_each(|entry| next[entry.0 as usize + 1] += 1);
-    (0..terms).for_each(|term| next[term + 1] += next[term]);
-    let mut sorted = vec![(0u32, [0i64; 2]); next[terms]];
-    for &(term, class, cell) in entries.iter().flatten() {
-        sorted[next[term as usize]] = (class, cell);
-        next[term as usize] += 1;
-    }
-    let mut start = 0;
-    for (term, &end) in next[..terms].iter().enumerate() {
-        let group = &mut sorted[start..end];
-        group.sort_unstable_by_key(|entry| entry.0);
-        for same in group.chunk_by(|left, right| left.0 == right.0) {
-            drained.entry_terms.push(term as i64);
-            drained.entry_classes.push(same[0].0 as i32);
-            drained.occurrences.push(same.iter().map(|entry| entry.1[0]).sum());
-            drained.documents.push(same.iter().map(|entry| entry.1[1]).sum());
+/// Writes the terms of all shards in order, and their counts; returns the number of each kept term in that order.
+fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
+    let names: Vec<_> = shards.iter().map(|shard| shard.lexicon.names()).collect();
+    let tallies: Vec<_> = shards.iter().map(|shard| shard.tally.by_term()).collect();
+    let kept: Vec<_> = shards.iter().map(Shard::kept_terms).collect();
+    let mut numbers: Vec<_> = kept.iter().map(|kept| vec![UNKNOWN; kept.len()]).collect();
+    let order = sorted_terms(&names);
+    drained.reserve(order.len(), names.iter().map(|names| names.size()).sum());
+    let mut cells: Vec<(u32, Cell)> = Vec::new();
+    let name = |place: &Place| names[place.shard as usize].get(place.term as usize);
+    for same in order.chunk_by(|left, right| left.first == right.first && name(left) == name(right)) {
+        cells.clear();
+        same.iter().for_each(|place| tallies[place.shard as usize].write(place.term, &mut cells));
+        let is_kept = |place: &Place| kept[place.shard as usize].get(place.term as usize) == Some(&true);
+        if cells.is_empty() && !same.iter().any(is_kept) {
+            continue; // only a part of n-grams
         }
-        start = end;
-    }
-}
-
-/// Writes the sorted terms of all shards; returns the number of each shard's terms in that order.
-fn sort_terms(shards: &[Shard], entries: &[Vec<(u32, u32, Cell)>], drained: &mut Drained) -> Vec<Vec<u32>> {
-    let arenas: Vec<_> = shards.iter().map(|shard| shard.lexicon.names()).collect();
-    let mut numbers: Vec<Vec<u32>> = shards.iter().map(|shard| vec![UNKNOWN; shard.lexicon.len()]).collect();
-    let mut order: Vec<(u64, u32, u32)> = Vec::with_capacity(numbers.iter().map(Vec::len).sum());
-    for (index, (shard, entries)) in shards.iter().zip(entries).enumerate() {
-        let counted = shard.counted(entries);
-        let terms = (0..counted.len()).filter(|&term| counted[term]);
-        order.extend(terms.map(|term| (leading(arenas[index].get(term)), index as u32, term as u32)));
-    }
-    // By the first eight bytes as a number, then by the names within equal ones.
-    order.sort_unstable_by_key(|&(first, ..)| first);
-    let name = |&(_, shard, term): &(u64, u32, u32)| arenas[shard as usize].get(term as usize);
-    for equal in order.chunk_by_mut(|left, right| left.0 == right.0).filter(|equal| equal.len() > 1) {
-        equal.sort_unstable_by(|left, right| name(left).cmp(name(right)));
-    }
-    drained.bytes.reserve(arenas.iter().map(|names| names.size()).sum());
-    drained.offsets.reserve(order.len() + 1);
-    drained.offsets.push(0);
-    let mut previous: Option<&[u8]> = None;
-    for entry in &order {
-        let name = name(entry);
-        if previous != Some(name) {
-            drained.bytes.extend_from_slice(name);
-            drained.offsets.push(drained.bytes.len() as i64);
-            previous = Some(name);
+        let number = drained.push(name(&same[0]), &mut cells);
+        for place in same.iter().filter(|place| is_kept(place)) {
+            numbers[place.shard as usize][place.term as usize] = number;
         }
-        numbers[entry.1 as usize][entry.2 as usize] = drained.offsets.len() as u32 - 2;
     }
     numbers
+}
+
+/// A term of a shard, with its first eight bytes as a number.
+struct Place {
+    first: u64,
+    shard: u32,
+    term: u32,
+}
+
+/// All terms in the order of their bytes.
+fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
+    let mut order = Vec::with_capacity(names.iter().map(Names::len).sum());
+    for (shard, names) in names.iter().enumerate() {
+        let places = (0..names.len()).map(|term| (leading(names.get(term)), term as u32));
+        order.extend(places.map(|(first, term)| Place { first, shard: shard as u32, term }));
+    }
+    order.sort_unstable_by_key(|place| place.first);
+    for equal in order.chunk_by_mut(|left, right| left.first == right.first).filter(|equal| equal.len() > 1) {
+        equal.sort_unstable_by_key(|place| names[place.shard as usize].get(place.term as usize));
+    }
+    order
+}
+
+impl Drained {
+    fn reserve(&mut self, terms: usize, bytes: usize) {
+        self.bytes.reserve(bytes);
+        self.offsets.reserve(terms + 1);
+        self.offsets.push(0);
+        let entries = terms + terms / 2;
+        self.entry_terms.reserve(entries);
+        self.entry_classes.reserve(entries);
+        self.occurrences.reserve(entries);
+        self.documents.reserve(entries);
+    }
+
+    /// Appends a term with its cells, those of equal class added up, and gives its number.
+    fn push(&mut self, name: &[u8], cells: &mut [(u32, Cell)]) -> u32 {
+        let number = self.offsets.len() as u32 - 1;
+        self.bytes.extend_from_slice(name);
+        self.offsets.push(self.bytes.len() as i64);
+        cells.sort_unstable_by_key(|cell| cell.0);
+        for same in cells.chunk_by(|left, right| left.0 == right.0) {
+            self.entry_terms.push(i64::from(number));
+            self.entry_classes.push(same[0].0 as i32);
+            self.occurrences.push(same.iter().map(|cell| cell.1[0]).sum());
+            self.documents.push(same.iter().map(|cell| cell.1[1]).sum());
+        }
+        number
+    }
 }
 
 fn leading(name: &[u8]) -> u64 {
@@ -452,7 +485,7 @@ mod tests {
         let text = text();
         let mut results = Vec::new();
         for (shards, classes) in [(1, 2), (2, 2), (3, 2), (2, 1000)] {
-            let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, classes)).collect();
+            let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, classes, 0)).collect();
             for (index, document) in DOCUMENTS.iter().enumerate() {
                 all[index % shards].count(&[document.as_bytes()], (index % 2) as u32);
             }
@@ -467,7 +500,7 @@ mod tests {
     fn kept_rows_are_in_order_whatever_the_shards() {
         let text = text();
         for shards in 1..4 {
-            let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, 1)).collect();
+            let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, 1, 0)).collect();
             for (index, document) in DOCUMENTS.iter().enumerate() {
                 all[index % shards].keep_rows(index);
                 all[index % shards].keep(&[document.as_bytes()]);
@@ -483,7 +516,7 @@ mod tests {
     #[test]
     fn classes_may_grow() {
         let text = text();
-        let mut shard = Shard::new(&text, 1);
+        let mut shard = Shard::new(&text, 1, 0);
         for class in 0..100 {
             shard.widen(class + 1);
             shard.count(&[b"cat"], class as u32);

@@ -340,8 +340,9 @@ impl WeightTable {
     /// `weights` has a pair for each term of the lexicon up to some number; later ones weigh nothing.
     pub fn new(lexicon: &Lexicon, weights: &[[f64; 2]]) -> Self {
         let mut slots: Vec<WeightSlot> = roomy(lexicon.slots.len());
-        for (target, slot) in slots.iter_mut().zip(&lexicon.slots) {
-            // Long words keep their places, but are looked up in the lexicon.
+        // Empty slots weigh nothing. Long words keep their places, but are looked up in the lexicon.
+        let full = slots.iter_mut().zip(&lexicon.slots).filter(|(_, slot)| slot.key != Key::NONE);
+        for (target, slot) in full {
             *target = WeightSlot { key: slot.key, weights: weights.get(slot.id as usize).copied().unwrap_or_default() };
         }
         WeightTable { slots }
@@ -390,6 +391,14 @@ impl Names<'_> {
             Name::Word { start, length } => &self.lexicon.arena[start as usize..start as usize + length as usize],
             Name::Gram { .. } => &self.grams[if term == 0 { 0 } else { self.ends[term - 1] }..self.ends[term]],
         }
+    }
+
+    pub fn len(&self) -> usize {
+        self.lexicon.names.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The bytes of all texts together.
@@ -559,13 +568,11 @@ impl Lexicon {
         let list = tokens.list();
         let mut index = self.count_short(list, 0, run);
         while index < list.len() {
-            let slots = self.slots.len();
-            let id = self.intern(list[index], tokens);
-            if self.slots.len() != slots {
+            let size = self.slots.len();
+            let position = self.settle(list[index], tokens);
+            if self.slots.len() != size {
                 run.find_again(&self.slots);
             }
-            let position = self.probe(list[index], tokens);
-            debug_assert_eq!(self.slots[position].id, id);
             let touched = run.touched.get_mut(run.length);
             run.length += touched.map_or(0, |touched| mark(&mut self.slots[position], position, run.document, touched));
             index = self.count_short(list, index + 1, run);
@@ -604,8 +611,7 @@ impl Lexicon {
         let list = tokens.list();
         let mut index = self.bag_short(list, 0, bag);
         while index < list.len() {
-            self.intern(list[index], tokens);
-            let position = self.probe(list[index], tokens);
+            let position = self.settle(list[index], tokens);
             let slot = &mut self.slots[position];
             bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
             index = self.bag_short(list, index + 1, bag);
@@ -643,6 +649,17 @@ impl Lexicon {
         }
         run.length = 0;
         run.document = 0;
+    }
+
+    /// The slot of a word, new or not.
+    fn settle(&mut self, token: Token, tokens: &Tokens) -> usize {
+        let position = self.probe(token, tokens);
+        if self.slots[position].key != Key::NONE {
+            return position;
+        }
+        let size = self.slots.len();
+        self.insert(position, token, tokens);
+        if self.slots.len() == size { position } else { self.probe(token, tokens) }
     }
 
     #[cold]

@@ -342,7 +342,7 @@ impl Counter {
         counting.portions += portions.len();
         let workers = threads.clamp(1, portions.len().max(1));
         while counting.shards.len() < workers {
-            counting.shards.push(Shard::new(&self.text, wide));
+            counting.shards.push(Shard::new(&self.text, wide, documents.total_size() / workers));
         }
         counting.shards.iter_mut().for_each(|shard| shard.widen(wide));
         let small = documents.total_size() < SMALL;
@@ -692,11 +692,14 @@ fn is_sorted(offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>
     Ok(slices(offsets.as_slice()?, bytes.as_slice()?)?.is_sorted_by(|left, right| left < right))
 }
 
+/// Offsets and bytes of a column of strings.
+type ColumnArrays = (Py<PyArray1<i64>>, Py<PyArray1<u8>>);
+
 /// Rows of a block of a CSV file.
 #[pyclass(frozen, get_all, name = "Parsed", module = "discern._native")]
 struct PyParsed {
     /// (offsets, bytes) of each wanted column, in their order.
-    columns: Vec<(Py<PyArray1<i64>>, Py<PyArray1<u8>>)>,
+    columns: Vec<ColumnArrays>,
     rows: usize,
     consumed: usize,
     /// (row in the block, number of fields) of rows that do not fit.

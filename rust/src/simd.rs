@@ -191,6 +191,7 @@ fn mark(path: CodePath, source: &[u8], target: &mut [u8], words: &mut [u64], low
         // and the lengths that the loads and stores rely on were asserted above.
         #[cfg(target_arch = "x86_64")]
         CodePath::Avx2 => unsafe { mark_avx2(source, target, words, lowercase) },
+        // SAFETY: as above.
         #[cfg(target_arch = "x86_64")]
         CodePath::Avx512 => unsafe { mark_avx512(source, target, words, lowercase) },
         #[cfg(not(target_arch = "x86_64"))]
@@ -226,7 +227,7 @@ unsafe fn mark_avx2(source: &[u8], target: &mut [u8], words: &mut [u64], lowerca
     }
     let case = _mm256_set1_epi8(if lowercase { 0x20 } else { 0 });
     let mut seen = 0u64;
-    for block in 0..source.len() / BLOCK {
+    for (block, marks) in words.iter_mut().enumerate().take(source.len() / BLOCK) {
         let mut word = 0u64;
         for half in 0..2 {
             let position = block * BLOCK + half * 32;
@@ -243,7 +244,7 @@ unsafe fn mark_avx2(source: &[u8], target: &mut [u8], words: &mut [u64], lowerca
             // SAFETY: as above.
             unsafe { _mm256_storeu_si256(target.as_mut_ptr().add(position).cast(), lowered) };
         }
-        words[block] = word;
+        *marks = word;
     }
     seen
 }

@@ -12,9 +12,7 @@ from tests.laws.strategies import rows, some_rows, text_settings
 
 
 def counts(data: list[dict[str, str]], settings: dict | None = None) -> Counts:
-    settings = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in (settings or {}).items()
-    }
+    settings = {key: tuple(value) if isinstance(value, list) else value for key, value in (settings or {}).items()}
     return Counts.of([row["text"] for row in data], [row["label"] for row in data], TextSettings(**settings))
 
 
@@ -61,9 +59,7 @@ def test_unequal_counts_are_unequal(first: list, second: list) -> None:
 
 @given(some_rows, text_settings)
 def test_counts_equal_a_plain_count(data: list, settings: dict) -> None:
-    given_settings = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()
-    }
+    given_settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
     text = TextSettings(**given_settings)
     occurrences: Bag = Bag()
     documents: Bag = Bag()
@@ -75,8 +71,7 @@ def test_counts_equal_a_plain_count(data: list, settings: dict) -> None:
     names = [term.encode("utf-8", "surrogatepass") for term in found.terms.to_list()]
     assert names == sorted({term for term, _ in occurrences})
     keys = [
-        (names[term], found.labels[label])
-        for term, label in zip(found.entry_terms, found.entry_classes, strict=True)
+        (names[term], found.labels[label]) for term, label in zip(found.entry_terms, found.entry_classes, strict=True)
     ]
     assert dict(zip(keys, found.occurrences.tolist(), strict=True)) == dict(occurrences)
     assert dict(zip(keys, found.documents.tolist(), strict=True)) == dict(documents)
@@ -104,10 +99,7 @@ def test_sums_of_the_sums(data: list) -> None:
     ],
 )
 def test_what_was_never_added_cannot_be_taken_away(learned: list, forgotten: list) -> None:
-    a, b = (
-        Counts.of([text for _, text in pairs], [label for label, _ in pairs])
-        for pairs in (learned, forgotten)
-    )
+    a, b = (Counts.of([text for _, text in pairs], [label for label, _ in pairs]) for pairs in (learned, forgotten))
     with pytest.raises(ValueError, match="never learned"):
         a - b
 
@@ -123,9 +115,7 @@ def test_min_documents(data: list, more: list) -> None:
     found = counts(data + more)
     kept = found.with_min_documents(2)
     expected = [
-        term
-        for term, documents in zip(found.terms.to_list(), found.term_documents, strict=True)
-        if documents >= 2
+        term for term, documents in zip(found.terms.to_list(), found.term_documents, strict=True) if documents >= 2
     ]
     assert kept.terms.to_list() == expected
     assert (kept.term_documents >= 2).all()

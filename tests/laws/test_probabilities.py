@@ -41,9 +41,7 @@ def test_probabilities_sum_to_one(data: list, asked: list, settings: dict) -> No
     assert ((probabilities >= 0) & (probabilities <= 1)).all()
     assert probabilities.sum(axis=1) == pytest.approx(np.ones(len(asked)), rel=1e-12)
     decided = model.predict(asked)
-    assert (
-        probabilities.max(axis=1) == probabilities[range(len(asked)), np.searchsorted(model.labels, decided)]
-    ).all()
+    assert (probabilities.max(axis=1) == probabilities[range(len(asked)), np.searchsorted(model.labels, decided)]).all()
 
 
 @given(some_rows, texts, learners)
@@ -126,9 +124,7 @@ def test_a_million_words_do_not_underflow(settings: dict, rows: int) -> None:
     assert (model.predict_proba(asked).sum(axis=1) == pytest.approx(1, rel=1e-12)) is True
     assert model.predict(asked)[0] == "a"
     if not settings:
-        expected = (
-            np.log(0.5) + 333_333 * np.log([2 / 7 * 2 / 7 * 2 / 7, 2 / 7 * 2 / 7 * 1 / 7]) + np.log(2 / 7)
-        )
+        expected = np.log(0.5) + 333_333 * np.log([2 / 7 * 2 / 7 * 2 / 7, 2 / 7 * 2 / 7 * 1 / 7]) + np.log(2 / 7)
         assert scores[0] == pytest.approx(expected, rel=1e-10)
 
 
@@ -142,12 +138,8 @@ def test_sparse_and_dense_weights_agree(data: list, asked: list, settings: dict)
     assert dense.solved.scores.weights is not None
     assert sparse.solved.scores.weights is None
     for texts_asked in (asked, asked * 10):
-        assert sparse.log_joint(texts_asked) == pytest.approx(
-            dense.log_joint(texts_asked), rel=1e-9, abs=1e-9
-        )
-    assert sparse.explain(asked[0]).log_odds == pytest.approx(
-        dense.explain(asked[0]).log_odds, rel=1e-9, abs=1e-9
-    )
+        assert sparse.log_joint(texts_asked) == pytest.approx(dense.log_joint(texts_asked), rel=1e-9, abs=1e-9)
+    assert sparse.explain(asked[0]).log_odds == pytest.approx(dense.explain(asked[0]).log_odds, rel=1e-9, abs=1e-9)
     for label in dense.labels:
         found, expected = (dict(model.weights(label, top=10**6)) for model in (sparse, dense))
         assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)

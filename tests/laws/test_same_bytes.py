@@ -42,9 +42,7 @@ def test_large_shards_merged(model_bytes: Bytes, parts: int) -> None:
 
 @given(some_rows, text_settings)
 def test_threads(model_bytes: Bytes, data: list, settings: dict) -> None:
-    assert model_bytes(fitted(data, threads=1, **settings)) == model_bytes(
-        fitted(data, threads=2, **settings)
-    )
+    assert model_bytes(fitted(data, threads=1, **settings)) == model_bytes(fitted(data, threads=2, **settings))
 
 
 @pytest.mark.parametrize(

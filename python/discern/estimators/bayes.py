@@ -31,7 +31,7 @@ from discern.bayes import (
 Array = NDArray[Any]
 
 
-class _CountingNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _CountingNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes whose data reduce to ``class_count_`` and ``feature_count_``: sums that add and subtract."""
 
     _parameter_constraints: dict[str, Any] = {
@@ -44,6 +44,9 @@ class _CountingNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     fit_prior: bool
     class_prior: Any
     force_alpha: bool
+    classes_: Array
+    class_count_: Array
+    feature_count_: Array
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts, forgetting everything learned before."""
@@ -134,14 +137,11 @@ class _CountingNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _add(self, X: Any, y: Array, sample_weight: Any, sign: int) -> None:
         weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
         numbers = np.searchsorted(self.classes_, y)
-        chosen = scipy.sparse.csr_array(
-            (weights, (numbers, np.arange(len(y)))), shape=(len(self.classes_), len(y)), dtype=np.float64
-        )
-        sums = chosen @ X
+        sums = _by_class(numbers, weights, len(self.classes_)) @ X
         if not hasattr(self, "class_count_"):
             self._grow(self.classes_, X.shape[1])
         class_count = self.class_count_ + sign * np.bincount(numbers, weights, len(self.classes_))
-        feature_count = self.feature_count_ + sign * (sums.toarray() if scipy.sparse.issparse(sums) else sums)
+        feature_count = self.feature_count_ + sign * (sums.toarray() if hasattr(sums, "toarray") else sums)
         if sign < 0:
             floor = -1e-9 * (1 + np.abs(self.feature_count_).max(initial=0))
             if class_count.min() < floor or feature_count.min() < floor:
@@ -173,7 +173,7 @@ class _CountingNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
 
     def _checked_alpha(self) -> Any:
-        alpha = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha)
+        alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha)
         if isinstance(alpha, np.ndarray):
             if alpha.shape[0] != self.n_features_in_:
                 raise ValueError(
@@ -208,6 +208,12 @@ class _CountingNB(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
+    """Give the sparse matrix that sums rows by class when it stands before them."""
+    rows = len(numbers)
+    return scipy.sparse.csc_matrix((weights, numbers, np.arange(rows + 1)), shape=(classes, rows), dtype=np.float64)
 
 
 class MultinomialNB(_CountingNB):

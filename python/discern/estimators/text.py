@@ -67,7 +67,7 @@ class _NativeTerms:
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
-        common = {"words": "sklearn", "lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}
+        common: dict[str, Any] = {"words": "sklearn", "lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}
         runs = _RUNS.fullmatch(vectorizer.token_pattern)
         if runs:
             shortest = len(runs[1]) // 2 + int(runs[2] or 1)
@@ -118,7 +118,7 @@ def _as_list(documents: Any) -> list[str]:
     return list(documents)
 
 
-class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):  # type: ignore[misc]
+class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
     """Turn documents into a matrix of term counts, as scikit-learn's ``CountVectorizer`` does, many times faster.
 
     All parameters and attributes are scikit-learn's. Documents may also be an Arrow column.
@@ -237,15 +237,16 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):  # type: igno
         return matrix
 
     def _limits_terms(self) -> bool:
-        most = isinstance(self.max_df, Integral) or self.max_df != 1.0
-        return most or not isinstance(self.min_df, Integral) or self.min_df > 1 or self.max_features is not None
+        defaults = (self.max_df, self.min_df, self.max_features) == (1.0, 1, None)
+        return not (defaults and isinstance(self.min_df, Integral) and isinstance(self.max_df, float))
 
     def _kept_terms(self, matrix: Any) -> NDArray[np.bool_] | None:
         """Say which terms min_df, max_df and max_features leave; None if all."""
         rows, width = matrix.shape
         documents = np.bincount(matrix.indices, minlength=width)
-        most = self.max_df if isinstance(self.max_df, Integral) else self.max_df * rows
-        least = self.min_df if isinstance(self.min_df, Integral) else self.min_df * rows
+        most, least = (
+            float(limit) if isinstance(limit, Integral) else limit * rows for limit in (self.max_df, self.min_df)
+        )
         if most < least:
             raise ValueError("max_df corresponds to < documents than min_df")
         keep = np.asarray((documents <= most) & (documents >= least))
@@ -294,7 +295,7 @@ def _with_columns(matrix: Any, keep: NDArray[np.bool_]) -> Any:
     return type(matrix)((matrix.data[kept], indices, starts), shape=(matrix.shape[0], int(keep.sum())))
 
 
-class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):  # type: ignore[misc]
+class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
     """Turn documents into a matrix of hashed term counts, with a key that only the model knows.
 
     Parameters are scikit-learn's and one more. With a public hash, anybody can look for a word that falls into the

@@ -1,0 +1,180 @@
+"""Damages model files in many ways, loads and uses each: run as a program in a process with little memory.
+
+    python mutate.py FOLDER SEED COUNT
+
+Ends with an error if a file is neither refused nor used well. Files whose checksum fits again, as an attacker would
+make them, may answer anything, but with labels and probabilities.
+"""
+
+import json
+import random
+import resource
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from discern import _native, files
+from discern.classifier import Classifier
+from discern.files import ModelFileError
+
+MEMORY = 2 << 30
+ASKED = ["win prize", "lunch at noon", "née 你好", "", "win " * 50]
+VALUES = [
+    None, True, False, -1, 0, 1, 2, 3, 10**6, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30, -(2**63), 0.5, 1e-320, 1e308,
+    float("nan"), float("inf"), "", "text", "label", "word", "char", "pattern", "given", "(", "(a)(b)", "bernoulli",
+    "complement", "uniform", "\ud800", "\0", "x" * 1000, [], [1], [1, 2], ["a", "b"], ["a", "a"], {}, {"a": 1.0},
+    {"ham": 0.5, "spam": 0.5}, {"kind": "Laplace", "alpha": [1.0, 2.0]}, {"kind": "Dirichlet", "mass": 1e300},
+]  # fmt: skip
+
+
+def sources() -> list[Classifier]:
+    rows = [
+        {"label": "spam", "text": "win a free prize now, win"},
+        {"label": "ham", "text": "lunch at noon née"},
+        {"label": "ham", "text": "你好 noon, dinner tomorrow"},
+    ]
+    return [
+        Classifier(text="text").fit(rows),
+        Classifier(text="text", ngrams=(1, 2), words="sklearn", priors={"ham": 0.4, "spam": 0.6}).fit(rows),
+        Classifier(text="text", model="bernoulli", normalization="vocabulary", stop_words=["at"]).fit(rows),
+        Classifier(text="text", model="complement", analyzer="char_wb", ngrams=(2, 3)).fit(rows),
+    ]
+
+
+def change_json(source: random.Random, value: object) -> object:
+    """Replace, add or remove something somewhere within."""
+    if isinstance(value, dict) and value and source.random() < 0.9:
+        name = source.choice(sorted(value))
+        if source.random() < 0.1:
+            return {key: item for key, item in value.items() if key != name}
+        return {**value, name: change_json(source, value[name])}
+    if isinstance(value, list) and value and source.random() < 0.7:
+        place = source.randrange(len(value))
+        if source.random() < 0.2:
+            return value[:place] + value[place + 1 :]
+        return [*value[:place], change_json(source, value[place]), *value[place + 1 :]]
+    return source.choice(VALUES)
+
+
+def change_array(source: random.Random, array: np.ndarray) -> np.ndarray:
+    kind = source.randrange(7)
+    flat = array.ravel().copy()
+    if kind == 0 and flat.size:
+        limits = [0, 1, 2, 255, 128] if array.dtype.kind != "f" else [0.0, np.nan, np.inf, -np.inf, -1e308]
+        flat[source.randrange(flat.size)] = source.choice(limits)
+        return flat.reshape(array.shape)
+    if kind == 1:
+        return flat[: source.randrange(flat.size + 1)]
+    if kind == 2:
+        return np.concatenate([flat, flat[: source.randrange(flat.size + 1)]])
+    if kind == 3:
+        with np.errstate(invalid="ignore"):
+            return array.astype(source.choice(["<u1", "<u2", "<u8", "<i8", "<f8"]), casting="unsafe")
+    if kind == 4:
+        return array.reshape((*array.shape, 1))
+    if kind == 5 and flat.size:
+        wide = flat.astype("<f8" if array.dtype.kind == "f" else "<u8", casting="unsafe")
+        wide[source.randrange(flat.size)] = source.choice([2**31, 2**32, 2**62, 2**63 - 1, 2**63, 2**64 - 1])
+        return wide
+    return np.array(source.sample(flat.tolist(), flat.size), flat.dtype).reshape(array.shape)
+
+
+def encoded(arrays: dict, metadata: dict) -> bytes:
+    """Encode as `files.encode` does, also what it would never write."""
+    import safetensors.numpy
+
+    hole = "0" * 64
+    head = {"format": files.FORMAT, "version": files.VERSION, "checksum": hole, **metadata}
+    texts = {"discern": json.dumps(head, sort_keys=True)}
+    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    content = bytearray(safetensors.numpy.save(tensors, texts))
+    return signed(content, content.index(hole.encode()))
+
+
+def signed(content: bytearray, start: int) -> bytes:
+    digest = _native.checksum(np.frombuffer(content, np.uint8), start, start + 64)
+    content = bytearray(content)
+    content[start : start + 64] = digest.encode()
+    return bytes(content)
+
+
+def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -> tuple[bytes, bool]:
+    """A damaged file, and whether its checksum was made to fit."""
+    kind = source.randrange(6)
+    content = bytearray(whole)
+    digest = json.loads(_native.layout(np.frombuffer(whole, np.uint8))[0]["discern"])["checksum"]
+    start = content.index(digest.encode())
+    if kind == 0:
+        return bytes(content[: source.randrange(len(content))]), False
+    if kind in (1, 2):
+        for _ in range(source.randrange(1, 4)):
+            content[source.randrange(len(content))] = source.randrange(256)
+        return (bytes(content), False) if kind == 1 else (signed(content, start), True)
+    if kind == 3:
+        place, length = source.randrange(len(content)), source.randrange(20)
+        piece = bytes(source.randrange(256) for _ in range(source.randrange(20)))
+        return bytes(content[:place] + piece + content[place + length :]), False
+    if kind == 4:
+        for _ in range(source.randrange(1, 3)):
+            name = source.choice(sorted(arrays))
+            arrays = {**arrays, name: change_array(source, arrays[name])}
+        return encoded(arrays, metadata), True
+    changed = change_json(source, metadata)
+    return encoded(arrays, changed if isinstance(changed, dict) else {}), True
+
+
+def use(path: Path) -> Classifier:
+    model = Classifier.load(path)
+    for asked in (ASKED, ASKED * 10):
+        probabilities = model.predict_proba(asked)
+        assert probabilities.shape == (len(asked), len(model.labels))
+        assert np.isfinite(probabilities).all()
+        assert np.allclose(probabilities.sum(axis=1), 1)
+        assert set(model.predict(asked).tolist()) <= set(model.labels)
+    for text in ASKED:
+        assert model.predict_one(text) in model.labels
+        assert model.explain(text).label in model.labels
+        str(model.explain(text))
+    model.info()
+    model.weights(model.labels[0])
+    model.save(path.with_name("again.discern"), slim=model._statistics is None)
+    return model
+
+
+def main(folder: Path, seed: int, count: int) -> None:
+    warnings.simplefilter("error")
+    models = sources()
+    for model in models:  # what is imported late is imported before memory gets scarce
+        model.save(folder / "first.discern")
+        use(folder / "first.discern")
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    refused = used = 0
+    for number in range(count):
+        source = random.Random(seed * 1_000_003 + number)
+        model, slim = source.choice(models), source.random() < 0.5
+        arrays, metadata = model._content(slim)
+        arrays = {name: files.narrow(array) for name, array in arrays.items()}
+        content, fits = damaged(source, bytes(files.encode(arrays, metadata)[0]), arrays, metadata)
+        path = folder / "damaged.discern"
+        path.unlink(missing_ok=True)
+        path.write_bytes(content)
+        try:
+            loaded = use(path)
+        except ModelFileError:
+            refused += 1
+            continue
+        except BaseException:
+            print(
+                f"seed {seed}, number {number}, {'slim' if slim else 'whole'}, checksum fits: {fits}", file=sys.stderr
+            )
+            raise
+        used += 1
+        if not fits:
+            assert (loaded.predict_proba(ASKED) == model.predict_proba(ASKED)).all(), (seed, number)
+    print(refused, used)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
