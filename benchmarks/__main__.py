@@ -53,9 +53,7 @@ def run_jobs(jobs: list[Job], quick: bool) -> list[dict[str, Any]]:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed and memory.")
     parser.add_argument("--job", metavar="NAME", help="only this job: " + ", ".join(job.name for job in JOBS))
-    parser.add_argument(
-        "--quick", action="store_true", help="little data, few runs: shows only that it works"
-    )
+    parser.add_argument("--quick", action="store_true", help="little data, few runs: shows only that it works")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the results to this file instead")
     return parser.parse_args()
 

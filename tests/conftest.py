@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; without it a check would be skipped
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -39,13 +39,9 @@ ROWS = [
     {"label": "ham", "text": "naïve café, 東京 today"},
 ]
 TEXT_FORMATS = ("csv", "tsv", "jsonl")
-SUFFIXES = [f".{name}{packed}" for name in TEXT_FORMATS for packed in ("", ".gz", ".bz2", ".zst")] + [
-    ".parquet"
-]
+SUFFIXES = [f".{name}{packed}" for name in TEXT_FORMATS for packed in ("", ".gz", ".bz2", ".zst")] + [".parquet"]
 HEAVY = ("sklearn", "matplotlib", "fastapi", "scipy", "pyarrow", "pandas")
-ENVIRONMENT = {
-    name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "COLUMNS")
-}
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "COLUMNS")}
 
 
 def in_process(*arguments: Any, given: str | bytes | None = None) -> Any:
@@ -74,9 +70,7 @@ def command(*arguments: Any) -> list[str]:
 
 
 def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT, **more
-    )
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT, **more)
 
 
 def as_text(rows: list[dict[str, str]], name: str) -> str:
@@ -136,9 +130,7 @@ def test_stdin(tmp_path: Path, model: Path, name: str) -> None:
     given, other = as_text(ROWS, name), tmp_path / "other.discern"
     well("fit", "-", "--format", name, "-o", other, given=given)
     assert other.read_bytes() == model.read_bytes()
-    assert json.loads(well("evaluate", model, "-", "--format", name, "--json", given=given))["rows"] == len(
-        ROWS
-    )
+    assert json.loads(well("evaluate", model, "-", "--format", name, "--json", given=given))["rows"] == len(ROWS)
 
 
 def test_stdin_is_csv_unless_said_otherwise_and_never_parquet(model: Path) -> None:
@@ -218,9 +210,7 @@ def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
 def test_the_choices_are_those_of_the_library() -> None:
     assert {model.value for model in options.Model} == set(EVENTS)
     assert {analyzer.value for analyzer in options.Analyzer} == set(ANALYZERS)
-    fit = inspect.signature(
-        next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit")
-    )
+    fit = inspect.signature(next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit"))
     assert set(inspect.signature(Classifier).parameters) <= set(fit.parameters)
 
 
@@ -277,9 +267,7 @@ def test_predict_no_rows_gives_the_header_only(model: Path) -> None:
 
 
 def test_labels_that_are_called_like_columns(tmp_path: Path) -> None:
-    path = write(
-        tmp_path / "rows.csv", [{"label": "label", "text": "one"}, {"label": "other", "text": "two"}]
-    )
+    path = write(tmp_path / "rows.csv", [{"label": "label", "text": "one"}, {"label": "other", "text": "two"}])
     well("fit", path, "-o", tmp_path / "m.discern")
     header = well("predict", tmp_path / "m.discern", path, "--proba").splitlines()[0]
     assert header == "label,probability,probability of label,other"
@@ -323,9 +311,7 @@ def test_a_confusion_matrix_that_is_too_wide_becomes_a_list_of_mistakes(
 def test_explain_in_a_pipe_is_plain(model: Path) -> None:
     shown = well("explain", model, "Free lunch, zebra")
     assert "\x1b" not in shown
-    assert re.search(
-        r"Free\(\+\d\.\d\) lunch\(-\d\.\d\), zebra|Free\(-\d\.\d\) lunch\(\+\d\.\d\), zebra", shown
-    )
+    assert re.search(r"Free\(\+\d\.\d\) lunch\(-\d\.\d\), zebra|Free\(-\d\.\d\) lunch\(\+\d\.\d\), zebra", shown)
     assert "1 unknown, skipped" in shown
     assert "█" in shown
 
@@ -464,9 +450,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path, data: Path, model: Path) -> 
     assert "is empty" in refused("fit", "-", "-o", tmp_path / "m.discern", given="")
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_reading(
-    tmp_path: Path, data: Path, model: Path
-) -> None:
+def test_a_place_that_cannot_be_written_is_refused_before_reading(tmp_path: Path, data: Path, model: Path) -> None:
     assert "there is no folder" in refused("fit", data, "-o", tmp_path / "none" / "m.discern")
     assert "is a folder" in refused("fit", data, "-o", tmp_path)
     assert "is a folder" in refused("predict", model, data, "-o", tmp_path)
@@ -585,9 +569,7 @@ for arguments in (["--help"], ["predict", {str(model)!r}, "--message", "free pri
         assert end.code == 0, arguments
     assert not set(heavy) & set(sys.modules), (arguments, set(heavy) & set(sys.modules))
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60
-    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
     assert ran.returncode == 0, ran.stderr
     assert "Exit codes" in ran.stdout
     assert "130" in ran.stdout
@@ -606,12 +588,7 @@ def test_exit_codes_of_a_real_process(tmp_path: Path, data: Path, model: Path) -
     assert (bad.returncode, bad.stdout) == (1, "")
     assert bad.stderr.startswith("discern: ")
     assert process("predict").returncode == 2
-    assert (
-        process(
-            "predict", model, "--message", b"\xff free prize".decode("utf-8", "surrogateescape")
-        ).returncode
-        == 0
-    )
+    assert process("predict", model, "--message", b"\xff free prize".decode("utf-8", "surrogateescape")).returncode == 0
 
 
 def test_a_broken_pipe_ends_silently(tmp_path: Path, model: Path) -> None:
@@ -634,9 +611,7 @@ def test_ctrl_c_during_a_long_fit_leaves_nothing(tmp_path: Path) -> None:
     # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
     restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
     arguments = command("fit", "-", "-o", tmp_path / "m.discern")
-    with subprocess.Popen(
-        arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=restore
-    ) as running:
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=restore) as running:
         assert running.stdin is not None
         assert running.stderr is not None
         running.stdin.write(b"label,text\n")

@@ -157,7 +157,7 @@ class NaiveBayesSettings:
     """
 
     event: str = "multinomial"
-    smoothing: Smoothing = Laplace()  # noqa: RUF009 (frozen)
+    smoothing: Smoothing = Laplace()
     priors: str | tuple[tuple[str, float], ...] = "data"
     normalization: str = "documents"
 
@@ -330,7 +330,9 @@ def _tabulate(
         if shape[0] * shape[1] <= MOST_DENSE:
             dense = np.zeros(shape)
             dense[counts.entry_terms, counts.entry_classes] = values
-            return LinearScores(bias, weight(dense, margins.terms[:, None], margins.classes, margins.documents), presence)
+            return LinearScores(
+                bias, weight(dense, margins.terms[:, None], margins.classes, margins.documents), presence
+            )
         import scipy.sparse
 
         terms, classes = counts.entry_terms, counts.entry_classes
@@ -359,7 +361,7 @@ def posterior(scores: Array) -> Array:
 
 
 def log_multinomial_coefficient(rows: Any) -> Array:
-    """Give log(|d|! / Π f_t!) for each row of counts: what the full multinomial likelihood has and the posterior not."""
+    """Give log(|d|! / Π f_t!) for each row: what the full multinomial likelihood has and the posterior not."""
     from scipy.special import gammaln
 
     lengths = np.asarray(rows.sum(axis=1)).ravel()

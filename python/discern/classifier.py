@@ -316,7 +316,9 @@ class Classifier:
     def statistics(self) -> Counts:
         """The sums over all rows learned."""
         if self._statistics is None:
-            raise ValueError("this model was saved slim, without its statistics: it can predict, but not learn or forget")
+            raise ValueError(
+                "this model was saved slim, without its statistics: it can predict, but not learn or forget"
+            )
         return self._statistics
 
     # ------------------------------------------------------------------------------------------ predicting

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -75,8 +76,7 @@ class Strings:
     def to_list(self) -> list[str]:
         """Give all values as Python strings."""
         data, offsets = self.data.tobytes(), self.offsets.tolist()
-        pairs = zip(offsets[:-1], offsets[1:], strict=True)
-        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
 
     def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.uint8]]:
         """Give the column as the native code takes it."""
@@ -170,7 +170,9 @@ def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
                 array = array.dictionary.cast(pa.large_string()).take(array.indices)
             array = array.cast(pa.large_string())
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DataError(f"{place} is of type {array.type}, which cannot be read as text; convert it first") from error
+            raise DataError(
+                f"{place} is of type {array.type}, which cannot be read as text; convert it first"
+            ) from error
     if array.null_count:
         array = array.fill_null("")
     _refuse_bad_strings(array, place, start)
@@ -313,7 +315,9 @@ def _file(path: Path, reading: Reading) -> Iterator[Batch]:
         name = name or "csv"
     if name not in set(FORMATS.values()):
         known = ", ".join(sorted(FORMATS))
-        raise DataError(f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .zst) or give the format")
+        raise DataError(
+            f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .zst) or give the format"
+        )
     if name == "parquet":
         yield from _parquet(path, reading)
         return
@@ -375,9 +379,7 @@ class _Window:
             self._end += self._read(self._end)
         self._new, mark = False, bytes(self._buffer[: min(self._end, 3)])
         if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(
-                f"{self._source} is UTF-16; convert it to UTF-8, for example with iconv -f utf-16 -t utf-8"
-            )
+            raise DataError(f"{self._source} is UTF-16; convert it to UTF-8, for example with iconv -f utf-16 -t utf-8")
         self._start = 3 if mark == b"\xef\xbb\xbf" else 0
 
     def _read(self, position: int) -> int:

@@ -99,7 +99,8 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
         raise ModelFileError(f"{str(path)!r} is not a discern model, or it is damaged: {error}") from error
     if metadata.get("version") != VERSION:
         raise ModelFileError(
-            f"{str(path)!r} has format version {metadata.get('version')!r}; this discern reads version {VERSION}: upgrade it"
+            f"{str(path)!r} has format version {metadata.get('version')!r}; "
+            f"this discern reads version {VERSION}: upgrade it"
         )
     _verify(content, metadata, str(path))
     arrays = {name: _array(content, kind, shape, start, end) for name, kind, shape, start, end in tensors}

@@ -71,7 +71,11 @@ class Counts:
         """Count documents, a list of strings or a column, with the label of each."""
         counter = Counter(text or TextSettings(), threads=threads)
         numbers, offsets, data = _native.distinct(list(labels))
-        counter.add(documents.native() if isinstance(documents, Strings) else documents, numbers, Strings(offsets, data).to_list())
+        counter.add(
+            documents.native() if isinstance(documents, Strings) else documents,
+            numbers,
+            Strings(offsets, data).to_list(),
+        )
         return counter.counts()
 
     # ------------------------------------------------------------------------------------ sums of the sums

@@ -37,7 +37,8 @@ impl Sums {
             self.sums.resize(limit.next_power_of_two(), [0; 3]);
         }
         if self.touched.len() < self.length + numbers.len() {
-            self.touched.resize((self.length + numbers.len()).next_power_of_two(), 0);
+            self.touched
+                .resize((self.length + numbers.len()).next_power_of_two(), 0);
         }
         let (sums, touched) = (self.sums.as_mut_slice(), &mut self.touched[self.length..]);
         let (document, mut length) = (self.document, 0);
@@ -69,14 +70,20 @@ type Cell = [i64; 2];
 
 enum Tally {
     /// Rows of `width` cells.
-    Dense { width: usize, cells: Vec<Cell> },
+    Dense {
+        width: usize,
+        cells: Vec<Cell>,
+    },
     Sparse(HashMap<(u32, u32), Cell>),
 }
 
 impl Tally {
     fn new(classes: usize) -> Self {
         if classes <= MOST_DENSE {
-            Tally::Dense { width: classes.max(1), cells: Vec::new() }
+            Tally::Dense {
+                width: classes.max(1),
+                cells: Vec::new(),
+            }
         } else {
             Tally::Sparse(HashMap::new())
         }
@@ -187,7 +194,11 @@ impl Matrix {
     pub fn with_capacity(rows: usize, entries: usize) -> Self {
         let mut starts = Vec::with_capacity(rows + 1);
         starts.push(0);
-        Matrix { starts, terms: Vec::with_capacity(entries), counts: Vec::with_capacity(entries) }
+        Matrix {
+            starts,
+            terms: Vec::with_capacity(entries),
+            counts: Vec::with_capacity(entries),
+        }
     }
 
     /// Appends rows, their terms renumbered and sorted.
@@ -251,7 +262,9 @@ impl Shard {
 
     /// What `each` says of every term of the lexicon.
     pub fn each_term<T>(&self, mut each: impl FnMut(&Lexicon, u32) -> T) -> Vec<T> {
-        (0..self.lexicon.len() as u32).map(|term| each(&self.lexicon, term)).collect()
+        (0..self.lexicon.len() as u32)
+            .map(|term| each(&self.lexicon, term))
+            .collect()
     }
 
     /// Counts one document, given in pieces, for `class`. Documents of one class are best counted in a row.
@@ -264,25 +277,41 @@ impl Shard {
         self.bytes += bytes * self.reader.terms_a_byte();
         self.run.next_document();
         self.sums.next_document();
-        let Shard { lexicon, reader, run, sums, .. } = self;
+        let Shard {
+            lexicon,
+            reader,
+            run,
+            sums,
+            ..
+        } = self;
         for piece in document {
             if reader.is_plain() {
                 reader.tokenize(piece, &mut |tokens| lexicon.count(tokens, run));
             } else {
-                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| sums.add(numbers, limit));
+                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| {
+                    sums.add(numbers, limit)
+                });
             }
         }
     }
 
     /// Keeps the row of one document, and counts nothing: the sums can be had from the rows.
     pub fn keep(&mut self, document: &[&[u8]]) {
-        let Shard { lexicon, reader, bag, kept, .. } = self;
+        let Shard {
+            lexicon,
+            reader,
+            bag,
+            kept,
+            ..
+        } = self;
         bag.clear();
         for piece in document {
             if reader.is_plain() {
                 reader.tokenize(piece, &mut |tokens| lexicon.fill_bag(tokens, bag));
             } else {
-                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| bag.add(numbers, limit));
+                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| {
+                    bag.add(numbers, limit)
+                });
             }
         }
         if let Some((_, rows)) = kept.last_mut() {
@@ -293,13 +322,23 @@ impl Shard {
     /// Which terms stand in kept rows.
     fn kept_terms(&self) -> Vec<bool> {
         let mut kept = vec![false; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
-        self.kept.iter().flat_map(|(_, rows)| &rows.terms).for_each(|&term| kept[term as usize] = true);
+        self.kept
+            .iter()
+            .flat_map(|(_, rows)| &rows.terms)
+            .for_each(|&term| kept[term as usize] = true);
         kept
     }
 
     /// Moves the running sums into the tally.
     fn flush(&mut self) {
-        let Shard { lexicon, run, sums, tally, class, .. } = self;
+        let Shard {
+            lexicon,
+            run,
+            sums,
+            tally,
+            class,
+            ..
+        } = self;
         tally.make_room(lexicon.len());
         let mut add = |term, occurrences, documents| {
             tally.add(term, *class, [i64::from(occurrences), i64::from(documents)]);
@@ -343,7 +382,8 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     let name = |place: &Place| names[place.shard as usize].get(place.term as usize);
     for same in order.chunk_by(|left, right| left.first == right.first && name(left) == name(right)) {
         cells.clear();
-        same.iter().for_each(|place| tallies[place.shard as usize].write(place.term, &mut cells));
+        same.iter()
+            .for_each(|place| tallies[place.shard as usize].write(place.term, &mut cells));
         let is_kept = |place: &Place| kept[place.shard as usize].get(place.term as usize) == Some(&true);
         if cells.is_empty() && !same.iter().any(is_kept) {
             continue; // only a part of n-grams
@@ -368,10 +408,17 @@ fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
     let mut order = Vec::with_capacity(names.iter().map(Names::len).sum());
     for (shard, names) in names.iter().enumerate() {
         let places = (0..names.len()).map(|term| (leading(names.get(term)), term as u32));
-        order.extend(places.map(|(first, term)| Place { first, shard: shard as u32, term }));
+        order.extend(places.map(|(first, term)| Place {
+            first,
+            shard: shard as u32,
+            term,
+        }));
     }
     order.sort_unstable_by_key(|place| place.first);
-    for equal in order.chunk_by_mut(|left, right| left.first == right.first).filter(|equal| equal.len() > 1) {
+    for equal in order
+        .chunk_by_mut(|left, right| left.first == right.first)
+        .filter(|equal| equal.len() > 1)
+    {
         equal.sort_unstable_by_key(|place| names[place.shard as usize].get(place.term as usize));
     }
     order
@@ -415,8 +462,9 @@ fn leading(name: &[u8]) -> u64 {
 /// The kept rows in the order of the stream, each portion with the index of its shard.
 pub fn kept_rows(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
     let tagged = shards.into_iter().enumerate();
-    let mut kept: Vec<(usize, usize, Rows)> =
-        tagged.flat_map(|(index, shard)| shard.kept.into_iter().map(move |(place, rows)| (place, index, rows))).collect();
+    let mut kept: Vec<(usize, usize, Rows)> = tagged
+        .flat_map(|(index, shard)| shard.kept.into_iter().map(move |(place, rows)| (place, index, rows)))
+        .collect();
     kept.sort_unstable_by_key(|&(place, ..)| place);
     kept.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()
 }
@@ -473,12 +521,15 @@ mod tests {
 
     fn terms(drained: &Drained) -> Vec<String> {
         let spans = drained.offsets.windows(2);
-        spans.map(|w| String::from_utf8_lossy(&drained.bytes[w[0] as usize..w[1] as usize]).into_owned()).collect()
+        spans
+            .map(|w| String::from_utf8_lossy(&drained.bytes[w[0] as usize..w[1] as usize]).into_owned())
+            .collect()
     }
 
     const DOCUMENTS: [&str; 4] = ["the cat sat", "cat cat on the mat", "on the mat the cat", "dog"];
-    const TERMS: [&str; 10] =
-        ["cat", "cat cat", "cat on", "cat sat", "dog", "mat", "mat cat", "on", "on mat", "sat"];
+    const TERMS: [&str; 10] = [
+        "cat", "cat cat", "cat on", "cat sat", "dog", "mat", "mat cat", "on", "on mat", "sat",
+    ];
 
     #[test]
     fn sharding_and_many_classes_change_nothing() {
@@ -491,7 +542,12 @@ mod tests {
             }
             let drained = drain(all);
             assert_eq!(terms(&drained), TERMS);
-            results.push((drained.entry_terms, drained.entry_classes, drained.occurrences, drained.documents));
+            results.push((
+                drained.entry_terms,
+                drained.entry_classes,
+                drained.occurrences,
+                drained.documents,
+            ));
         }
         assert!(results.iter().all(|result| result == &results[0]));
     }

@@ -57,7 +57,13 @@ impl Dialect {
     pub fn parse(&self, block: &[u8], wanted: &[bool], follows: bool) -> Parsed {
         let mut columns: Vec<Column> = wanted.iter().map(|_| Column::default()).collect();
         columns.iter_mut().for_each(|column| column.offsets.push(0));
-        let mut parsed = Parsed { columns, rows: 0, consumed: 0, ragged: Vec::new(), unclosed: None };
+        let mut parsed = Parsed {
+            columns,
+            rows: 0,
+            consumed: 0,
+            ragged: Vec::new(),
+            unclosed: None,
+        };
         while parsed.consumed < block.len() {
             match self.row(block, parsed.consumed, wanted, follows, &mut parsed.columns) {
                 None => {
@@ -73,7 +79,10 @@ impl Dialect {
                         parsed.cut_back();
                     } else if fields != wanted.len() {
                         parsed.cut_back();
-                        parsed.ragged.push(Ragged { row: parsed.rows + parsed.ragged.len(), fields });
+                        parsed.ragged.push(Ragged {
+                            row: parsed.rows + parsed.ragged.len(),
+                            fields,
+                        });
                     } else {
                         parsed.rows += 1;
                         let columns = parsed.columns.iter_mut();
@@ -87,14 +96,7 @@ impl Dialect {
     }
 
     /// Reads one row from `start`; `None` if the block ends within it.
-    fn row(
-        &self,
-        block: &[u8],
-        start: usize,
-        wanted: &[bool],
-        follows: bool,
-        columns: &mut [Column],
-    ) -> Option<Row> {
+    fn row(&self, block: &[u8], start: usize, wanted: &[bool], follows: bool, columns: &mut [Column]) -> Option<Row> {
         let (mut position, mut field) = (start, 0);
         let mut unwanted = Vec::new();
         loop {
@@ -109,8 +111,20 @@ impl Dialect {
             field += 1;
             match end {
                 End::Field => position = next,
-                End::Row => return Some(Row { end: next, fields: field, unclosed: false }),
-                End::Unclosed => return Some(Row { end: next, fields: field, unclosed: true }),
+                End::Row => {
+                    return Some(Row {
+                        end: next,
+                        fields: field,
+                        unclosed: false,
+                    });
+                }
+                End::Unclosed => {
+                    return Some(Row {
+                        end: next,
+                        fields: field,
+                        unclosed: true,
+                    });
+                }
                 End::Block => return None,
             }
         }
@@ -178,7 +192,9 @@ impl Parsed {
     /// Forgets what was read of an unfinished or unfit row.
     fn cut_back(&mut self) {
         for column in &mut self.columns {
-            column.bytes.truncate(column.offsets.last().map_or(0, |&offset| offset as usize));
+            column
+                .bytes
+                .truncate(column.offsets.last().map_or(0, |&offset| offset as usize));
         }
     }
 }
@@ -205,17 +221,25 @@ mod tests {
 
     fn values(column: &Column) -> Vec<String> {
         let spans = column.offsets.windows(2);
-        spans.map(|w| String::from_utf8_lossy(&column.bytes[w[0] as usize..w[1] as usize]).into_owned()).collect()
+        spans
+            .map(|w| String::from_utf8_lossy(&column.bytes[w[0] as usize..w[1] as usize]).into_owned())
+            .collect()
     }
 
-    const COMMA: Dialect = Dialect { delimiter: b',', quote: Some(b'"') };
+    const COMMA: Dialect = Dialect {
+        delimiter: b',',
+        quote: Some(b'"'),
+    };
 
     #[test]
     fn quotes_line_breaks_and_crlf() {
         let block = b"a,\"x \"\"y\"\", z\"\r\nb,\"two\nlines\"\n\nc,plain\rreturn\r\nd,";
         let parsed = COMMA.parse(block, &[true, true], false);
         assert_eq!(values(&parsed.columns[0]), ["a", "b", "c", "d"]);
-        assert_eq!(values(&parsed.columns[1]), ["x \"y\", z", "two\nlines", "plain\rreturn", ""]);
+        assert_eq!(
+            values(&parsed.columns[1]),
+            ["x \"y\", z", "two\nlines", "plain\rreturn", ""]
+        );
         assert!(parsed.ragged.is_empty());
     }
 
@@ -244,7 +268,10 @@ mod tests {
 
     #[test]
     fn a_quote_that_is_never_closed_is_reported() {
-        assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\n", &[true, true], false).unclosed, Some(1));
+        assert_eq!(
+            COMMA.parse(b"a,b\nc,\"d\ne,f\n", &[true, true], false).unclosed,
+            Some(1)
+        );
         assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\n", &[true, true], true).unclosed, None);
         assert_eq!(COMMA.parse(b"a,b\nc,\"d\ne,f\"", &[true, true], false).unclosed, None);
     }

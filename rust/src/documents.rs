@@ -15,7 +15,10 @@ impl<'a> Documents<'a> {
     /// `ends[i]` is where the terms of document i end; they must grow and stay within `pieces`.
     pub fn terms(pieces: Vec<&'a [u8]>, ends: Vec<usize>) -> Option<Self> {
         let sorted = ends.is_sorted() && ends.last().is_none_or(|&end| end <= pieces.len());
-        sorted.then_some(Documents { pieces, ends: Some(ends) })
+        sorted.then_some(Documents {
+            pieces,
+            ends: Some(ends),
+        })
     }
 
     pub fn len(&self) -> usize {

@@ -43,7 +43,10 @@ impl Key {
 
     /// The key of a long word in a slot.
     fn long(hash: u64) -> Self {
-        Key { low: hash, high: LONG_TAG }
+        Key {
+            low: hash,
+            high: LONG_TAG,
+        }
     }
 
     /// Appends the bytes of a short word.
@@ -62,7 +65,11 @@ pub struct Token {
 
 impl Token {
     fn slot_key(self) -> Key {
-        if self.key.is_long() { Key::long(self.hash) } else { self.key }
+        if self.key.is_long() {
+            Key::long(self.hash)
+        } else {
+            self.key
+        }
     }
 }
 
@@ -98,7 +105,10 @@ impl Seeds {
         let mut state = self.0[2] ^ bytes.len() as u64;
         for chunk in bytes.chunks(SHORT) {
             let key = Key::short(chunk);
-            state = self.key(Key { low: key.low ^ state, high: key.high });
+            state = self.key(Key {
+                low: key.low ^ state,
+                high: key.high,
+            });
         }
         state
     }
@@ -111,7 +121,11 @@ const MASKS: [(u64, u64, u64); 16] = {
     let mut masks = [(0, 0, 1 << 56); 16];
     let mut length = 1;
     while length < 16 {
-        let low = if length < 8 { u64::MAX >> (8 * (8 - length)) } else { u64::MAX };
+        let low = if length < 8 {
+            u64::MAX >> (8 * (8 - length))
+        } else {
+            u64::MAX
+        };
         let high = if length > 8 { u64::MAX >> (8 * (16 - length)) } else { 0 };
         masks[length] = (low, high, (length as u64 + 1) << 56);
         length += 1;
@@ -139,7 +153,13 @@ pub struct Tokens {
 
 impl Tokens {
     pub fn new(seeds: Seeds) -> Self {
-        Tokens { seeds, room: Vec::new(), count: 0, long: Vec::new(), long_ends: Vec::new() }
+        Tokens {
+            seeds,
+            room: Vec::new(),
+            count: 0,
+            long: Vec::new(),
+            long_ends: Vec::new(),
+        }
     }
 
     pub fn clear(&mut self) {
@@ -159,12 +179,21 @@ impl Tokens {
     pub fn push(&mut self, word: &[u8]) {
         let token = if word.len() <= SHORT {
             let key = Key::short(word);
-            Token { key, hash: self.seeds.key(key) }
+            Token {
+                key,
+                hash: self.seeds.key(key),
+            }
         } else {
             let hash = self.seeds.bytes(word);
             self.long.extend_from_slice(word);
             self.long_ends.push(self.long.len());
-            Token { key: Key { low: hash, high: LONG_TAG | self.long_ends.len() as u64 }, hash }
+            Token {
+                key: Key {
+                    low: hash,
+                    high: LONG_TAG | self.long_ends.len() as u64,
+                },
+                hash,
+            }
         };
         self.make_room(1);
         self.room[self.count] = token;
@@ -201,15 +230,22 @@ impl Tokens {
         let (mut count, mut done) = (0, 0);
         for (&start, &end) in starts.iter().zip(ends) {
             let length = (end - start) as usize;
-            let Some(&(low, high, tag)) = MASKS.get(length) else { break };
-            let Some((first, second)) = load(&marked.bytes, start as usize) else { break };
+            let Some(&(low, high, tag)) = MASKS.get(length) else {
+                break;
+            };
+            let Some((first, second)) = load(&marked.bytes, start as usize) else {
+                break;
+            };
             let (low, high) = (first & low, second & high);
             if (low | high) & BEYOND_ASCII != 0 {
                 break;
             }
             let key = Key { low, high: high | tag };
             let Some(place) = room.get_mut(count) else { break };
-            *place = Token { key, hash: seeds.key(key) };
+            *place = Token {
+                key,
+                hash: seeds.key(key),
+            };
             count += usize::from(length >= shortest);
             done += 1;
         }
@@ -304,6 +340,18 @@ impl Run {
     }
 }
 
+/// Looks for a key behind `position`; `None` if it is not there.
+#[cold]
+fn probe_on(slots: &[Slot], key: Key, mut position: usize) -> Option<usize> {
+    while slots[position].key != Key::NONE {
+        position = (position + 1) & (slots.len() - 1);
+        if slots[position].key == key {
+            return Some(position);
+        }
+    }
+    None
+}
+
 /// Adds one occurrence; gives 1 if it is the word's first since the last flush. Whether it is, and whether it is new
 /// in the document, are values and not branches: nobody could predict them.
 #[inline(always)]
@@ -341,9 +389,15 @@ impl WeightTable {
     pub fn new(lexicon: &Lexicon, weights: &[[f64; 2]]) -> Self {
         let mut slots: Vec<WeightSlot> = roomy(lexicon.slots.len());
         // Empty slots weigh nothing. Long words keep their places, but are looked up in the lexicon.
-        let full = slots.iter_mut().zip(&lexicon.slots).filter(|(_, slot)| slot.key != Key::NONE);
+        let full = slots
+            .iter_mut()
+            .zip(&lexicon.slots)
+            .filter(|(_, slot)| slot.key != Key::NONE);
         for (target, slot) in full {
-            *target = WeightSlot { key: slot.key, weights: weights.get(slot.id as usize).copied().unwrap_or_default() };
+            *target = WeightSlot {
+                key: slot.key,
+                weights: weights.get(slot.id as usize).copied().unwrap_or_default(),
+            };
         }
         WeightTable { slots }
     }
@@ -353,7 +407,9 @@ impl WeightTable {
         let slots = self.slots.as_slice();
         let mask = slots.len() - 1;
         let list = tokens.list();
-        list.iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        list.iter()
+            .take(LOOK_AHEAD)
+            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         let ([mut first, mut second], mut known) = (*sums, 0);
         for (index, &token) in list.iter().enumerate() {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
@@ -364,7 +420,11 @@ impl WeightTable {
                 position = (position + 1) & mask;
             }
             let slot = &slots[position];
-            let pair = if token.key.is_long() { weights.get(lexicon.find(token, tokens) as usize) } else { Some(&slot.weights) };
+            let pair = if token.key.is_long() {
+                weights.get(lexicon.find(token, tokens) as usize)
+            } else {
+                Some(&slot.weights)
+            };
             // An empty slot has weights of zero.
             if let Some(pair) = pair {
                 first += pair[0];
@@ -462,7 +522,11 @@ impl Lexicon {
                 ends.push(grams.len());
             }
         }
-        Names { lexicon: self, grams, ends }
+        Names {
+            lexicon: self,
+            grams,
+            ends,
+        }
     }
 
     /// Writes the text of a term: a word, or words joined by spaces.
@@ -513,7 +577,11 @@ impl Lexicon {
     pub fn intern(&mut self, token: Token, tokens: &Tokens) -> u32 {
         let position = self.probe(token, tokens);
         let slot = &self.slots[position];
-        if slot.key != Key::NONE { slot.id } else { self.insert(position, token, tokens) }
+        if slot.key != Key::NONE {
+            slot.id
+        } else {
+            self.insert(position, token, tokens)
+        }
     }
 
     /// Appends the numbers of words, new ones too.
@@ -545,7 +613,10 @@ impl Lexicon {
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
         let slots = self.slots.as_slice();
         let mask = slots.len() - 1;
-        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        list[from.min(list.len())..]
+            .iter()
+            .take(LOOK_AHEAD)
+            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         for (index, (token, number)) in list.iter().zip(numbers).enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
                 prefetch(slots, ahead.hash as usize & mask);
@@ -574,7 +645,9 @@ impl Lexicon {
                 run.find_again(&self.slots);
             }
             let touched = run.touched.get_mut(run.length);
-            run.length += touched.map_or(0, |touched| mark(&mut self.slots[position], position, run.document, touched));
+            run.length += touched.map_or(0, |touched| {
+                mark(&mut self.slots[position], position, run.document, touched)
+            });
             index = self.count_short(list, index + 1, run);
         }
     }
@@ -583,26 +656,29 @@ impl Lexicon {
     fn count_short(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
         let slots = self.slots.as_mut_slice();
         let mask = slots.len() - 1;
-        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        let list = &list[..list.len().min(from + run.touched.len() - run.length)];
+        let rest = &list[from.min(list.len())..];
+        rest.iter()
+            .take(LOOK_AHEAD)
+            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         let (document, room) = (run.document, &mut run.touched[run.length..]);
-        let (mut length, mut stop) = (0, list.len());
-        for (index, token) in list.iter().enumerate().skip(from) {
-            if let Some(ahead) = list.get(index + LOOK_AHEAD) {
+        let (mut length, mut done) = (0, 0);
+        for token in rest {
+            if let Some(ahead) = rest.get(done + LOOK_AHEAD) {
                 prefetch(slots, ahead.hash as usize & mask);
             }
             let mut position = token.hash as usize & mask;
-            while slots[position].key != token.key && slots[position].key != Key::NONE {
-                position = (position + 1) & mask;
+            if slots[position].key != token.key {
+                let Some(further) = probe_on(slots, token.key, position) else {
+                    break;
+                };
+                position = further;
             }
-            let (slot, Some(touched)) = (&mut slots[position], room.get_mut(length)) else { break };
-            if slot.key == Key::NONE {
-                stop = index;
-                break;
-            }
-            length += mark(slot, position, document, touched);
+            length += mark(&mut slots[position], position, document, &mut room[length]);
+            done += 1;
         }
         run.length += length;
-        stop
+        from + done
     }
 
     /// Puts words, new ones too, into the bag of the current document; their slots know their places in it.
@@ -622,7 +698,10 @@ impl Lexicon {
     fn bag_short(&mut self, list: &[Token], from: usize, bag: &mut Bag) -> usize {
         let slots = self.slots.as_mut_slice();
         let mask = slots.len() - 1;
-        list[from.min(list.len())..].iter().take(LOOK_AHEAD).for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+        list[from.min(list.len())..]
+            .iter()
+            .take(LOOK_AHEAD)
+            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
         for (index, token) in list.iter().enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
                 prefetch(slots, ahead.hash as usize & mask);
@@ -659,7 +738,11 @@ impl Lexicon {
         }
         let size = self.slots.len();
         self.insert(position, token, tokens);
-        if self.slots.len() == size { position } else { self.probe(token, tokens) }
+        if self.slots.len() == size {
+            position
+        } else {
+            self.probe(token, tokens)
+        }
     }
 
     #[cold]
@@ -674,8 +757,15 @@ impl Lexicon {
         let start = self.arena.len();
         tokens.write(token, &mut self.arena);
         let length = (self.arena.len() - start) as u32;
-        self.names[id as usize] = Name::Word { start: start as u64, length };
-        self.slots[position] = Slot { key: token.slot_key(), id, ..Slot::default() };
+        self.names[id as usize] = Name::Word {
+            start: start as u64,
+            length,
+        };
+        self.slots[position] = Slot {
+            key: token.slot_key(),
+            id,
+            ..Slot::default()
+        };
         self.words += 1;
         if self.words * 5 > self.slots.len() * 3 {
             self.grow();
@@ -693,7 +783,11 @@ impl Lexicon {
             ordered[slot.id as usize] = slot;
         }
         for slot in ordered.into_iter().filter(|slot| slot.key != Key::NONE) {
-            let hash = if slot.key.is_long() { slot.key.low } else { self.seeds.key(slot.key) };
+            let hash = if slot.key.is_long() {
+                slot.key.low
+            } else {
+                self.seeds.key(slot.key)
+            };
             let mut position = hash as usize & mask;
             while self.slots[position].key != Key::NONE {
                 position = (position + 1) & mask;
@@ -770,14 +864,27 @@ impl Lexicon {
     /// themselves are numbered behind the terms. `None` if a term stands in the list twice.
     pub fn from_terms<'a>(terms: impl ExactSizeIterator<Item = &'a [u8]> + Clone, split: bool) -> Option<Self> {
         let mut lexicon = Self::with_capacity(terms.len());
-        let nameless = Name::Gram { prefix: UNKNOWN, word: UNKNOWN };
+        let nameless = Name::Gram {
+            prefix: UNKNOWN,
+            word: UNKNOWN,
+        };
         lexicon.names = vec![nameless; terms.len()];
         let mut tokens = Tokens::new(lexicon.seeds);
-        let spaces = |term: &[u8]| if split { memchr::memchr_iter(b' ', term).count() } else { 0 };
+        let spaces = |term: &[u8]| {
+            if split {
+                memchr::memchr_iter(b' ', term).count()
+            } else {
+                0
+            }
+        };
         let mut grams: Vec<(usize, u32, &[u8])> = Vec::new();
         // Short words are mostly frequent: placed first, they stand where their hash points.
         for length in [0..5, 5..8, 8..usize::MAX] {
-            for (id, term) in terms.clone().enumerate().filter(|(_, term)| length.contains(&term.len())) {
+            for (id, term) in terms
+                .clone()
+                .enumerate()
+                .filter(|(_, term)| length.contains(&term.len()))
+            {
                 match spaces(term) {
                     0 => {
                         tokens.clear();

@@ -110,7 +110,9 @@ impl<'py> Held<'py> {
     fn new(item: Bound<'py, PyAny>, row: usize) -> PyResult<Self> {
         let text = item.cast_into::<PyString>().map_err(|error| {
             let found = error.into_inner().get_type().to_string();
-            PyTypeError::new_err(format!("row {row}: expected a string, found {found}; convert it with str() first"))
+            PyTypeError::new_err(format!(
+                "row {row}: expected a string, found {found}; convert it with str() first"
+            ))
         })?;
         if text.to_str().is_ok() {
             return Ok(Held::Text(text));
@@ -140,7 +142,10 @@ enum Source<'py> {
 }
 
 fn hold<'py>(list: &Bound<'py, PyList>) -> PyResult<Vec<Held<'py>>> {
-    list.iter().enumerate().map(|(row, item)| Held::new(item, row)).collect()
+    list.iter()
+        .enumerate()
+        .map(|(row, item)| Held::new(item, row))
+        .collect()
 }
 
 impl<'py> Source<'py> {
@@ -148,7 +153,9 @@ impl<'py> Source<'py> {
         if let Ok(list) = object.cast::<PyList>() {
             return Ok(Source::List(hold(list)?));
         }
-        let parts = object.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a list of strings"))?;
+        let parts = object
+            .cast::<PyTuple>()
+            .map_err(|_| PyTypeError::new_err("expected a list of strings"))?;
         let kind: String = parts.get_item(0)?.extract()?;
         let (first, second) = (parts.get_item(1)?, parts.get_item(2)?);
         match kind.as_str() {
@@ -168,12 +175,17 @@ impl<'py> Source<'py> {
             }
             Source::Offsets(offsets, bytes) => Documents::texts(slices(offsets.as_slice()?, bytes.as_slice()?)?),
             Source::Views(views, buffers) => {
-                let buffers = buffers.iter().map(|buffer| Ok(buffer.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+                let buffers = buffers
+                    .iter()
+                    .map(|buffer| Ok(buffer.as_slice()?))
+                    .collect::<PyResult<Vec<_>>>()?;
                 Documents::texts(viewed(views.as_slice()?, &buffers)?)
             }
         };
         match (0..documents.len()).find(|&row| documents.document(row).iter().any(|piece| piece.len() > LONGEST)) {
-            Some(row) => Err(PyValueError::new_err(format!("row {row} is longer than 2 GiB; split it"))),
+            Some(row) => Err(PyValueError::new_err(format!(
+                "row {row} is longer than 2 GiB; split it"
+            ))),
             None => Ok(documents),
         }
     }
@@ -205,10 +217,14 @@ fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> 
 
 fn token_pattern(pattern: &str) -> PyResult<Regex> {
     let built = Regex::new(pattern).map_err(|error| {
-        PyValueError::new_err(format!("the token pattern is not a regular expression we can run: {error}"))
+        PyValueError::new_err(format!(
+            "the token pattern is not a regular expression we can run: {error}"
+        ))
     })?;
     if built.captures_len() > 2 {
-        return Err(PyValueError::new_err("the token pattern has more than one group; write the others as (?:…)"));
+        return Err(PyValueError::new_err(
+            "the token pattern has more than one group; write the others as (?:…)",
+        ));
     }
     Ok(built)
 }
@@ -241,7 +257,9 @@ impl PyText {
             other => return Err(PyValueError::new_err(format!("unknown analyzer {other:?}"))),
         };
         if ngrams.0 < 1 || ngrams.0 > ngrams.1 {
-            return Err(PyValueError::new_err(format!("n-gram lengths {ngrams:?} must rise from at least 1")));
+            return Err(PyValueError::new_err(format!(
+                "n-gram lengths {ngrams:?} must rise from at least 1"
+            )));
         }
         let stemmer = stemmer
             .map(|name| {
@@ -269,7 +287,9 @@ impl PyText {
         let mut reader = crate::reader::Reader::new(self.0.clone(), lexicon.seeds());
         let mut numbers = Vec::new();
         let mut terms = crate::reader::Growing(&mut lexicon);
-        reader.read(document.bytes()?, &mut terms, &mut |portion, _| numbers.extend_from_slice(portion));
+        reader.read(document.bytes()?, &mut terms, &mut |portion, _| {
+            numbers.extend_from_slice(portion)
+        });
         let name = |number: u32| {
             let mut name = Vec::new();
             lexicon.write_name(number, &mut name);
@@ -298,7 +318,9 @@ struct Counter {
 impl Counter {
     /// Waits for the lock without holding Python, which the thread that has the lock may need.
     fn counting(&self, py: Python<'_>) -> MutexGuard<'_, Counting> {
-        self.counting.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner)
+        self.counting
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -307,7 +329,11 @@ impl Counter {
     #[new]
     #[pyo3(signature = (text, *, keep_rows=false))]
     fn new(text: &PyText, keep_rows: bool) -> Self {
-        Counter { text: text.0.clone(), keep_rows, counting: Mutex::new(Counting::default()) }
+        Counter {
+            text: text.0.clone(),
+            keep_rows,
+            counting: Mutex::new(Counting::default()),
+        }
     }
 
     /// Counts `documents`, the class of each given in `classes` as a number below `width`.
@@ -331,30 +357,48 @@ impl Counter {
         }
         let mut counting = self.counting(py);
         if counting.broken {
-            return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
+            return Err(PyRuntimeError::new_err(
+                "this count was interrupted and is incomplete; start a new one",
+            ));
         }
         counting.classes = counting.classes.max(width);
         let (before, wide) = (counting.portions, counting.classes);
         // Running sums are kept for one class at a time: documents of a class are counted in a row.
         let keep = self.keep_rows;
-        let order = if keep { (0..documents.len()).collect() } else { by_class(classes, wide) };
+        let order = if keep {
+            (0..documents.len()).collect()
+        } else {
+            by_class(classes, wide)
+        };
         let portions = documents.portions(&order, PORTION);
         counting.portions += portions.len();
         let workers = threads.clamp(1, portions.len().max(1));
         while counting.shards.len() < workers {
-            counting.shards.push(Shard::new(&self.text, wide, documents.total_size() / workers));
+            counting
+                .shards
+                .push(Shard::new(&self.text, wide, documents.total_size() / workers));
         }
         counting.shards.iter_mut().for_each(|shard| shard.widen(wide));
         let small = documents.total_size() < SMALL;
-        let done = share_out(py, &mut counting.shards[..workers], portions.len(), small, |shard, portion| {
-            if keep {
-                shard.keep_rows(before + portion);
-            }
-            for &row in &order[portions[portion].clone()] {
-                let (document, class) = (documents.document(row), classes[row] as u32);
-                if keep { shard.keep(document) } else { shard.count(document, class) }
-            }
-        });
+        let done = share_out(
+            py,
+            &mut counting.shards[..workers],
+            portions.len(),
+            small,
+            |shard, portion| {
+                if keep {
+                    shard.keep_rows(before + portion);
+                }
+                for &row in &order[portions[portion].clone()] {
+                    let (document, class) = (documents.document(row), classes[row] as u32);
+                    if keep {
+                        shard.keep(document)
+                    } else {
+                        shard.count(document, class)
+                    }
+                }
+            },
+        );
         counting.broken = done.is_err();
         done
     }
@@ -363,7 +407,9 @@ impl Counter {
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
         let mut counting = self.counting(py);
         if counting.broken {
-            return Err(PyRuntimeError::new_err("this count was interrupted and is incomplete; start a new one"));
+            return Err(PyRuntimeError::new_err(
+                "this count was interrupted and is incomplete; start a new one",
+            ));
         }
         let shards = std::mem::take(&mut *counting).shards;
         let drained = py
@@ -388,9 +434,15 @@ impl Counter {
         key: (u64, u64),
         columns: u64,
         signed: bool,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<f64>>)> {
+    ) -> PyResult<(
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i32>>,
+        Bound<'py, PyArray1<f64>>,
+    )> {
         if columns == 0 || columns > i32::MAX as u64 {
-            return Err(PyValueError::new_err("the number of hashed columns must be between 1 and 2147483647"));
+            return Err(PyValueError::new_err(
+                "the number of hashed columns must be between 1 and 2147483647",
+            ));
         }
         let shards = std::mem::take(&mut *self.counting(py)).shards;
         let hashed = Hashed { key, columns, signed };
@@ -481,8 +533,14 @@ impl PyVocabulary {
 
     /// Whether so many bytes are few enough to be read by searching, all such calls together.
     fn is_little(&self, py: Python<'_>, size: usize) -> bool {
-        let before = self.read_by_search.fetch_add(size.min(MOST_SEARCHED), Ordering::Relaxed);
-        let built = self.table.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner).is_some();
+        let before = self
+            .read_by_search
+            .fetch_add(size.min(MOST_SEARCHED), Ordering::Relaxed);
+        let built = self
+            .table
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner)
+            .is_some();
         !built && before.saturating_add(size) < MOST_SEARCHED
     }
 }
@@ -492,7 +550,9 @@ impl PyVocabulary {
     #[new]
     fn new(text: &PyText, offsets: Bound<'_, PyArray1<i64>>, bytes: Bound<'_, PyArray1<u8>>) -> PyResult<Self> {
         if offsets.len() >= u32::MAX as usize / 2 {
-            return Err(PyValueError::new_err("a vocabulary may have at most two thousand million terms"));
+            return Err(PyValueError::new_err(
+                "a vocabulary may have at most two thousand million terms",
+            ));
         }
         Ok(PyVocabulary {
             text: text.0.clone(),
@@ -537,7 +597,10 @@ impl PyVocabulary {
                     unknown.push(table.row(desk, documents.document(row), &mut rows));
                 }
             });
-            finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, rows, unknown));
+            finished
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((portion, rows, unknown));
         })?;
         let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         finished.sort_unstable_by_key(|part| part.0);
@@ -574,10 +637,17 @@ impl PyScorer {
         let vocabulary = vocabulary.table(py)?;
         let fits = weights.shape() == [vocabulary.len(), bias.len()];
         if !fits || labels.len() != bias.len() || labels.is_empty() {
-            return Err(PyValueError::new_err("labels, bias and weights do not fit the vocabulary"));
+            return Err(PyValueError::new_err(
+                "labels, bias and weights do not fit the vocabulary",
+            ));
         }
         let scorer = Scorer::new(vocabulary, weights.readonly().as_slice()?, bias.len(), presence);
-        Ok(PyScorer { scorer, weights: weights.unbind(), bias, labels })
+        Ok(PyScorer {
+            scorer,
+            weights: weights.unbind(),
+            bias,
+            labels,
+        })
     }
 
     /// Scores of each document and label, and how many of its terms are known and unknown.
@@ -587,7 +657,11 @@ impl PyScorer {
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
         threads: usize,
-    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+    ) -> PyResult<(
+        Bound<'py, PyArray2<f64>>,
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i64>>,
+    )> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
         let width = self.bias.len();
@@ -607,13 +681,22 @@ impl PyScorer {
                     lengths.push(self.scorer.add(desk, documents.document(row), weights, sums));
                 }
             });
-            finished.lock().unwrap_or_else(PoisonError::into_inner).push((portion, scores, lengths));
+            finished
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push((portion, scores, lengths));
         })?;
         let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         finished.sort_unstable_by_key(|part| part.0);
         let scores: Vec<f64> = finished.iter().flat_map(|part| part.1.iter().copied()).collect();
-        let known: Vec<i64> = finished.iter().flat_map(|part| part.2.iter().map(|length| length.0)).collect();
-        let unknown: Vec<i64> = finished.iter().flat_map(|part| part.2.iter().map(|length| length.1)).collect();
+        let known: Vec<i64> = finished
+            .iter()
+            .flat_map(|part| part.2.iter().map(|length| length.0))
+            .collect();
+        let unknown: Vec<i64> = finished
+            .iter()
+            .flat_map(|part| part.2.iter().map(|length| length.1))
+            .collect();
         let scores = scores.into_pyarray(py).reshape([documents.len(), width])?;
         Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
     }
@@ -636,7 +719,9 @@ impl PyScorer {
             &mut many
         };
         scores.copy_from_slice(&self.bias);
-        self.scorer.vocabulary().at_desk(|desk| self.scorer.add(desk, &document, weights, scores));
+        self.scorer
+            .vocabulary()
+            .at_desk(|desk| self.scorer.add(desk, &document, weights, scores));
         let mut best = 0;
         for (class, score) in scores.iter().enumerate() {
             if *score > scores[best] {
@@ -653,7 +738,11 @@ impl PyScorer {
 fn distinct<'py>(
     py: Python<'py>,
     strings: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyArray1<i32>>, Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>)> {
+) -> PyResult<(
+    Bound<'py, PyArray1<i32>>,
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+)> {
     let source = Source::new(strings)?;
     let documents = source.documents()?;
     let mut lexicon = Lexicon::default();
@@ -669,7 +758,11 @@ fn distinct<'py>(
         lexicon.write_name(number, &mut bytes);
         offsets.push(bytes.len() as i64);
     }
-    Ok((numbers.into_pyarray(py), offsets.into_pyarray(py), bytes.into_pyarray(py)))
+    Ok((
+        numbers.into_pyarray(py),
+        offsets.into_pyarray(py),
+        bytes.into_pyarray(py),
+    ))
 }
 
 /// Merges sorted lists of terms, each given as (offsets, bytes): (offsets, bytes, new number of each old term).
@@ -678,9 +771,15 @@ fn distinct<'py>(
 fn merge_terms<'py>(
     py: Python<'py>,
     lists: Vec<(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>)>,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, Vec<Bound<'py, PyArray1<i64>>>)> {
-    let borrowed =
-        lists.iter().map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?)).collect::<PyResult<Vec<_>>>()?;
+) -> PyResult<(
+    Bound<'py, PyArray1<i64>>,
+    Bound<'py, PyArray1<u8>>,
+    Vec<Bound<'py, PyArray1<i64>>>,
+)> {
+    let borrowed = lists
+        .iter()
+        .map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?))
+        .collect::<PyResult<Vec<_>>>()?;
     let (bytes, offsets, numbers) = py.detach(|| counts::merge_terms(&borrowed));
     let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
@@ -727,15 +826,33 @@ fn parse_csv(
         let invalid: Vec<Option<usize>> = parsed.columns.iter().map(crate::csv::Column::first_invalid).collect();
         (parsed, invalid)
     });
-    let chosen = || wanted.iter().enumerate().filter(|(_, wanted)| **wanted).map(|(column, _)| column);
-    let invalid = chosen().enumerate().find_map(|(place, column)| invalid[column].map(|row| (place, row)));
+    let chosen = || {
+        wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, wanted)| **wanted)
+            .map(|(column, _)| column)
+    };
+    let invalid = chosen()
+        .enumerate()
+        .find_map(|(place, column)| invalid[column].map(|row| (place, row)));
     let mut columns = Vec::new();
     for (column, _) in parsed.columns.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
-        columns.push((column.offsets.into_pyarray(py).unbind(), column.bytes.into_pyarray(py).unbind()));
+        columns.push((
+            column.offsets.into_pyarray(py).unbind(),
+            column.bytes.into_pyarray(py).unbind(),
+        ));
     }
     let ragged = parsed.ragged.iter().map(|ragged| (ragged.row, ragged.fields)).collect();
     let (rows, consumed, unclosed) = (parsed.rows, parsed.consumed, parsed.unclosed);
-    Ok(PyParsed { columns, rows, consumed, ragged, invalid, unclosed })
+    Ok(PyParsed {
+        columns,
+        rows,
+        consumed,
+        ragged,
+        invalid,
+        unclosed,
+    })
 }
 
 /// BLAKE3 of a file, with the bytes from `start` to `end` read as zeros.
@@ -757,17 +874,29 @@ fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: usize, end: u
 #[allow(clippy::type_complexity)]
 fn layout(
     file: PyReadonlyArray1<'_, u8>,
-) -> PyResult<(std::collections::BTreeMap<String, String>, Vec<(String, String, Vec<usize>, usize, usize)>)> {
+) -> PyResult<(
+    std::collections::BTreeMap<String, String>,
+    Vec<(String, String, Vec<usize>, usize, usize)>,
+)> {
     let file = file.as_slice()?;
-    let (header, metadata) = safetensors::SafeTensors::read_metadata(file)
-        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let (header, metadata) =
+        safetensors::SafeTensors::read_metadata(file).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let base = header + 8;
     let tensors = metadata.tensors().into_iter().map(|(name, info)| {
         let (start, end) = info.data_offsets;
-        (name, info.dtype.to_string(), info.shape.clone(), base + start, base + end)
+        (
+            name,
+            info.dtype.to_string(),
+            info.shape.clone(),
+            base + start,
+            base + end,
+        )
     });
     let texts = metadata.metadata().iter().flatten();
-    Ok((texts.map(|(key, text)| (key.clone(), text.clone())).collect(), tensors.collect()))
+    Ok((
+        texts.map(|(key, text)| (key.clone(), text.clone())).collect(),
+        tensors.collect(),
+    ))
 }
 
 /// Which code this processor runs: "plain", "avx2" or "avx512".

@@ -84,7 +84,12 @@ pub struct Sorted<'a> {
 
 impl<'a> Sorted<'a> {
     pub fn new(offsets: &'a [i64], bytes: &'a [u8]) -> Self {
-        Sorted { offsets, bytes, seeds: Seeds::random(), word: Vec::new() }
+        Sorted {
+            offsets,
+            bytes,
+            seeds: Seeds::random(),
+            word: Vec::new(),
+        }
     }
 
     fn term(&self, place: usize) -> &[u8] {
@@ -136,7 +141,12 @@ struct Replacements {
 
 impl Replacements {
     fn new(seeds: Seeds) -> Self {
-        Replacements { raw: Lexicon::default(), numbers: Vec::new(), word: Vec::new(), tokens: Tokens::new(seeds) }
+        Replacements {
+            raw: Lexicon::default(),
+            numbers: Vec::new(),
+            word: Vec::new(),
+            tokens: Tokens::new(seeds),
+        }
     }
 
     fn number(&mut self, text: &Text, token: Token, tokens: &Tokens, terms: &mut impl Terms) -> u32 {
@@ -174,7 +184,9 @@ impl Reader {
     /// `seeds` are those of the terms that documents will be read against.
     pub fn new(text: Arc<Text>, seeds: Seeds) -> Self {
         let replacements = text.replaces().then(|| Replacements::new(seeds));
-        let seeds = replacements.as_ref().map_or(seeds, |replacements| replacements.raw.seeds());
+        let seeds = replacements
+            .as_ref()
+            .map_or(seeds, |replacements| replacements.raw.seeds());
         Reader {
             text,
             scratch: Scratch::default(),
@@ -188,7 +200,8 @@ impl Reader {
 
     /// Whether the tokens are the terms, as they are.
     pub fn is_plain(&self) -> bool {
-        let joined = self.text.longest_gram > 1 && matches!(self.text.analyzer, Analyzer::Words { .. } | Analyzer::Pattern(_));
+        let joined =
+            self.text.longest_gram > 1 && matches!(self.text.analyzer, Analyzer::Words { .. } | Analyzer::Pattern(_));
         !joined && !self.text.replaces()
     }
 
@@ -205,8 +218,19 @@ impl Reader {
     /// Calls `each` with the numbers of the document's terms, in portions, and the size of the lexicon by then.
     /// In a fixed lexicon, terms that are not there are [`UNKNOWN`].
     pub fn read<T: Terms>(&mut self, document: &[u8], terms: &mut T, each: &mut impl FnMut(&[u32], usize)) {
-        let Reader { text, scratch, tokens, replacements, words, grams, recent } = self;
-        if replacements.as_ref().is_some_and(|replacements| replacements.numbers.len() > MOST_REPLACEMENTS) {
+        let Reader {
+            text,
+            scratch,
+            tokens,
+            replacements,
+            words,
+            grams,
+            recent,
+        } = self;
+        if replacements
+            .as_ref()
+            .is_some_and(|replacements| replacements.numbers.len() > MOST_REPLACEMENTS)
+        {
             let fresh = Replacements::new(terms.seeds());
             *tokens = Tokens::new(fresh.raw.seeds());
             *replacements = Some(fresh);
@@ -242,7 +266,10 @@ fn number_words(
     words: &mut Vec<u32>,
 ) {
     if let Some(replacements) = replacements {
-        let numbers = tokens.list().iter().map(|&token| replacements.number(text, token, tokens, terms));
+        let numbers = tokens
+            .list()
+            .iter()
+            .map(|&token| replacements.number(text, token, tokens, terms));
         words.extend(numbers.filter(|&number| number != STOPPED));
         return;
     }
@@ -273,7 +300,10 @@ fn number_grams(
             }
         }
         if length >= text.shortest_gram {
-            each(&grams[(carried + 1).saturating_sub(length).min(grams.len())..], terms.limit());
+            each(
+                &grams[(carried + 1).saturating_sub(length).min(grams.len())..],
+                terms.limit(),
+            );
         }
     }
 }

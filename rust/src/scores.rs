@@ -31,7 +31,10 @@ pub struct Desk {
 
 impl Desk {
     fn new(text: &Arc<Text>, seeds: Seeds) -> Self {
-        Desk { reader: Reader::new(text.clone(), seeds), bag: Bag::default() }
+        Desk {
+            reader: Reader::new(text.clone(), seeds),
+            bag: Bag::default(),
+        }
     }
 
     /// Puts the document's terms into the bag; returns how many are unknown.
@@ -75,7 +78,12 @@ impl Vocabulary {
     pub fn new<'a>(text: Arc<Text>, terms: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Option<Self> {
         let count = terms.len();
         let lexicon = Lexicon::from_terms(terms, text.joins_words())?;
-        Some(Vocabulary { text, lexicon, terms: count, desks: Mutex::new(Vec::new()) })
+        Some(Vocabulary {
+            text,
+            lexicon,
+            terms: count,
+            desks: Mutex::new(Vec::new()),
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -117,7 +125,11 @@ impl Scorer {
         let plain = vocabulary.at_desk(|desk| desk.reader.is_plain());
         let table = (width == 2 && plain && !presence)
             .then(|| WeightTable::new(&vocabulary.lexicon, weights.as_chunks::<2>().0));
-        Scorer { vocabulary, presence, table }
+        Scorer {
+            vocabulary,
+            presence,
+            table,
+        }
     }
 
     pub fn vocabulary(&self) -> &Vocabulary {

@@ -85,7 +85,13 @@ impl Marked {
         if !tail.is_empty() {
             let mut last = [0u8; BLOCK];
             last[..tail.len()].copy_from_slice(tail);
-            high |= mark(path, &last, &mut self.bytes[whole * BLOCK..], &mut self.words[whole..], lowercase);
+            high |= mark(
+                path,
+                &last,
+                &mut self.bytes[whole * BLOCK..],
+                &mut self.words[whole..],
+                lowercase,
+            );
         }
         self.bytes[blocks * BLOCK..].fill(0);
         self.ascii = high == 0;
@@ -201,7 +207,11 @@ fn mark(path: CodePath, source: &[u8], target: &mut [u8], words: &mut [u64], low
 
 fn mark_plain(source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
     let mut seen = 0u64;
-    for (block, (bytes, lowered)) in source.chunks_exact(BLOCK).zip(target.chunks_exact_mut(BLOCK)).enumerate() {
+    for (block, (bytes, lowered)) in source
+        .chunks_exact(BLOCK)
+        .zip(target.chunks_exact_mut(BLOCK))
+        .enumerate()
+    {
         let (mut word, mut high) = (0u64, 0u64);
         for (position, (&byte, lower)) in bytes.iter().zip(lowered).enumerate() {
             let is_word = byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80;
@@ -320,7 +330,9 @@ mod tests {
         for length in 0..400 {
             let text: Vec<u8> = (0..length)
                 .map(|_| {
-                    state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    state = state
+                        .wrapping_mul(6364136223846793005)
+                        .wrapping_add(1442695040888963407);
                     (state >> 56) as u8
                 })
                 .collect();

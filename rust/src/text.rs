@@ -9,8 +9,8 @@ use std::collections::HashSet;
 use std::sync::OnceLock;
 
 use icu_normalizer::ComposingNormalizerBorrowed;
-use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script as UnicodeScript};
 use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script as UnicodeScript};
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 use regex::bytes::Regex;
@@ -79,11 +79,16 @@ impl PythonTables {
     }
 
     fn begins_cased(&self, mut characters: impl Iterator<Item = char>) -> bool {
-        characters.find(|&character| !self.ignored.has(character)).is_some_and(|next| self.cased.has(next))
+        characters
+            .find(|&character| !self.ignored.has(character))
+            .is_some_and(|next| self.cased.has(next))
     }
 
     fn lower(&self, character: char) -> char {
-        self.lower.get(&(character as u32)).and_then(|&code| char::from_u32(code)).unwrap_or(character)
+        self.lower
+            .get(&(character as u32))
+            .and_then(|&code| char::from_u32(code))
+            .unwrap_or(character)
     }
 }
 
@@ -236,14 +241,7 @@ impl Text {
         }
     }
 
-    fn python_words(
-        &self,
-        tables: &PythonTables,
-        run: &str,
-        shortest: usize,
-        word: &mut String,
-        tokens: &mut Tokens,
-    ) {
+    fn python_words(&self, tables: &PythonTables, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {
         let mut length = 0;
         word.clear();
         let mut take = |character: char, word: &mut String| {
@@ -268,8 +266,11 @@ impl Text {
     }
 
     fn world_words(&self, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {
-        let lowered: String =
-            if self.lowercase { run.chars().flat_map(char::to_lowercase).collect() } else { run.to_owned() };
+        let lowered: String = if self.lowercase {
+            run.chars().flat_map(char::to_lowercase).collect()
+        } else {
+            run.to_owned()
+        };
         let composed = ComposingNormalizerBorrowed::new_nfc().normalize(&lowered);
         word.clear();
         let (mut length, mut complex) = (0, false);
@@ -390,7 +391,11 @@ fn push_world_word(word: &mut String, length: usize, shortest: usize, complex: b
     let mut start = 0;
     for end in segmenter().segment_str(word).skip(1) {
         let part = &word[start..end];
-        let least = if part.chars().any(|character| kind(character) == Kind::Complex) { 1 } else { shortest };
+        let least = if part.chars().any(|character| kind(character) == Kind::Complex) {
+            1
+        } else {
+            shortest
+        };
         if part.chars().count() >= least.max(1) {
             tokens.push(part.as_bytes());
         }
@@ -424,7 +429,10 @@ fn kind(character: char) -> Kind {
     if GeneralCategoryGroup::Mark.contains(category) || matches!(character, '\u{200C}' | '\u{200D}') {
         return Kind::Mark;
     }
-    if !GeneralCategoryGroup::Letter.union(GeneralCategoryGroup::Number).contains(category) {
+    if !GeneralCategoryGroup::Letter
+        .union(GeneralCategoryGroup::Number)
+        .contains(category)
+    {
         return Kind::Apart;
     }
     let spaceless = character >= '\u{E00}'
@@ -451,7 +459,10 @@ fn pieces(document: &[u8]) -> impl Iterator<Item = &[u8]> {
         let is_apart = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
         let end = match rest.get(PIECE..) {
             None => rest.len(),
-            Some(behind) => behind.iter().position(is_apart).map_or(rest.len(), |position| PIECE + position),
+            Some(behind) => behind
+                .iter()
+                .position(is_apart)
+                .map_or(rest.len(), |position| PIECE + position),
         };
         let (piece, behind) = rest.split_at(end);
         rest = behind;
@@ -490,7 +501,11 @@ fn character_length(text: &[u8]) -> usize {
         0xF0..=0xF4 => 4,
         _ => 1,
     };
-    let continued = text[1..].iter().take(wanted - 1).take_while(|&&byte| byte & 0xC0 == 0x80).count();
+    let continued = text[1..]
+        .iter()
+        .take(wanted - 1)
+        .take_while(|&&byte| byte & 0xC0 == 0x80)
+        .count();
     if continued == wanted - 1 { wanted } else { 1 }
 }
 
@@ -576,12 +591,17 @@ mod tests {
     fn tokens_of(text: &Text, document: &str) -> Vec<String> {
         let mut tokens = Tokens::new(Lexicon::default().seeds());
         let (mut words, mut bytes) = (Vec::new(), Vec::new());
-        text.tokenize(document.as_bytes(), &mut Scratch::default(), &mut tokens, &mut |tokens| {
-            for &token in tokens.list() {
-                tokens.text(token, &mut bytes);
-                words.push(String::from_utf8_lossy(&bytes).into_owned());
-            }
-        });
+        text.tokenize(
+            document.as_bytes(),
+            &mut Scratch::default(),
+            &mut tokens,
+            &mut |tokens| {
+                for &token in tokens.list() {
+                    tokens.text(token, &mut bytes);
+                    words.push(String::from_utf8_lossy(&bytes).into_owned());
+                }
+            },
+        );
         words
     }
 
@@ -592,7 +612,10 @@ mod tests {
         assert_eq!(tokens_of(&words, "Straße ΟΔΟΣ"), ["straße", "οδος"]);
         assert_eq!(tokens_of(&words, "नमस्ते दुनिया"), ["नमस्ते", "दुनिया"]);
         assert_eq!(tokens_of(&words, "e\u{301}te\u{301} \u{2764}\u{FE0F}"), ["été"]);
-        assert_eq!(tokens_of(&words, "我们喜欢iPhone手机"), ["我们", "喜欢", "iphone", "手机"]);
+        assert_eq!(
+            tokens_of(&words, "我们喜欢iPhone手机"),
+            ["我们", "喜欢", "iphone", "手机"]
+        );
         assert_eq!(tokens_of(&words, "ภาษาไทย"), ["ภาษา", "ไทย"]);
     }
 

@@ -103,10 +103,7 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
     described = classifier.info()
     labels: dict[str, int] = described["rows_per_label"]
     if json:
-        wanted = {
-            name: described[name]
-            for name in ("rows", "rows_per_label", "terms", "parameters", "text", "label")
-        }
+        wanted = {name: described[name] for name in ("rows", "rows_per_label", "terms", "parameters", "text", "label")}
         typer.echo(to_json({**saved, **wanted}))
         return
     listed = ", ".join(f"{label} {rows:,}" for label, rows in list(labels.items())[:10])
@@ -129,9 +126,7 @@ def predict(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
     ] = None,
-    proba: Annotated[
-        bool, typer.Option("--proba", help="Add a column for each label: its probability.")
-    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False,
     text: options.OtherText = None,
     threads: options.Threads = None,
     given: options.Given = None,
@@ -159,9 +154,7 @@ def predict(
         say(f"wrote {output}: {counted(rows, 'row')}", quiet)
 
 
-def _load(
-    path: Path, text: str | None = None, threads: int | None = None, label: str | None = None
-) -> Classifier:
+def _load(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
     from discern.classifier import Classifier
 
     classifier = Classifier.load(path)
@@ -245,9 +238,7 @@ def evaluate(
 
 def explain(
     model: options.ModelFile,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="The text to classify; - is stdin.", show_default=False)
-    ],
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to classify; - is stdin.", show_default=False)],
     top: options.Top = 20,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -280,10 +271,7 @@ def info(
     _, metadata = files.load(model)
     about = {"file": str(model), "bytes": model.stat().st_size, "checksum": metadata["checksum"], **described}
     if json:
-        words = {
-            label: [{"term": term, "weight": weight} for term, weight in strongest[label]]
-            for label in frequent
-        }
+        words = {label: [{"term": term, "weight": weight} for term, weight in strongest[label]] for label in frequent}
         typer.echo(to_json({**about, "strongest": words}))
         return
     from discern.cli.show import console, show_info

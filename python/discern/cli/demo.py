@@ -49,9 +49,7 @@ def demo(
     chosen = {label: choose(model, held_out, label) for label in reversed(model.labels)}
     model.save(place)
     if json:
-        explained = {
-            label: {"text": text, **evidence.to_dict()} for label, (text, evidence) in chosen.items()
-        }
+        explained = {label: {"text": text, **evidence.to_dict()} for label, (text, evidence) in chosen.items()}
         result = {"file": str(place), "rows_learned": len(learned), "evaluation": evaluation.to_dict()}
         typer.echo(to_json({**result, "explained": explained}))
         return

@@ -140,9 +140,7 @@ Given = Annotated[
     typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result to stdout as JSON.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")
-]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")]
 Threads = Annotated[
     int | None,
     typer.Option(min=1, help="How many threads; the result is always the same.", show_default="all cores"),
@@ -158,35 +156,21 @@ OtherLabel = Annotated[
 
 # What only fit takes.
 Label = Annotated[str, typer.Option(help="The column with the labels.")]
-Text = Annotated[
-    str | None, typer.Option(help="The column with the text.", show_default="text, or else the longest")
-]
+Text = Annotated[str | None, typer.Option(help="The column with the text.", show_default="text, or else the longest")]
 ModelName = Annotated[Model, typer.Option(help="The event model of naive Bayes.")]
 Smoothing = Annotated[str, typer.Option(help="A number (Laplace), or jelinek-mercer:0.5, or dirichlet:1000.")]
-PriorsName = Annotated[
-    Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")
-]
+PriorsName = Annotated[Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")]
 NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
 MinDf = Annotated[int, typer.Option(min=1, help="Leave out terms that fewer rows hold.")]
 AnalyzerName = Annotated[
     Analyzer,
-    typer.Option(
-        help="Terms: words, characters, characters within words, matches of --pattern, whole texts."
-    ),
+    typer.Option(help="Terms: words, characters, characters within words, matches of --pattern, whole texts."),
 ]
-WordsName = Annotated[
-    Words, typer.Option(help="Cut words right in every script, or just as scikit-learn does.")
-]
+WordsName = Annotated[Words, typer.Option(help="Cut words right in every script, or just as scikit-learn does.")]
 Lowercase = Annotated[bool, typer.Option(help="Whether upper and lower case are the same.")]
 Ngrams = Annotated[str, typer.Option(help="The shortest and the longest n-grams, such as 1,2.")]
-StopWords = Annotated[
-    str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")
-]
-Stem = Annotated[
-    str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")
-]
+StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
+Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")]
 Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
-Pattern = Annotated[
-    str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")
-]
+Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]

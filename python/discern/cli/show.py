@@ -30,9 +30,7 @@ CLEAR, STRONG = 0.5, 1.5
 
 def console() -> Console:
     """Give a console on stdout."""
-    return Console(
-        file=sys.stdout, highlight=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH
-    )
+    return Console(file=sys.stdout, highlight=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
@@ -60,15 +58,11 @@ def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
     """Print accuracy, log loss, the confusion matrix and a table of the labels."""
     right = round(evaluation.accuracy * evaluation.rows)
     summary = Table.grid(padding=(0, 2))
-    summary.add_row(
-        "accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{right:,} of {evaluation.rows:,} rows"
-    )
+    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{right:,} of {evaluation.rows:,} rows")
     summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
     summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
     if evaluation.unseen:
-        summary.add_row(
-            "unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that was never learned"
-        )
+        summary.add_row("unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that was never learned")
     matrix = confusion_table(evaluation)
     if screen.measure(matrix).minimum + 2 > screen.width:
         matrix = mistakes_table(evaluation)
@@ -171,9 +165,7 @@ def _style(weight: float) -> str:
     return colour if abs(weight) >= CLEAR else "dim"
 
 
-def spoken_words(
-    settings: TextSettings, message: str, known: Mapping[str, float]
-) -> Iterator[tuple[int, int, float]]:
+def spoken_words(settings: TextSettings, message: str, known: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
     """Say where the words of a message stand and what each said; its words share what an n-gram said."""
     if settings.analyzer != "word":
         for match in re.finditer(r"\S+", message):
@@ -182,9 +174,7 @@ def spoken_words(
         return
     single = replace(settings, ngrams=(1, 1))
     places = list(_places(replace(single, stem=None, stop_words=(), lowercase=False), message))
-    terms = [
-        (index, term) for index, place in enumerate(places) for term in single.terms(message[slice(*place)])
-    ]
+    terms = [(index, term) for index, place in enumerate(places) for term in single.terms(message[slice(*place)])]
     weights = [0.0] * len(places)
     for length in range(settings.ngrams[0], settings.ngrams[1] + 1):
         for start in range(len(terms) - length + 1):
@@ -216,9 +206,7 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     table = _bars(rows)
     rest = evidence.terms[len(shown) :]
     if rest:
-        table.add_row(
-            Text(f"{len(rest)} more", "dim"), "", Text(f"{sum(term.weight for term in rest):+.2f}", "dim")
-        )
+        table.add_row(Text(f"{len(rest)} more", "dim"), "", Text(f"{sum(term.weight for term in rest):+.2f}", "dim"))
     if evidence.unknown:
         table.add_row(Text(f"{evidence.unknown} unknown, skipped", "dim"))
     return table
@@ -291,8 +279,6 @@ def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[tuple[s
     table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
     for label, words in strongest.items():
         rows = "" if about["slim"] else f"{about['rows_per_label'][label]:,}"
-        listed = Text("  ").join(
-            Text.assemble(visible(term), (f" {weight:+.2f}", "dim")) for term, weight in words
-        )
+        listed = Text("  ").join(Text.assemble(visible(term), (f" {weight:+.2f}", "dim")) for term, weight in words)
         table.add_row(visible(label), f"{about['priors'][label]:.2%}", rows, listed)
     return table

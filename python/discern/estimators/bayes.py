@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -34,7 +34,7 @@ Array = NDArray[Any]
 class _CountingNB(ClassifierMixin, BaseEstimator):
     """Naive Bayes whose data reduce to ``class_count_`` and ``feature_count_``: sums that add and subtract."""
 
-    _parameter_constraints: dict[str, Any] = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
         "fit_prior": ["boolean"],
         "class_prior": ["array-like", None],
@@ -219,7 +219,7 @@ def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
 class MultinomialNB(_CountingNB):
     """Multinomial naive Bayes on counts.
 
-    Parameters are scikit-learn's and one more: ``smoothing``, a ``JelinekMercer`` or ``Dirichlet`` in place of ``alpha``.
+    Parameters are scikit-learn's and one more: ``smoothing``, a ``JelinekMercer`` or ``Dirichlet``.
 
     Examples
     --------
@@ -230,7 +230,10 @@ class MultinomialNB(_CountingNB):
     ['spam']
     """
 
-    _parameter_constraints = {**_CountingNB._parameter_constraints, "smoothing": [JelinekMercer, Dirichlet, Laplace, None]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_CountingNB._parameter_constraints,
+        "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
+    }
 
     def __init__(
         self,
@@ -268,7 +271,7 @@ class ComplementNB(_CountingNB):
     ['spam']
     """
 
-    _parameter_constraints = {**_CountingNB._parameter_constraints, "norm": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**_CountingNB._parameter_constraints, "norm": ["boolean"]}
 
     def __init__(
         self,
@@ -309,7 +312,7 @@ class BernoulliNB(_CountingNB):
     ['spam']
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_CountingNB._parameter_constraints,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
         "normalization": [StrOptions({"documents", "vocabulary"})],

@@ -7,7 +7,7 @@ import secrets
 import warnings
 from collections.abc import Iterable
 from numbers import Integral
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,7 +67,12 @@ class _NativeTerms:
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
-        common: dict[str, Any] = {"words": "sklearn", "lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}
+        common: dict[str, Any] = {
+            "words": "sklearn",
+            "lowercase": lowercase,
+            "ngrams": ngrams,
+            "stop_words": stop_words,
+        }
         runs = _RUNS.fullmatch(vectorizer.token_pattern)
         if runs:
             shortest = len(runs[1]) // 2 + int(runs[2] or 1)
@@ -309,12 +314,16 @@ class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
 
     Examples
     --------
-    >>> matrix = HashingVectorizer(n_features=999, key=7, norm=None, alternate_sign=False).transform(["one fish two fish"])
+    >>> vectorizer = HashingVectorizer(n_features=999, key=7, norm=None, alternate_sign=False)
+    >>> matrix = vectorizer.transform(["one fish two fish"])
     >>> matrix.shape, sorted(matrix.data.tolist())
     ((1, 999), [1.0, 1.0, 2.0])
     """
 
-    _parameter_constraints = {**sklearn_text.HashingVectorizer._parameter_constraints, "key": [Integral, None]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **sklearn_text.HashingVectorizer._parameter_constraints,
+        "key": [Integral, None],
+    }
 
     def __init__(
         self,
