@@ -121,6 +121,11 @@ class Model:
         """The labels, to be indexed by decisions."""
         return np.array(self.labels, dtype=np.str_)
 
+    def ready(self) -> Model:
+        """Make now what the first answer would wait for, as far as it costs little."""
+        _ = self.vocabulary, self.label_array
+        return self
+
     @cached_property
     def _uses(self) -> Iterator[int]:
         return itertools.count()
@@ -138,19 +143,22 @@ class Model:
         bias = self.scores.bias.tolist()
         return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
 
-    def log_joint(self, texts: Any, rows: int, threads: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def log_joint(self, texts: Any, rows: int, threads: int | None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Give log P(k) + log P(text|k) for each text and class, and how many of its terms are unknown."""
-        if rows > FEW and self.scores.weights is not None:
-            scores, _, unknown = self.scorer.score(texts, threads)
+        if rows <= FEW:
+            found, unknown = self.vocabulary.rows(texts, 1)
+            return self._score_few(found, rows), unknown
+        if self.scores.weights is not None:
+            scores, _, unknown = self.scorer.score(texts, threads or default_threads())
             return scores, unknown
-        found, unknown = self.vocabulary.rows(texts, threads)
-        if rows > FEW:
-            return self.scores.of_rows(self._matrix(found, rows)), unknown
+        found, unknown = self.vocabulary.rows(texts, threads or default_threads())
+        return self.scores.of_rows(self._matrix(found, rows)), unknown
+
+    def _score_few(self, found: _native.Rows, rows: int) -> NDArray[np.float64]:
+        weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
-        sums = np.zeros((rows, len(self.labels)))
-        row = np.repeat(np.arange(rows), np.diff(found.starts))
-        np.add.at(sums, row, counts[:, None] * self.scores.at(found.terms))
-        return sums + self.scores.bias, unknown
+        sums = [counts[start:end] @ weights[start:end] for start, end in itertools.pairwise(found.starts.tolist())]
+        return np.array(sums).reshape(rows, len(self.labels)) + self.scores.bias
 
     def _matrix(self, found: _native.Rows, rows: int) -> Any:
         import scipy.sparse
@@ -310,7 +318,7 @@ class Classifier:
     def _solve(self, counts: Counts) -> Model:
         used = counts.with_min_documents(self.min_df)
         prior = log_priors(used.labels, used.class_documents, self.learner.priors)
-        return Model(used.labels, used.terms, solve(used, self.learner), prior, self.settings)
+        return Model(used.labels, used.terms, solve(used, self.learner), prior, self.settings).ready()
 
     @property
     def statistics(self) -> Counts:
@@ -358,7 +366,8 @@ class Classifier:
         """
         model = self.solved
         if "scorer" not in model.__dict__ and model.is_seldom_used():
-            return str(self.predict([text])[0])
+            scores, _ = model.log_joint([text], 1, 1)
+            return model.labels[int(scores[0].argmax())]
         return model.scorer(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
@@ -430,7 +439,7 @@ class Classifier:
     ) -> Iterator[tuple[Batch, NDArray[np.float64], NDArray[np.int64]]]:
         # The model is given: learning in another thread may put a new one in its place meanwhile.
         for batch in batches(data, reading):
-            scores, unknown = model.log_joint(self._texts(batch), batch.rows, self._threads)
+            scores, unknown = model.log_joint(self._texts(batch), batch.rows, self.threads)
             yield batch, scores, unknown
 
     @property
@@ -567,7 +576,7 @@ class Classifier:
         if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
             raise ValueError("the labels do not fit their priors")
         loaded._statistics = None
-        loaded._model = Model(labels, terms, scores, numbers["prior"], loaded.settings)
+        loaded._model = Model(labels, terms, scores, numbers["prior"], loaded.settings).ready()
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:

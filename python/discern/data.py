@@ -246,7 +246,7 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
     elif isinstance(source, Mapping):
         yield _from_mapping(source)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
-        yield _from_arrow(source)
+        yield from _from_arrow(source)
     elif isinstance(source, Sequence):
         yield _from_rows(source)
     elif isinstance(source, Iterable):
@@ -280,7 +280,7 @@ def _from_rows(rows: Sequence[Any]) -> Batch:
     return Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
-def _from_arrow(source: Any) -> Batch:
+def _from_arrow(source: Any) -> Iterator[Batch]:
     import pyarrow as pa
 
     try:
@@ -290,8 +290,12 @@ def _from_arrow(source: Any) -> Batch:
             array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
         except (TypeError, ValueError):
             raise DataError(f"cannot read rows from a {type(source).__name__}: {fault}") from fault
-        return Batch({"text": array}, len(array))
-    return Batch(_columns(table.column_names, table.columns, "the table"), table.num_rows, "the table")
+        yield Batch({"text": array}, len(array))
+        return
+    start = 1
+    for part in table.to_batches() or [table]:  # in chunks, as they lie in memory
+        yield Batch(_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
+        start += part.num_rows
 
 
 def _columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:

@@ -182,7 +182,8 @@ impl Rows {
     }
 }
 
-/// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, sorted.
+/// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, each term once, in the
+/// order of their first appearance.
 #[derive(Default)]
 pub struct Matrix {
     pub starts: Vec<i64>,
@@ -201,20 +202,12 @@ impl Matrix {
         }
     }
 
-    /// Appends rows, their terms renumbered and sorted.
+    /// Appends rows, their terms renumbered.
     pub fn append(&mut self, rows: &Rows, number: impl Fn(u32) -> u32) {
-        let mut pairs: Vec<u64> = Vec::new();
-        let mut start = 0;
-        for &end in &rows.ends {
-            pairs.clear();
-            let entries = rows.terms[start..end].iter().zip(&rows.counts[start..end]);
-            pairs.extend(entries.map(|(&term, &count)| u64::from(number(term)) << 32 | u64::from(count)));
-            pairs.sort_unstable();
-            self.terms.extend(pairs.iter().map(|pair| (pair >> 32) as i32));
-            self.counts.extend(pairs.iter().map(|&pair| i64::from(pair as u32)));
-            self.starts.push(self.terms.len() as i64);
-            start = end;
-        }
+        let before = self.terms.len() as i64;
+        self.terms.extend(rows.terms.iter().map(|&term| number(term) as i32));
+        self.counts.extend(rows.counts.iter().map(|&count| i64::from(count)));
+        self.starts.extend(rows.ends.iter().map(|&end| before + end as i64));
     }
 }
 
@@ -564,7 +557,7 @@ mod tests {
             let drained = drain(all);
             assert_eq!(terms(&drained), TERMS);
             assert_eq!(drained.rows.starts, [0, 3, 9, 14, 15]);
-            assert_eq!(drained.rows.terms, [0, 3, 9, 0, 1, 2, 5, 7, 8, 0, 5, 6, 7, 8, 4]);
+            assert_eq!(drained.rows.terms, [0, 9, 3, 0, 7, 5, 1, 2, 8, 7, 5, 0, 8, 6, 4]);
             assert_eq!(drained.rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
         }
     }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyTypeError, PyValueError};
@@ -62,6 +62,9 @@ fn share_out<S: Send>(
     if small && let Some(state) = states.first_mut() {
         return catch_unwind(AssertUnwindSafe(|| work(state))).map_err(|_| internal_error());
     }
+    if let [state] = states {
+        return work_alone(py, state, portions, job);
+    }
     let mut interrupted = None;
     let whole = py.detach(|| {
         std::thread::scope(|scope| {
@@ -98,6 +101,29 @@ fn share_out<S: Send>(
         None if whole => Ok(()),
         None => Err(internal_error()),
     }
+}
+
+/// Does all portions on the calling thread, looking for Ctrl-C now and then.
+fn work_alone<S: Send>(
+    py: Python<'_>,
+    state: &mut S,
+    portions: usize,
+    job: impl Fn(&mut S, usize) + Sync,
+) -> PyResult<()> {
+    let mut next = 0;
+    while next < portions {
+        let turn = || {
+            let start = Instant::now();
+            while next < portions && start.elapsed() < WATCH {
+                job(state, next);
+                next += 1;
+            }
+        };
+        py.detach(|| catch_unwind(AssertUnwindSafe(turn)))
+            .map_err(|_| internal_error())?;
+        py.check_signals()?;
+    }
+    Ok(())
 }
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.

@@ -212,8 +212,6 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
         matrix = self._matrix(rows, len(rows.starts) - 1, len(columns))
         if not np.array_equal(columns, np.arange(len(columns))):
             matrix.indices = columns.astype(matrix.indices.dtype)[matrix.indices]
-            matrix.has_sorted_indices = False
-            matrix.sort_indices()
         return matrix
 
     def _sorted_vocabulary(self, settings: TextSettings) -> tuple[_native.Vocabulary, NDArray[np.int64]]:
@@ -236,10 +234,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
         values = np.ones_like(rows.counts) if self.binary else rows.counts
         kind = np.dtype(self.dtype)
         values = values if values.dtype == kind else values.astype(kind)
-        matrix = _MATRIX((values, rows.terms, starts), shape=(height, width))
-        matrix.has_sorted_indices = True
-        matrix.has_canonical_format = True
-        return matrix
+        return _MATRIX((values, rows.terms, starts), shape=(height, width))
 
     def _limits_terms(self) -> bool:
         defaults = (self.max_df, self.min_df, self.max_features) == (1.0, 1, None)
