@@ -158,7 +158,7 @@ class Model:
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
         sums = [counts[start:end] @ weights[start:end] for start, end in itertools.pairwise(found.starts.tolist())]
-        return np.array(sums).reshape(rows, len(self.labels)) + self.scores.bias
+        return np.array(sums, np.float64).reshape(rows, len(self.labels)) + self.scores.bias
 
     def _matrix(self, found: _native.Rows, rows: int) -> Any:
         import scipy.sparse

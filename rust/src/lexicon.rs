@@ -415,25 +415,42 @@ impl WeightTable {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
                 prefetch(slots, ahead.hash as usize & mask);
             }
-            let mut position = token.hash as usize & mask;
-            while slots[position].key != token.key && slots[position].key != Key::NONE {
-                position = (position + 1) & mask;
-            }
-            let slot = &slots[position];
-            let pair = if token.key.is_long() {
-                weights.get(lexicon.find(token, tokens) as usize)
-            } else {
+            let slot = &slots[token.hash as usize & mask];
+            let pair = if slot.key == token.key {
                 Some(&slot.weights)
+            } else {
+                self.search(token, tokens, lexicon, weights)
             };
-            // An empty slot has weights of zero.
             if let Some(pair) = pair {
                 first += pair[0];
                 second += pair[1];
-                known += usize::from(token.key.is_long() || slot.key != Key::NONE);
+                known += 1;
             }
         }
         *sums = [first, second];
         known
+    }
+
+    /// The weights of a word that is not where its hash points.
+    #[cold]
+    fn search<'a>(
+        &'a self,
+        token: Token,
+        tokens: &Tokens,
+        lexicon: &Lexicon,
+        weights: &'a [[f64; 2]],
+    ) -> Option<&'a [f64; 2]> {
+        if token.key.is_long() {
+            return weights.get(lexicon.find(token, tokens) as usize);
+        }
+        let mut position = token.hash as usize & (self.slots.len() - 1);
+        while self.slots[position].key != Key::NONE {
+            if self.slots[position].key == token.key {
+                return Some(&self.slots[position].weights);
+            }
+            position = (position + 1) & (self.slots.len() - 1);
+        }
+        None
     }
 }
 
