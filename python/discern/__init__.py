@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BernoulliNB": "discern.estimators.bayes",
+    "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
@@ -19,6 +20,7 @@ _HOMES = {
     "Dirichlet": "discern.bayes",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.classifier",
+    "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.tables import CategoricalNB as CategoricalNB
+    from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation

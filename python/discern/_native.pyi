@@ -89,6 +89,36 @@ def parse_csv(
     quote: int | None = 34,
     follows: bool = False,
 ) -> Parsed: ...
+def moments(
+    table: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    width: int,
+    pivot: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+def normal_scores(
+    table: NDArray[np.float64],
+    means: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    levels: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def category_counts(
+    table: NDArray[np.int64],
+    levels: list[int],
+    classes: NDArray[np.int32],
+    width: int,
+    weights: NDArray[np.float64] | None,
+) -> NDArray[np.float64]: ...
+def category_scores(
+    table: NDArray[np.int64],
+    levels: list[int],
+    weights: NDArray[np.float64],
+    bias: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

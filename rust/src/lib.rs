@@ -12,4 +12,5 @@ mod python;
 pub mod reader;
 pub mod scores;
 pub mod simd;
+pub mod tables;
 pub mod text;

@@ -51,9 +51,9 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts, forgetting everything learned before."""
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr")
+        X, y = self._validated(X, y)
         check_classification_targets(y)
-        for name in ("class_count_", "feature_count_"):
+        for name in ("class_count_", "feature_count_", "category_count_"):
             self.__dict__.pop(name, None)
         self.classes_ = np.unique(y)
         self._add(self._prepared(X), y, sample_weight, 1)
@@ -63,7 +63,7 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
         """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
         self._validate_params()
         first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, accept_sparse="csr", reset=first)
+        X, y = self._validated(X, y, reset=first)
         check_classification_targets(y)
         named = [np.asarray(classes)] if classes is not None else []
         self._grow(np.unique(np.concatenate([*([] if first else [self.classes_]), *named, np.unique(y)])), X.shape[1])
@@ -73,7 +73,7 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, accept_sparse="csr", reset=False)
+        X, y = self._validated(X, y, reset=False)
         if not np.isin(y, self.classes_).all():
             raise ValueError("these rows were never learned: there is a label that the model does not know")
         self._add(self._prepared(X), y, sample_weight, -1)
@@ -102,7 +102,7 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Give log P(k) + log P(x|k)."""
         check_is_fitted(self)
-        return self._joint(validate_data(self, X, accept_sparse="csr", reset=False))
+        return self._joint(self._prepared(self._validated(X, reset=False)))
 
     def predict(self, X: Any) -> Array:
         """Give the class of each row."""
@@ -121,6 +121,9 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     # ------------------------------------------------------------------------------------------------ sums
+
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        return validate_data(self, X, *y, accept_sparse="csr", reset=reset)
 
     def _prepared(self, X: Any) -> Any:
         check_non_negative(X, f"{type(self).__name__} (input X)")
@@ -346,7 +349,7 @@ class BernoulliNB(_CountingNB):
         self._weights, self._absent = log_odds(present), np.log1p(-present).sum(axis=1)
 
     def _joint(self, X: Any) -> Array:
-        return np.asarray(self._prepared(X) @ self._weights.T + self._absent + self.class_log_prior_)
+        return np.asarray(X @ self._weights.T + self._absent + self.class_log_prior_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

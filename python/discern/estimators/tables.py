@@ -1,0 +1,324 @@
+"""Naive Bayes on tables of numbers and of categories, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+import discern._native as _native
+from discern.bayes import posterior
+from discern.estimators.bayes import Array, _CountingNB
+from discern.statistics import Moments, default_threads
+
+
+class GaussianNB(ClassifierMixin, BaseEstimator):
+    """Gaussian naive Bayes: a normal density for each class and column.
+
+    Parameters and attributes are scikit-learn's. What differs: the variances come from sums about a pivot, so that
+    ``partial_fit`` in any batches gives what ``fit`` gives, and models can ``merge`` and ``forget``; and the floor
+    ``epsilon_`` follows all data seen, not the last batch.
+
+    Examples
+    --------
+    >>> model = GaussianNB().fit([[1.0], [2.0], [8.0], [9.0]], ["low", "low", "high", "high"])
+    >>> model.predict([[3.0]]).tolist()
+    ['low']
+    >>> model.forget([[9.0]], ["high"]).theta_.tolist()
+    [[8.0], [1.5]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "priors": ["array-like", None],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+    classes_: Array
+    _moments: Moments
+    class_count_: Array
+
+    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before."""
+        self._validate_params()
+        self.__dict__.pop("classes_", None)
+        return self._learn(X, y, sample_weight, None)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
+        self._validate_params()
+        return self._learn(X, y, sample_weight, classes)
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows back: the model is then, to rounding, the one that never saw them."""
+        check_is_fitted(self)
+        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
+        if not np.isin(y, self.classes_).all():
+            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        moments, class_count = self._sums(X, y, self.classes_, sample_weight)
+        rest, left = self._moments - moments, self.class_count_ - class_count
+        if left.min() < -1e-9 * max(float(self.class_count_.max()), 1.0):
+            raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
+        kept = left > 1e-9
+        if not kept.any():
+            raise ValueError("nothing would be left to decide by; nothing was changed")
+        self.classes_, self.class_count_ = self.classes_[kept], left[kept]
+        self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
+        self._solve()
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Give a new model that has learned the rows of both."""
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if self.get_params() != other.get_params() or self.n_features_in_ != other.n_features_in_:
+            raise ValueError("only models with the same parameters and columns can be merged")
+        merged = type(self)(**self.get_params())
+        merged.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            merged.feature_names_in_ = self.feature_names_in_
+        for part in (self, other):
+            merged._add(part._moments, part.class_count_, part.classes_)
+        merged._solve()
+        return merged
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Give log P(k) + log p(x|k)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        scales = 0.5 / self.var_
+        levels = -0.5 * np.log(2.0 * np.pi * self.var_)
+        with np.errstate(divide="ignore"):  # a class may have been named before it came
+            bias = np.log(self.class_prior_)
+        means = np.ascontiguousarray(self.theta_)
+        return _native.normal_scores(np.ascontiguousarray(X), means, scales, levels, bias, default_threads())
+
+    def predict(self, X: Any) -> Array:
+        """Give the class of each row."""
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(self.classes_[joint.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row."""
+        return posterior(self.predict_joint_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give the log probability of each class for each row."""
+        from scipy.special import logsumexp
+
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    # ------------------------------------------------------------------------------------------------ sums
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, named: Any) -> Self:
+        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), dtype=np.float64)
+        check_classification_targets(y)
+        classes = np.unique(y)
+        if named is not None:
+            self._add(None, np.zeros(len(np.unique(named))), np.unique(named))
+        self._add(*self._sums(X, y, classes, sample_weight), classes)
+        self._solve()
+        return self
+
+    def _sums(self, X: Array, y: Array, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
+        weights = (
+            None if sample_weight is None else np.ascontiguousarray(_check_sample_weight(sample_weight, X), np.float64)
+        )
+        numbers = np.searchsorted(classes, y)
+        return Moments.of(X, numbers, len(classes), weights), np.bincount(numbers, weights, len(classes)).astype(
+            np.float64
+        )
+
+    def _add(self, moments: Moments | None, class_count: Array, classes: Array) -> None:
+        if not hasattr(self, "classes_"):
+            self.classes_, self.class_count_ = classes[:0], class_count[:0]
+        every = np.union1d(self.classes_, classes) if len(self.classes_) else classes
+        mine, theirs = np.searchsorted(every, self.classes_), np.searchsorted(every, classes)
+        total = np.zeros(len(every))
+        total[mine] += self.class_count_
+        total[theirs] += class_count
+        if moments is None:
+            moments = Moments(
+                *(np.zeros(shape) for shape in [self.n_features_in_, *[(len(classes), self.n_features_in_)] * 3])
+            )
+        added = moments.with_classes(theirs, len(every))
+        known = self.__dict__.get("_moments") if len(self.classes_) else None
+        has_values = known is not None and bool(known.counts.any())
+        self._moments = known.with_classes(mine, len(every)) + added if known is not None and has_values else added
+        self.classes_, self.class_count_ = every, total
+
+    def _solve(self) -> None:
+        self.epsilon_ = self.var_smoothing * float(np.nan_to_num(self._moments.total().variances()).max(initial=0.0))
+        self.theta_ = np.nan_to_num(self._moments.means())
+        self.var_ = np.nan_to_num(self._moments.variances()) + self.epsilon_
+        if self.priors is None:
+            self.class_prior_ = self.class_count_ / self.class_count_.sum()
+            return
+        priors = np.asarray(self.priors, np.float64)
+        if len(priors) != len(self.classes_):
+            raise ValueError("Number of priors must match number of classes.")
+        if not np.isclose(priors.sum(), 1.0):
+            raise ValueError("The sum of the priors should be 1.")
+        if (priors < 0).any():
+            raise ValueError("Priors must be non-negative.")
+        self.class_prior_ = priors
+
+
+class CategoricalNB(_CountingNB):
+    """Naive Bayes on categories, given as numbers from 0, with scikit-learn's parameters and attributes.
+
+    What differs: a category that was never seen in training is left out of its row's sum instead of raising an
+    ``IndexError``; categories and classes that come later grow the model; models can ``merge`` and ``forget``.
+
+    Examples
+    --------
+    >>> model = CategoricalNB().fit([[0, 1], [1, 0]], ["spam", "ham"])
+    >>> model.predict([[0, 7]]).tolist()
+    ['spam']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_CountingNB._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+    }
+    min_categories: Any
+    category_count_: list[Array]
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: Any = None,
+        min_categories: Any = None,
+    ) -> None:
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        return validate_data(self, X, *y, dtype="int", reset=reset)
+
+    def _grow(self, classes: Array, features: int) -> None:
+        """Make room for more classes, keeping what was counted."""
+        class_count = np.zeros(len(classes))
+        known = self.__dict__.get("category_count_", [np.zeros((0, 0))] * features)
+        counts = [np.zeros((len(classes), columns.shape[1])) for columns in known]
+        if hasattr(self, "class_count_"):
+            places = np.searchsorted(classes, self.classes_)
+            class_count[places] = self.class_count_
+            for count, columns in zip(counts, known, strict=True):
+                count[places] = columns
+        self.classes_, self.class_count_, self.category_count_ = classes, class_count, counts
+
+    def _add(self, X: Any, y: Array, sample_weight: Any, sign: int) -> None:
+        weights = (
+            None if sample_weight is None else np.ascontiguousarray(_check_sample_weight(sample_weight, X), np.float64)
+        )
+        numbers = np.searchsorted(self.classes_, y).astype(np.int32)
+        if not hasattr(self, "class_count_"):
+            self._grow(self.classes_, X.shape[1])
+        table = np.ascontiguousarray(X, np.int64)
+        levels = np.maximum(self._least_levels(X.shape[1]), table.max(axis=0, initial=-1) + 1)
+        cells = _native.category_counts(table, levels.tolist(), numbers, len(self.classes_), weights)
+        ends = np.cumsum(levels * len(self.classes_))
+        added = [part.reshape(-1, len(self.classes_)).T for part in np.split(cells, ends[:-1])]
+        counts = [
+            _padded(mine, new.shape[1]) + sign * _padded(new, mine.shape[1])
+            for mine, new in zip(self.category_count_, added, strict=True)
+        ]
+        class_count = self.class_count_ + sign * np.bincount(numbers, weights, len(self.classes_))
+        if sign < 0:
+            counts, class_count = self._without_zeros(counts, class_count)
+        self.category_count_, self.class_count_ = counts, class_count
+        self._solve()
+
+    def _without_zeros(self, counts: list[Array], class_count: Array) -> tuple[list[Array], Array]:
+        """Drop the classes and the last levels that have gone to zero; refuse what has gone below."""
+        if class_count.min() < -1e-9 or any(count.min(initial=0.0) < -1e-9 for count in counts):
+            raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
+        kept = class_count > 1e-9
+        if not kept.any():
+            raise ValueError("nothing would be left to decide by; nothing was changed")
+        self.classes_ = self.classes_[kept]
+        least = self._least_levels(len(counts))
+        shorter = []
+        for count, fewest in zip(counts, least, strict=True):
+            used = np.flatnonzero(count[kept].sum(axis=0) > 1e-9)
+            levels = max(int(used[-1]) + 1 if len(used) else 0, int(fewest))
+            shorter.append(np.maximum(count[kept][:, :levels], 0.0))
+        return shorter, class_count[kept]
+
+    def _least_levels(self, columns: int) -> Array:
+        if self.min_categories is None:
+            return np.zeros(columns, np.int64)
+        least = np.asarray(self.min_categories)
+        if not np.issubdtype(least.dtype, np.signedinteger):
+            raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+        if least.ndim and least.shape != (columns,):
+            raise ValueError(
+                f"'min_categories' should have shape ({columns},) when an array-like is provided. "
+                f"Got {least.shape} instead."
+            )
+        return np.broadcast_to(least, columns).astype(np.int64)
+
+    def merge(self, other: Self) -> Self:
+        """Give a new model that has learned the rows of both."""
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if self.get_params() != other.get_params() or self.n_features_in_ != other.n_features_in_:
+            raise ValueError("only models with the same parameters and columns can be merged")
+        merged = type(self)(**self.get_params())
+        merged.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            merged.feature_names_in_ = self.feature_names_in_
+        merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
+        for part in (self, other):
+            places = np.searchsorted(merged.classes_, part.classes_)
+            merged.class_count_[places] += part.class_count_
+            for column, count in enumerate(part.category_count_):
+                wide = _padded(merged.category_count_[column], count.shape[1])
+                wide[places, : count.shape[1]] += count
+                merged.category_count_[column] = wide
+        merged._solve()
+        return merged
+
+    @property
+    def n_categories_(self) -> Array:
+        """The number of categories of each column."""
+        return np.array([count.shape[1] for count in self.category_count_])
+
+    def _solve_features(self, alpha: Any) -> None:
+        self.feature_log_prob_ = [
+            np.log(count + alpha) - np.log((count + alpha).sum(axis=1, keepdims=True)) for count in self.category_count_
+        ]
+
+    def _joint(self, X: Any) -> Array:
+        weights = np.concatenate([table.T.ravel() for table in self.feature_log_prob_])
+        table = np.ascontiguousarray(X, np.int64)
+        return _native.category_scores(
+            table, self.n_categories_.tolist(), weights, self.class_log_prior_, default_threads()
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.sparse = False
+        return tags
+
+
+def _padded(count: Array, levels: int) -> Array:
+    """Give a table of counts at least so many levels."""
+    return np.pad(count, ((0, 0), (0, max(levels - count.shape[1], 0))))
