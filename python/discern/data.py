@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-BLOCK = 1 << 22
+BLOCK = 1 << 20
 """Bytes of a file read at once."""
 LONGEST_HEADER = 1 << 20
 """Bytes within which the first line of a CSV file must end."""
