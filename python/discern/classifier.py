@@ -402,7 +402,7 @@ class Classifier:
         rows, unknown = model.vocabulary.rows(self._texts(batch), 1)
         weights = model.scores.at(rows.terms)
         counts = np.ones_like(rows.counts) if model.scores.presence else rows.counts
-        scores = model.scores.bias + (counts[:, None] * weights).sum(axis=0)
+        scores = model._score_few(rows, 1)[0]
         order = np.argsort(-scores, kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         spoken = counts * (weights[:, label] - weights[:, against])
