@@ -148,6 +148,12 @@ enum ByTerm<'a> {
 }
 
 impl ByTerm<'_> {
+    fn prefetch(&self, term: u32) {
+        if let ByTerm::Dense { width, cells } = self {
+            prefetch(cells, term as usize * width);
+        }
+    }
+
     /// Appends class and cell wherever the term was counted.
     fn write(&self, term: u32, target: &mut Vec<(u32, Cell)>) {
         match self {
@@ -372,8 +378,12 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     let order = sorted_terms(&names);
     drained.reserve(order.len(), names.iter().map(|names| names.size()).sum());
     let mut cells: Vec<(u32, Cell)> = Vec::new();
-    let name = |place: &Place| names[place.shard as usize].get(place.term as usize);
-    for same in order.chunk_by(|left, right| left.first == right.first && name(left) == name(right)) {
+    let mut done = 0;
+    for same in order.chunk_by(|left, right| left.is_same(right, &names)) {
+        if let Some(ahead) = order.get(done + LOOK_AHEAD) {
+            tallies[ahead.shard as usize].prefetch(ahead.term);
+        }
+        done += same.len();
         cells.clear();
         same.iter()
             .for_each(|place| tallies[place.shard as usize].write(place.term, &mut cells));
@@ -381,7 +391,8 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
         if cells.is_empty() && !same.iter().any(is_kept) {
             continue; // only a part of n-grams
         }
-        let number = drained.push(name(&same[0]), &mut cells);
+        same[0].write(&names, &mut drained.bytes);
+        let number = drained.push(&mut cells);
         for place in same.iter().filter(|place| is_kept(place)) {
             numbers[place.shard as usize][place.term as usize] = number;
         }
@@ -389,22 +400,44 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     numbers
 }
 
-/// A term of a shard, with its first eight bytes as a number.
+/// A term of a shard, with its first eight bytes as a number: short terms need not be looked up.
 struct Place {
     first: u64,
-    shard: u32,
     term: u32,
+    shard: u16,
+    /// The length of the term, or the most that fits.
+    length: u16,
+}
+
+impl Place {
+    fn is_same(&self, other: &Place, names: &[Names<'_>]) -> bool {
+        let name = |place: &Place| names[place.shard as usize].get(place.term as usize);
+        self.first == other.first
+            && self.length == other.length
+            && (self.length as usize <= size_of::<u64>() || name(self) == name(other))
+    }
+
+    fn write(&self, names: &[Names<'_>], target: &mut Vec<u8>) {
+        match self.first.to_be_bytes().get(..self.length as usize) {
+            Some(name) => target.extend_from_slice(name),
+            None => target.extend_from_slice(names[self.shard as usize].get(self.term as usize)),
+        }
+    }
 }
 
 /// All terms in the order of their bytes.
 fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
     let mut order = Vec::with_capacity(names.iter().map(Names::len).sum());
     for (shard, names) in names.iter().enumerate() {
-        let places = (0..names.len()).map(|term| (leading(names.get(term)), term as u32));
-        order.extend(places.map(|(first, term)| Place {
-            first,
-            shard: shard as u32,
-            term,
+        order.extend((0..names.len()).map(|term| {
+            let name = names.get(term);
+            let length = name.len().min(u16::MAX as usize) as u16;
+            Place {
+                first: leading(name),
+                term: term as u32,
+                shard: shard as u16,
+                length,
+            }
         }));
     }
     order.sort_unstable_by_key(|place| place.first);
@@ -429,10 +462,9 @@ impl Drained {
         self.documents.reserve(entries);
     }
 
-    /// Appends a term with its cells, those of equal class added up, and gives its number.
-    fn push(&mut self, name: &[u8], cells: &mut [(u32, Cell)]) -> u32 {
+    /// Appends the term just written with its cells, those of equal class added up, and gives its number.
+    fn push(&mut self, cells: &mut [(u32, Cell)]) -> u32 {
         let number = self.offsets.len() as u32 - 1;
-        self.bytes.extend_from_slice(name);
         self.offsets.push(self.bytes.len() as i64);
         cells.sort_unstable_by_key(|cell| cell.0);
         for same in cells.chunk_by(|left, right| left.0 == right.0) {

@@ -738,7 +738,11 @@ impl Lexicon {
 
     /// Ends the running sums: gives number, occurrences and documents of each word that has them.
     pub fn flush(&mut self, run: &mut Run, mut each: impl FnMut(u32, u32, u32)) {
-        for &position in &run.touched[..run.length] {
+        let touched = &run.touched[..run.length];
+        for (index, &position) in touched.iter().enumerate() {
+            if let Some(&ahead) = touched.get(index + LOOK_AHEAD) {
+                prefetch(&self.slots, ahead as usize);
+            }
             let slot = &mut self.slots[position as usize];
             each(slot.id, slot.occurrences, slot.documents);
             (slot.document, slot.occurrences, slot.documents) = (0, 0, 0);

@@ -32,6 +32,8 @@ const PORTION: usize = 1 << 18;
 const SMALL: usize = 1 << 18;
 /// Text read by searching the sorted vocabulary before a table is built for it.
 const MOST_SEARCHED: usize = 1 << 15;
+/// More threads than this do not help.
+const MOST_THREADS: usize = 1 << 10;
 /// How often the waiting thread looks for Ctrl-C.
 const WATCH: Duration = Duration::from_millis(50);
 /// The length of the longest document: positions in it are 32-bit numbers.
@@ -401,7 +403,7 @@ impl Counter {
         };
         let portions = documents.portions(&order, PORTION);
         counting.portions += portions.len();
-        let workers = threads.clamp(1, portions.len().max(1));
+        let workers = threads.clamp(1, portions.len().clamp(1, MOST_THREADS));
         while counting.shards.len() < workers {
             counting
                 .shards
