@@ -31,7 +31,47 @@ from discern.bayes import (
 Array = NDArray[Any]
 
 
-class _CountingNB(ClassifierMixin, BaseEstimator):
+class _NaiveBayes(ClassifierMixin, BaseEstimator):
+    """What all naive Bayes classifiers do with their log joint probabilities, and how a merged one begins."""
+
+    classes_: Array
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Give log P(k) + log P(x|k)."""
+        raise TypeError("each event model has its own")
+
+    def predict(self, X: Any) -> Array:
+        """Give the class of each row."""
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(self.classes_[joint.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row."""
+        return posterior(self.predict_joint_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give the log probability of each class for each row."""
+        from scipy.special import logsumexp
+
+        joint = self.predict_joint_log_proba(X)
+        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    def _merged(self, other: Self) -> Self:
+        """Give an empty model for the rows of both; refuses models that do not fit together."""
+        check_is_fitted(self)
+        check_is_fitted(other)
+        if type(self) is not type(other) or self.get_params() != other.get_params():
+            raise ValueError("only models of the same kind with the same parameters can be merged")
+        if self.n_features_in_ != other.n_features_in_:
+            raise ValueError(f"cannot merge models of {self.n_features_in_} and {other.n_features_in_} features")
+        merged = type(self)(**self.get_params())
+        merged.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            merged.feature_names_in_ = self.feature_names_in_
+        return merged
+
+
+class _CountingNB(_NaiveBayes):
     """Naive Bayes whose data reduce to ``class_count_`` and ``feature_count_``: sums that add and subtract."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -44,7 +84,6 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
     fit_prior: bool
     class_prior: Any
     force_alpha: bool
-    classes_: Array
     class_count_: Array
     feature_count_: Array
 
@@ -81,16 +120,7 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
 
     def merge(self, other: Self) -> Self:
         """Give a new model that has learned the rows of both."""
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if type(self) is not type(other) or self.get_params() != other.get_params():
-            raise ValueError("only models of the same kind with the same parameters can be merged")
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(f"cannot merge models of {self.n_features_in_} and {other.n_features_in_} features")
-        merged = type(self)(**self.get_params())
-        merged.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            merged.feature_names_in_ = self.feature_names_in_
+        merged = self._merged(other)
         merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
         for part in (self, other):
             places = np.searchsorted(merged.classes_, part.classes_)
@@ -103,22 +133,6 @@ class _CountingNB(ClassifierMixin, BaseEstimator):
         """Give log P(k) + log P(x|k)."""
         check_is_fitted(self)
         return self._joint(self._prepared(self._validated(X, reset=False)))
-
-    def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(self.classes_[joint.argmax(axis=1)])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
-        return posterior(self.predict_joint_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
-        from scipy.special import logsumexp
-
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     # ------------------------------------------------------------------------------------------------ sums
 

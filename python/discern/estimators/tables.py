@@ -6,18 +6,16 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 import discern._native as _native
-from discern.bayes import posterior
-from discern.estimators.bayes import Array, _CountingNB
+from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes
 from discern.statistics import Moments, default_threads
 
 
-class GaussianNB(ClassifierMixin, BaseEstimator):
+class GaussianNB(_NaiveBayes):
     """Gaussian naive Bayes: a normal density for each class and column.
 
     Parameters and attributes are scikit-learn's. What differs: the variances come from sums about a pivot, so that
@@ -37,7 +35,6 @@ class GaussianNB(ClassifierMixin, BaseEstimator):
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
-    classes_: Array
     _moments: Moments
     class_count_: Array
 
@@ -76,14 +73,7 @@ class GaussianNB(ClassifierMixin, BaseEstimator):
 
     def merge(self, other: Self) -> Self:
         """Give a new model that has learned the rows of both."""
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if self.get_params() != other.get_params() or self.n_features_in_ != other.n_features_in_:
-            raise ValueError("only models with the same parameters and columns can be merged")
-        merged = type(self)(**self.get_params())
-        merged.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            merged.feature_names_in_ = self.feature_names_in_
+        merged = self._merged(other)
         for part in (self, other):
             merged._add(part._moments, part.class_count_, part.classes_)
         merged._solve()
@@ -99,22 +89,6 @@ class GaussianNB(ClassifierMixin, BaseEstimator):
             bias = np.log(self.class_prior_)
         means = np.ascontiguousarray(self.theta_)
         return _native.normal_scores(np.ascontiguousarray(X), means, scales, levels, bias, default_threads())
-
-    def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(self.classes_[joint.argmax(axis=1)])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
-        return posterior(self.predict_joint_log_proba(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
-        from scipy.special import logsumexp
-
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     # ------------------------------------------------------------------------------------------------ sums
 
@@ -276,14 +250,7 @@ class CategoricalNB(_CountingNB):
 
     def merge(self, other: Self) -> Self:
         """Give a new model that has learned the rows of both."""
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if self.get_params() != other.get_params() or self.n_features_in_ != other.n_features_in_:
-            raise ValueError("only models with the same parameters and columns can be merged")
-        merged = type(self)(**self.get_params())
-        merged.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            merged.feature_names_in_ = self.feature_names_in_
+        merged = self._merged(other)
         merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
         for part in (self, other):
             places = np.searchsorted(merged.classes_, part.classes_)
