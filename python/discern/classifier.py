@@ -157,7 +157,9 @@ class Model:
     def _score_few(self, found: _native.Rows, rows: int) -> NDArray[np.float64]:
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
-        sums = [counts[start:end] @ weights[start:end] for start, end in itertools.pairwise(found.starts.tolist())]
+        # Not a matrix product: its last bit depends on where the numbers lie in memory.
+        parts = counts[:, None] * weights
+        sums = [parts[start:end].sum(axis=0) for start, end in itertools.pairwise(found.starts.tolist())]
         return np.array(sums, np.float64).reshape(rows, len(self.labels)) + self.scores.bias
 
     def _matrix(self, found: _native.Rows, rows: int) -> Any:
