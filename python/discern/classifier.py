@@ -158,9 +158,9 @@ class Model:
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
         # Not a matrix product: its last bit depends on where the numbers lie in memory.
-        parts = counts[:, None] * weights
-        sums = [parts[start:end].sum(axis=0) for start, end in itertools.pairwise(found.starts.tolist())]
-        return np.array(sums, np.float64).reshape(rows, len(self.labels)) + self.scores.bias
+        sums = np.zeros((rows, len(self.labels)))
+        np.add.at(sums, np.repeat(np.arange(rows), np.diff(found.starts)), counts[:, None] * weights)
+        return sums + self.scores.bias
 
     def _matrix(self, found: _native.Rows, rows: int) -> Any:
         import scipy.sparse

@@ -56,18 +56,28 @@ impl Desk {
 pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<'_>) -> (Rows, Vec<i64>) {
     let mut reader = Reader::new(text.clone(), terms.seeds());
     let (mut rows, mut all_unknown, mut found) = (Rows::default(), Vec::new(), Vec::new());
+    let mut places: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
     for row in 0..documents.len() {
         found.clear();
         for piece in documents.document(row) {
             reader.read(piece, terms, &mut |numbers, _| found.extend_from_slice(numbers));
         }
-        found.sort_unstable();
-        let known = found.partition_point(|&number| number != UNKNOWN);
-        all_unknown.push((found.len() - known) as i64);
-        for equal in found[..known].chunk_by(|left, right| left == right) {
-            rows.terms.push(equal[0]);
-            rows.counts.push(equal.len() as u32);
+        // In the order of first appearance, as the table gives them: sums must not depend on which was used.
+        let (start, mut unknown) = (rows.terms.len(), 0);
+        places.clear();
+        for &number in &found {
+            if number == UNKNOWN {
+                unknown += 1;
+                continue;
+            }
+            let place = *places.entry(number).or_insert(rows.terms.len() - start) + start;
+            if place == rows.terms.len() {
+                rows.terms.push(number);
+                rows.counts.push(0);
+            }
+            rows.counts[place] += 1;
         }
+        all_unknown.push(unknown);
         rows.ends.push(rows.terms.len());
     }
     (rows, all_unknown)
