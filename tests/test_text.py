@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from discern.text import TextSettings, word_ngrams
+from discern.text import TextSettings
 
 SKLEARN = TextSettings(words="sklearn")
 WORDS = TextSettings()
@@ -20,6 +20,14 @@ letters = st.text(
     max_size=60,
 )
 texts = st.one_of(any_text, letters)
+
+
+def word_ngrams(tokens: list[str], ngrams: tuple[int, int]) -> list[str]:
+    """Join tokens to n-grams, for tokens that come from Python."""
+    terms: list[str] = []
+    for length in range(ngrams[0], ngrams[1] + 1):
+        terms += [" ".join(tokens[start : start + length]) for start in range(len(tokens) - length + 1)]
+    return terms
 
 
 def sklearn_words(text: str) -> list[str]:

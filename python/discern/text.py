@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -140,11 +139,3 @@ def _ranges(codes: NDArray[Any], *more: int) -> list[tuple[int, int]]:
     ends = np.flatnonzero(np.diff(codes) > 1)
     starts, stops = codes[np.r_[0, ends + 1]], codes[np.r_[ends, len(codes) - 1]]
     return [*zip(starts.tolist(), (stops + 1).tolist(), strict=True), *((code, code + 1) for code in more)]
-
-
-def word_ngrams(tokens: Sequence[str], ngrams: tuple[int, int]) -> list[str]:
-    """Join tokens to n-grams, for tokens that come from Python."""
-    terms: list[str] = []
-    for length in range(ngrams[0], ngrams[1] + 1):
-        terms += [" ".join(tokens[start : start + length]) for start in range(len(tokens) - length + 1)]
-    return terms
