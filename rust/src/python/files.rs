@@ -1,0 +1,123 @@
+//! Files: CSV blocks, checksums, the layout of a model file.
+
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::csv::Dialect;
+
+/// Offsets and bytes of a column of strings.
+pub(super) type ColumnArrays = (Py<PyArray1<i64>>, Py<PyArray1<u8>>);
+
+/// Rows of a block of a CSV file.
+#[pyclass(frozen, get_all, name = "Parsed", module = "discern._native")]
+pub(super) struct PyParsed {
+    /// (offsets, bytes) of each wanted column, in their order.
+    columns: Vec<ColumnArrays>,
+    rows: usize,
+    consumed: usize,
+    /// (row in the block, number of fields) of rows that do not fit.
+    ragged: Vec<(usize, usize)>,
+    /// (place among the wanted columns, row) of the first value that is not UTF-8.
+    invalid: Option<(usize, usize)>,
+    /// The row whose last field has a quote that is never closed.
+    unclosed: Option<usize>,
+}
+
+/// Splits a block of a CSV file; `follows`: more of the file comes after it.
+#[pyfunction]
+#[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]
+pub(super) fn parse_csv(
+    py: Python<'_>,
+    block: PyReadonlyArray1<'_, u8>,
+    wanted: Vec<bool>,
+    delimiter: u8,
+    quote: Option<u8>,
+    follows: bool,
+) -> PyResult<PyParsed> {
+    let block = block.as_slice()?;
+    let (parsed, invalid) = py.detach(|| {
+        let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
+        let invalid: Vec<Option<usize>> = parsed.columns.iter().map(crate::csv::Column::first_invalid).collect();
+        (parsed, invalid)
+    });
+    let chosen = || {
+        wanted
+            .iter()
+            .enumerate()
+            .filter(|(_, wanted)| **wanted)
+            .map(|(column, _)| column)
+    };
+    let invalid = chosen()
+        .enumerate()
+        .find_map(|(place, column)| invalid[column].map(|row| (place, row)));
+    let mut columns = Vec::new();
+    for (column, _) in parsed.columns.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
+        columns.push((
+            column.offsets.into_pyarray(py).unbind(),
+            column.bytes.into_pyarray(py).unbind(),
+        ));
+    }
+    let ragged = parsed.ragged.iter().map(|ragged| (ragged.row, ragged.fields)).collect();
+    let (rows, consumed, unclosed) = (parsed.rows, parsed.consumed, parsed.unclosed);
+    Ok(PyParsed {
+        columns,
+        rows,
+        consumed,
+        ragged,
+        invalid,
+        unclosed,
+    })
+}
+
+/// BLAKE3 of a file, with the bytes from `start` to `end` read as zeros.
+#[pyfunction]
+pub(super) fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: usize, end: usize) -> PyResult<String> {
+    let file = file.as_slice()?;
+    let (Some(before), Some(hole), Some(after)) = (file.get(..start), file.get(start..end), file.get(end..)) else {
+        return Err(PyValueError::new_err("the place of the checksum is outside the file"));
+    };
+    Ok(py.detach(|| {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(before).update(&vec![0; hole.len()]).update(after);
+        hasher.finalize().to_hex().to_string()
+    }))
+}
+
+/// What a safetensors file holds, checked: (metadata, [(name, type, shape, start, end)]).
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(super) fn layout(
+    file: PyReadonlyArray1<'_, u8>,
+) -> PyResult<(
+    std::collections::BTreeMap<String, String>,
+    Vec<(String, String, Vec<usize>, usize, usize)>,
+)> {
+    let file = file.as_slice()?;
+    let (header, metadata) =
+        safetensors::SafeTensors::read_metadata(file).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let base = header + 8;
+    let tensors = metadata.tensors().into_iter().map(|(name, info)| {
+        let (start, end) = info.data_offsets;
+        (
+            name,
+            info.dtype.to_string(),
+            info.shape.clone(),
+            base + start,
+            base + end,
+        )
+    });
+    let texts = metadata.metadata().iter().flatten();
+    Ok((
+        texts.map(|(key, text)| (key.clone(), text.clone())).collect(),
+        tensors.collect(),
+    ))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PyParsed>()?;
+    module.add_function(wrap_pyfunction!(parse_csv, module)?)?;
+    module.add_function(wrap_pyfunction!(checksum, module)?)?;
+    module.add_function(wrap_pyfunction!(layout, module)?)?;
+    Ok(())
+}

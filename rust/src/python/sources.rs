@@ -1,0 +1,126 @@
+//! Documents as Python gives them: lists, Arrow's layouts, finished terms.
+
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
+
+use crate::documents::Documents;
+
+/// The length of the longest document: positions in it are 32-bit numbers.
+pub(super) const LONGEST: usize = u32::MAX as usize / 2;
+
+/// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
+pub(super) enum Held<'py> {
+    Text(Bound<'py, PyString>),
+    Bytes(Bound<'py, PyBytes>),
+}
+
+impl<'py> Held<'py> {
+    pub(super) fn new(item: Bound<'py, PyAny>, row: usize) -> PyResult<Self> {
+        let text = item.cast_into::<PyString>().map_err(|error| {
+            let found = error.into_inner().get_type().to_string();
+            PyTypeError::new_err(format!(
+                "row {row}: expected a string, found {found}; convert it with str() first"
+            ))
+        })?;
+        if text.to_str().is_ok() {
+            return Ok(Held::Text(text));
+        }
+        let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
+        Ok(Held::Bytes(encoded.cast_into::<PyBytes>().map_err(PyErr::from)?))
+    }
+
+    pub(super) fn bytes(&self) -> PyResult<&[u8]> {
+        match self {
+            Held::Text(text) => Ok(text.to_str()?.as_bytes()),
+            Held::Bytes(bytes) => Ok(bytes.as_bytes()),
+        }
+    }
+}
+
+/// Documents as Python gave them, kept alive while the core reads them.
+pub(super) enum Source<'py> {
+    /// A list of strings.
+    List(Vec<Held<'py>>),
+    /// Lists of terms, one after the other, and where each ends.
+    Terms(Vec<Held<'py>>, Vec<usize>),
+    /// Arrow's string layout: offsets and bytes.
+    Offsets(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>),
+    /// Arrow's view layout: 16 bytes a value, pointing into buffers.
+    Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
+}
+
+pub(super) fn hold<'py>(list: &Bound<'py, PyList>) -> PyResult<Vec<Held<'py>>> {
+    list.iter()
+        .enumerate()
+        .map(|(row, item)| Held::new(item, row))
+        .collect()
+}
+
+impl<'py> Source<'py> {
+    pub(super) fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Ok(list) = object.cast::<PyList>() {
+            return Ok(Source::List(hold(list)?));
+        }
+        let parts = object
+            .cast::<PyTuple>()
+            .map_err(|_| PyTypeError::new_err("expected a list of strings"))?;
+        let kind: String = parts.get_item(0)?.extract()?;
+        let (first, second) = (parts.get_item(1)?, parts.get_item(2)?);
+        match kind.as_str() {
+            "offsets" => Ok(Source::Offsets(first.extract()?, second.extract()?)),
+            "views" => Ok(Source::Views(first.extract()?, second.extract()?)),
+            "terms" => Ok(Source::Terms(hold(first.cast()?)?, second.extract()?)),
+            _ => Err(PyTypeError::new_err("expected offsets, views or terms")),
+        }
+    }
+
+    pub(super) fn documents(&self) -> PyResult<Documents<'_>> {
+        let documents = match self {
+            Source::List(texts) => Documents::texts(texts.iter().map(Held::bytes).collect::<PyResult<_>>()?),
+            Source::Terms(terms, ends) => {
+                let terms = terms.iter().map(Held::bytes).collect::<PyResult<_>>()?;
+                Documents::terms(terms, ends.clone()).ok_or_else(|| PyValueError::new_err("ends are not in order"))?
+            }
+            Source::Offsets(offsets, bytes) => Documents::texts(slices(offsets.as_slice()?, bytes.as_slice()?)?),
+            Source::Views(views, buffers) => {
+                let buffers = buffers
+                    .iter()
+                    .map(|buffer| Ok(buffer.as_slice()?))
+                    .collect::<PyResult<Vec<_>>>()?;
+                Documents::texts(viewed(views.as_slice()?, &buffers)?)
+            }
+        };
+        match (0..documents.len()).find(|&row| documents.document(row).iter().any(|piece| piece.len() > LONGEST)) {
+            Some(row) => Err(PyValueError::new_err(format!(
+                "row {row} is longer than 2 GiB; split it"
+            ))),
+            None => Ok(documents),
+        }
+    }
+}
+
+pub(super) fn slices<'a>(offsets: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
+    let slice = |span: &[i64]| {
+        let range = usize::try_from(span[0]).ok()?..usize::try_from(span[1]).ok()?;
+        bytes.get(range)
+    };
+    let all: Option<Vec<&[u8]>> = offsets.windows(2).map(slice).collect();
+    all.ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))
+}
+
+pub(super) fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> {
+    let number = |bytes: &[u8]| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]) as usize;
+    let (views, _) = views.as_chunks::<16>();
+    let slice = |view: &'a [u8; 16]| {
+        let length = number(&view[..4]);
+        if length <= 12 {
+            return view.get(4..4 + length);
+        }
+        let start = number(&view[12..]);
+        buffers.get(number(&view[8..12]))?.get(start..start + length)
+    };
+    let all: Option<Vec<&[u8]>> = views.iter().map(slice).collect();
+    all.ok_or_else(|| PyValueError::new_err("the views of a string column do not fit its buffers"))
+}

@@ -1,0 +1,131 @@
+//! Work on threads, answering Ctrl-C; and the hooks that test it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyKeyError, PyRuntimeError};
+use pyo3::prelude::*;
+
+/// More threads than this do not help.
+pub(super) const MOST_THREADS: usize = 1 << 10;
+/// How often the waiting thread looks for Ctrl-C.
+pub(super) const WATCH: Duration = Duration::from_millis(50);
+
+pub(super) fn internal_error() -> PyErr {
+    PyRuntimeError::new_err("an internal error in discern's native code; please report it with the input")
+}
+
+/// Gives portions `0..portions` to one thread for each state, while the calling thread watches for Ctrl-C.
+///
+/// Threads live only for this call: nothing of them is left behind that a fork could break.
+pub(super) fn share_out<S: Send>(
+    py: Python<'_>,
+    states: &mut [S],
+    portions: usize,
+    small: bool,
+    job: impl Fn(&mut S, usize) + Sync,
+) -> PyResult<()> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let work = |state: &mut S| {
+        while !stop.load(Ordering::Relaxed) {
+            let portion = next.fetch_add(1, Ordering::Relaxed);
+            if portion >= portions {
+                break;
+            }
+            job(state, portion);
+        }
+    };
+    if small && let Some(state) = states.first_mut() {
+        return catch_unwind(AssertUnwindSafe(|| work(state))).map_err(|_| internal_error());
+    }
+    if let [state] = states {
+        return work_alone(py, state, portions, job);
+    }
+    let mut interrupted = None;
+    let whole = py.detach(|| {
+        std::thread::scope(|scope| {
+            let (done, finished) = channel();
+            let count = states.len();
+            for state in states {
+                let (done, work) = (done.clone(), &work);
+                scope.spawn(move || {
+                    let result = catch_unwind(AssertUnwindSafe(|| work(state)));
+                    let _ = done.send(result.is_ok());
+                });
+            }
+            let (mut ended, mut whole) = (0, true);
+            while ended < count {
+                match finished.recv_timeout(WATCH) {
+                    Ok(well) => {
+                        ended += 1;
+                        whole &= well;
+                    }
+                    Err(RecvTimeoutError::Timeout) => {
+                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                            stop.store(true, Ordering::Relaxed);
+                            interrupted = Some(error);
+                        }
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return false,
+                }
+            }
+            whole
+        })
+    });
+    match interrupted {
+        Some(error) => Err(error),
+        None if whole => Ok(()),
+        None => Err(internal_error()),
+    }
+}
+
+/// Does all portions on the calling thread, looking for Ctrl-C now and then.
+pub(super) fn work_alone<S: Send>(
+    py: Python<'_>,
+    state: &mut S,
+    portions: usize,
+    job: impl Fn(&mut S, usize) + Sync,
+) -> PyResult<()> {
+    let mut next = 0;
+    while next < portions {
+        let turn = || {
+            let start = Instant::now();
+            while next < portions && start.elapsed() < WATCH {
+                job(state, next);
+                next += 1;
+            }
+        };
+        py.detach(|| catch_unwind(AssertUnwindSafe(turn)))
+            .map_err(|_| internal_error())?;
+        py.check_signals()?;
+    }
+    Ok(())
+}
+
+/// Fails inside a worker thread, for the test that such a failure becomes an ordinary exception.
+#[pyfunction]
+pub(super) fn fail_on_purpose(py: Python<'_>, small: bool) -> PyResult<()> {
+    share_out(py, &mut [(), ()], 4, small, |(), _| {
+        std::panic::resume_unwind(Box::new("on purpose"));
+    })
+}
+
+/// Works for about so many seconds on two threads, for the test that Ctrl-C is answered.
+#[pyfunction]
+pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
+    if !(0.0..=60.0).contains(&seconds) {
+        return Err(PyKeyError::new_err("seconds must be between 0 and 60"));
+    }
+    share_out(py, &mut [(), ()], (seconds * 200.0) as usize, false, |(), _| {
+        std::thread::sleep(Duration::from_millis(10));
+    })
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(fail_on_purpose, module)?)?;
+    module.add_function(wrap_pyfunction!(work_for, module)?)?;
+    Ok(())
+}
