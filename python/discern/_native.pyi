@@ -68,6 +68,31 @@ class Scorer:
     def __call__(self, text: str) -> Any: ...
 
 @final
+class HeldOut:
+    def __new__(
+        cls,
+        starts: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        counts: NDArray[np.int64],
+        size: int,
+        classes: NDArray[np.int32],
+        width: int,
+    ) -> HeldOut: ...
+    def entries(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]: ...
+    def scores(
+        self,
+        kind: str,
+        value: float,
+        presence: bool,
+        least: int,
+        order: NDArray[np.int64],
+        ends: NDArray[np.int64],
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+@final
 class Parsed:
     columns: list[tuple[NDArray[np.int64], NDArray[np.uint8]]]
     rows: int

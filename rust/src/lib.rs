@@ -6,6 +6,7 @@ pub mod bag;
 pub mod counts;
 pub mod csv;
 pub mod documents;
+pub mod folds;
 pub mod lexicon;
 #[cfg(feature = "python")]
 mod python;
