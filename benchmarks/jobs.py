@@ -77,7 +77,7 @@ def prepare_reviews(folder: Path, quick: bool) -> Inputs:
 
 
 def classifier() -> Any:
-    return discern.Classifier(words="sklearn")
+    return discern.Classifier(words="sklearn", smoothing=1.0)
 
 
 def fit_scikit_learn(texts: Any, labels: Any) -> tuple[Any, Any]:
@@ -113,7 +113,7 @@ def fit_csv(inputs: Inputs) -> Any:
 
 def same_model(inputs: Inputs, ours: Any, theirs: tuple[Any, Any]) -> None:
     vectorizer, bayes = theirs
-    model = ours.solved
+    model = ours.solved.only_text
     require(list(model.labels) == bayes.classes_.tolist(), "the labels differ")
     require(model.terms.to_list() == vectorizer.get_feature_names_out().tolist(), "the vocabularies differ")
     close(model.scores.weights.T, bayes.feature_log_prob_, 1e-12, "feature_log_prob")
@@ -302,7 +302,7 @@ def prepare_model_file(folder: Path, quick: bool) -> Inputs:
     model.save(inputs.slim_path, slim=True)
     inputs.message = " ".join(words[100:112])
     inputs.label, inputs.documents = model.predict_one(inputs.message), documents[:50]
-    inputs.joint, inputs.terms = model.log_joint(inputs.documents), len(model.solved.terms)
+    inputs.joint, inputs.terms = model.log_joint(inputs.documents), model.solved.terms
     require(inputs.terms == len(words), f"the model has {inputs.terms} terms, not {len(words)}")
     return inputs
 
@@ -316,7 +316,7 @@ def first_message(inputs: Inputs, model: Any) -> str:
 
 
 def same_as_saved(inputs: Inputs, ours: Any, theirs: None) -> None:
-    require(len(ours.solved.terms) == inputs.terms, "terms were lost")
+    require(ours.solved.terms == inputs.terms, "terms were lost")
     close(ours.log_joint(inputs.documents), inputs.joint, 0, "log_joint")
 
 

@@ -30,7 +30,7 @@ def test_the_text_column_is_found() -> None:
     rows = [{"id": "1", "label": "a", "body": "the longest of all columns", "title": "a title"}]
     assert Classifier().fit(rows).text == "body"
     assert Classifier("title").fit(rows).text == "body"
-    assert Classifier(text="title").fit(rows).statistics.terms.to_list() == ["title"]
+    assert Classifier(text="title").fit(rows).statistics.columns[0].terms.to_list() == ["title"]
 
 
 def test_the_text_column_of_a_file_is_found(tmp_path: Path) -> None:
@@ -133,11 +133,11 @@ def test_next_to_nothing_to_learn_from(model: str, normalization: str, rows: lis
 
 def test_min_df_uses_no_rare_terms() -> None:
     model = Classifier(min_df=2).fit(ROWS)
-    assert model.solved.terms.to_list() == ["free", "lunch", "prize"]
+    assert model.solved.only_text.terms.to_list() == ["free", "lunch", "prize"]
     assert model.info()["terms"] == 3
-    assert "noon" in model.statistics.terms.to_list()  # it may become frequent
+    assert "noon" in model.statistics.columns[0].terms.to_list()  # it may become frequent
     model.learn([{"label": "ham", "text": "noon"}])
-    assert "noon" in model.solved.terms.to_list()
+    assert "noon" in model.solved.only_text.terms.to_list()
     assert Classifier(min_df=100).fit(ROWS).predict_proba(["free"])[0] == pytest.approx([0.5, 0.5])
 
 

@@ -19,7 +19,7 @@ _HOMES = {
     "DataError": "discern.data",
     "Dirichlet": "discern.bayes",
     "Evaluation": "discern.evaluate",
-    "Evidence": "discern.classifier",
+    "Evidence": "discern.evidence",
     "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from discern.bayes import JelinekMercer as JelinekMercer
     from discern.bayes import Laplace as Laplace
     from discern.classifier import Classifier as Classifier
-    from discern.classifier import Evidence as Evidence
     from discern.classifier import load as load
     from discern.data import DataError as DataError
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation
+    from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
     from discern.text import TextSettings as TextSettings
 

@@ -65,7 +65,7 @@ class Dirichlet:
 
 
 Smoothing = Laplace | JelinekMercer | Dirichlet
-EVENTS = ("multinomial", "bernoulli", "complement")
+EVENTS = ("multinomial", "binary", "bernoulli", "complement")
 
 
 def as_smoothing(value: Any) -> Smoothing:
@@ -148,18 +148,22 @@ class NaiveBayesSettings:
 
     Parameters
     ----------
-    event : {"multinomial", "bernoulli", "complement"}
+    event : {"multinomial", "binary", "bernoulli", "complement"}
+        ``"binary"`` is multinomial, each word counted once a document.
     smoothing : Laplace, JelinekMercer or Dirichlet
         Only Laplace for ``"bernoulli"`` and ``"complement"``.
     priors : "data", "uniform" or a mapping of label to probability
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by: the documents of the class, or its presences over the vocabulary.
+    level_smoothing : float, optional
+        Laplace's α for categories, flags and bins; by default that of the words, or 1 if they have another smoothing.
     """
 
     event: str = "multinomial"
     smoothing: Smoothing = Laplace()
     priors: str | tuple[tuple[str, float], ...] = "data"
     normalization: str = "documents"
+    level_smoothing: float | None = None
 
     def __post_init__(self) -> None:
         if self.event not in EVENTS:
@@ -171,10 +175,17 @@ class NaiveBayesSettings:
             and not 1e-100 <= np.min(self.smoothing.alpha) <= np.max(self.smoothing.alpha) <= 1e100
         ):
             raise ValueError(f"alpha must be from 1e-100 to 1e100, not {self.smoothing.alpha!r}")
-        if self.event != "multinomial" and not isinstance(self.smoothing, Laplace):
+        if self.event in ("bernoulli", "complement") and not isinstance(self.smoothing, Laplace):
             raise ValueError(f"the {self.event} model takes Laplace smoothing only, not {self.smoothing!r}")
+        if self.level_smoothing is not None and not 1e-100 <= self.level_smoothing <= 1e100:
+            raise ValueError(f"level_smoothing must be from 1e-100 to 1e100, not {self.level_smoothing!r}")
         if self.normalization not in ("documents", "vocabulary"):
             raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
+
+    @property
+    def presence(self) -> bool:
+        """Whether a word counts once a document."""
+        return self.event in ("binary", "bernoulli")
 
     def to_json(self) -> dict[str, Any]:
         """Give the settings as plain values."""
@@ -184,6 +195,7 @@ class NaiveBayesSettings:
             "smoothing": smoothing_to_json(self.smoothing),
             "priors": priors,
             "normalization": self.normalization,
+            "level_smoothing": self.level_smoothing,
         }
 
     @classmethod
@@ -195,6 +207,7 @@ class NaiveBayesSettings:
             smoothing_from_json(values["smoothing"]),
             priors if isinstance(priors, str) else as_priors(priors),
             values["normalization"],
+            None if values["level_smoothing"] is None else float(values["level_smoothing"]),
         )
 
 
@@ -268,8 +281,8 @@ class LinearScores:
         return np.asarray(sums + len(self.level) * self.shift + self.level.sum())
 
 
-def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
-    """Derive the linear scores of naive Bayes from counts.
+def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = None) -> LinearScores:
+    """Derive the linear scores of naive Bayes from counts; they begin with ``start``, by default the log prior.
 
     Examples
     --------
@@ -278,23 +291,23 @@ def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
     >>> np.exp(model.weights).round(3).tolist()
     [[0.667, 0.25], [0.333, 0.75]]
     """
-    multinomial = settings.event != "bernoulli"
-    values = counts.occurrences if multinomial else counts.documents
+    presence = settings.presence
+    values = counts.documents if presence else counts.occurrences
     margins = Margins(
-        counts.term_occurrences if multinomial else counts.term_documents,
-        counts.class_occurrences if multinomial else counts.class_presences,
+        counts.term_documents if presence else counts.term_occurrences,
+        counts.class_presences if presence else counts.class_occurrences,
         counts.class_documents,
         len(counts.terms),
     )
-    bias = log_priors(counts.labels, counts.class_documents, settings.priors)
-    if settings.event == "multinomial":
+    bias = log_priors(counts.labels, counts.class_documents, settings.priors) if start is None else start
+    if settings.event in ("multinomial", "binary"):
         weight = multinomial_weight(settings.smoothing, margins)
     else:
         assert isinstance(settings.smoothing, Laplace)
         alpha = settings.smoothing.alpha
         if settings.event == "complement":
             weight = complement_weight(alpha, margins)
-            bias = bias if len(counts.labels) == 1 else np.zeros_like(bias)
+            bias = bias if len(counts.labels) == 1 or start is not None else np.zeros_like(bias)
         else:
             smoothed = bernoulli_probability(alpha, margins, settings.normalization)
 
@@ -303,7 +316,7 @@ def solve(counts: Counts, settings: NaiveBayesSettings) -> LinearScores:
 
             weight = lambda *margin: log_odds(probability(*margin))  # noqa: E731
             bias = bias + _absence(counts, values, margins, probability)
-    return _tabulate(counts, values, margins, weight, bias, presence=not multinomial)
+    return _tabulate(counts, values, margins, weight, bias, presence)
 
 
 def log_odds(probability: Any) -> Any:

@@ -291,8 +291,11 @@ class Temperature:
             raise ValueError("this temperature was fitted with the lengths of documents: give those of these rows too")
         if not self.power or lengths is None:
             return posterior(scores / self.temperature)
-        divisors = self.temperature * np.maximum(np.asarray(lengths, np.float64), 1.0) ** self.power
-        return posterior(scores / divisors[:, None])
+        return posterior(scores / self.divisors(lengths)[:, None])
+
+    def divisors(self, lengths: NDArray[Any]) -> Array:
+        """Give what the scores of each row are divided by."""
+        return np.asarray(self.temperature * np.maximum(np.asarray(lengths, np.float64), 1.0) ** self.power)
 
     def to_json(self) -> dict[str, Any]:
         """Give the map as plain values."""

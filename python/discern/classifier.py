@@ -5,188 +5,84 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import discern._native as _native
 import discern.files as files
-from discern.bayes import (
-    LinearScores,
-    NaiveBayesSettings,
-    as_priors,
-    as_smoothing,
-    log_priors,
-    posterior,
-    solve,
-)
-from discern.data import Batch, DataError, Reading, Strings, batches, did_you_mean
+from discern.bayes import Laplace, NaiveBayesSettings, as_priors, as_smoothing
+from discern.calibrate import Temperature
+from discern.columns import NUMBERS, Feature, infer
+from discern.data import Batch, DataError, Reading, Strings, batches, can_be_read_again, did_you_mean
 from discern.evaluate import Evaluation
-from discern.statistics import Counter, Counts, check_terms, default_threads
+from discern.evidence import Evidence
+from discern.mixed import Model, Said, Summing, solve_columns
+from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.validate import Choice, Sample
+
 EVENTS = {
     "naive-bayes": "multinomial",
     "multinomial": "multinomial",
+    "binary": "binary",
     "bernoulli": "bernoulli",
     "complement": "complement",
 }
-FEW = 8
-"""Up to so many rows are scored without building a table for the whole vocabulary."""
+MOST_KEPT = 1 << 26
+"""Bytes of rows kept to validate by; of more, a random part."""
 
 
-@dataclass(frozen=True)
-class TermEvidence:
-    """What one term said: ``weight`` nats for the label and against the runner-up, all its occurrences together."""
+class Receipt(str):
+    """What :meth:`Classifier.forget` gives: the checksum of the model file as it now would be.
 
-    term: str
-    count: int
-    weight: float
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """Why a text was given its label: the terms of the sum that decided it.
-
-    ``prior + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over ``against``.
-    ``absent`` is what the words that do not occur said; only the Bernoulli model listens to them.
+    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows taken
+    back and left.
     """
 
-    label: str
-    against: str
-    probabilities: dict[str, float]
-    prior: float
-    absent: float
-    terms: tuple[TermEvidence, ...]
-    unknown: int
+    forgotten: int
+    rows: int
 
-    @property
-    def probability(self) -> float:
-        """The probability of the label."""
-        return self.probabilities[self.label]
-
-    @property
-    def log_odds(self) -> float:
-        """The log odds of the label over the runner-up."""
-        return self.prior + self.absent + sum(term.weight for term in self.terms)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values."""
-        return {
-            "label": self.label,
-            "probability": self.probability,
-            "against": self.against,
-            "log_odds": self.log_odds,
-            "prior": self.prior,
-            "absent": self.absent,
-            "terms": [{"term": term.term, "count": term.count, "weight": term.weight} for term in self.terms],
-            "unknown_terms": self.unknown,
-            "probabilities": self.probabilities,
-        }
-
-    def __str__(self) -> str:
-        lines = [f"{self.label} ({self.probability:.1%}), against {self.against}", f"  {self.prior:+8.3f}  prior"]
-        if self.absent:
-            lines.append(f"  {self.absent:+8.3f}  words that are absent")
-        for term in self.terms:
-            lines.append(f"  {term.weight:+8.3f}  {term.term}" + (f" ×{term.count}" if term.count > 1 else ""))
-        if self.unknown:
-            lines.append(f"  {self.unknown} unknown, skipped")
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True)
-class Model:
-    """A solved model: immutable, shared by threads."""
-
-    labels: tuple[str, ...]
-    terms: Strings
-    scores: LinearScores
-    prior: NDArray[np.float64]
-    text: TextSettings
-
-    @cached_property
-    def vocabulary(self) -> _native.Vocabulary:
-        """The terms as the native code looks them up."""
-        return _native.Vocabulary(self.text.native, self.terms.offsets, self.terms.data)
-
-    @cached_property
-    def label_array(self) -> NDArray[np.str_]:
-        """The labels, to be indexed by decisions."""
-        return np.array(self.labels, dtype=np.str_)
-
-    def ready(self) -> Model:
-        """Make now what the first answer would wait for, as far as it costs little."""
-        _ = self.vocabulary, self.label_array
-        return self
-
-    @cached_property
-    def _uses(self) -> Iterator[int]:
-        return itertools.count()
-
-    def is_seldom_used(self) -> bool:
-        """Say whether so few single texts have come that a table for the whole vocabulary would not pay."""
-        return self.scores.weights is None or next(self._uses) < FEW
-
-    @cached_property
-    def scorer(self) -> _native.Scorer:
-        """The fast way from texts to scores, and from one text to its label."""
-        if self.scores.weights is None:
-            raise ValueError("this model has too many classes and terms for predict_one; use predict")
-        weights = np.ascontiguousarray(self.scores.weights)
-        bias = self.scores.bias.tolist()
-        return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
-
-    def log_joint(self, texts: Any, rows: int, threads: int | None) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give log P(k) + log P(text|k) for each text and class, and how many of its terms are unknown."""
-        if rows <= FEW:
-            found, unknown = self.vocabulary.rows(texts, 1)
-            return self._score_few(found, rows), unknown
-        if self.scores.weights is not None:
-            scores, _, unknown = self.scorer.score(texts, threads or default_threads())
-            return scores, unknown
-        found, unknown = self.vocabulary.rows(texts, threads or default_threads())
-        return self.scores.of_rows(self._matrix(found, rows)), unknown
-
-    def _score_few(self, found: _native.Rows, rows: int) -> NDArray[np.float64]:
-        weights = self.scores.at(found.terms)
-        counts = np.ones_like(found.counts) if self.scores.presence else found.counts
-        # Not a matrix product: its last bit depends on where the numbers lie in memory.
-        sums = np.zeros((rows, len(self.labels)))
-        np.add.at(sums, np.repeat(np.arange(rows), np.diff(found.starts)), counts[:, None] * weights)
-        return sums + self.scores.bias
-
-    def _matrix(self, found: _native.Rows, rows: int) -> Any:
-        import scipy.sparse
-
-        return scipy.sparse.csr_matrix((found.counts, found.terms, found.starts), shape=(rows, len(self.terms)))
+    def __new__(cls, checksum: str, forgotten: int, rows: int) -> Receipt:
+        receipt = super().__new__(cls, checksum)
+        receipt.forgotten, receipt.rows = forgotten, rows
+        return receipt
 
 
 class Classifier:
-    """Classify text: from raw rows to a decision with its probability and its evidence.
+    """Classify rows of text, numbers and categories: from raw rows to a decision with probability and evidence.
 
     Parameters
     ----------
     label : str
         The column that holds the labels.
-    model : {"naive-bayes", "multinomial", "bernoulli", "complement"}
-        The event model of naive Bayes; ``"naive-bayes"`` is the multinomial one.
-    smoothing : float, Laplace, JelinekMercer or Dirichlet
-        A number is Laplace's α.
-    text : str, optional
-        The column that holds the text; found by itself if not given.
+    model : {"naive-bayes", "multinomial", "binary", "bernoulli", "complement"}
+        The event model of naive Bayes for texts; with ``"naive-bayes"`` it is chosen by validation, as are n-grams.
+    smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
+        A number is Laplace's α. ``"auto"`` chooses by the log loss of rows left out one by one, after calibration, if
+        there are at least 100 rows; with fewer it is Laplace's with α = 1. A smoothing that is given leaves nothing to
+        choose: words are then counted one by one, multinomial, unless told otherwise.
+    text, number, category, flag : str or list of str, optional
+        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``).
+    numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
+        How numbers speak: by a normal density in each class, or by bins that are equally full, equally wide, or cut
+        where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
+    calibrate : "auto" or bool
+        Whether probabilities are calibrated on rows left out; ``"auto"``: if the smoothing is chosen by validation too.
     priors : {"data", "uniform"} or mapping of label to probability
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by.
     min_df : int
         Terms that fewer documents hold are not used, and are not written to the model file.
-    analyzer, words, lowercase, ngrams, stop_words, stem, shortest, pattern
+    ngrams : tuple of int, optional
+        The shortest and longest n-grams; by default (1, 1), or what validation chooses.
+    analyzer, words, lowercase, stop_words, stem, shortest, pattern
         Which terms a text has: see :class:`discern.TextSettings`.
     threads : int, optional
         By default all cores. The result is the same with any number.
@@ -211,15 +107,20 @@ class Classifier:
         label: str = "label",
         *,
         model: str = "naive-bayes",
-        smoothing: Any = 1.0,
-        text: str | None = None,
+        smoothing: Any = "auto",
+        text: str | Sequence[str] | None = None,
+        number: str | Sequence[str] | None = None,
+        category: str | Sequence[str] | None = None,
+        flag: str | Sequence[str] | None = None,
+        numbers: str = "auto",
+        calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",
         normalization: str = "documents",
         min_df: int = 1,
         analyzer: str = "word",
         words: str = "words",
         lowercase: bool = True,
-        ngrams: tuple[int, int] = (1, 1),
+        ngrams: tuple[int, int] | None = None,
         stop_words: Sequence[str] = (),
         stem: str | None = None,
         shortest: int = 2,
@@ -232,98 +133,130 @@ class Classifier:
             raise ValueError("stop_words must be a list of words")
         if min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {min_df}")
+        if numbers not in ("auto", *NUMBERS):
+            raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {numbers!r}")
+        if calibrate not in ("auto", True, False):
+            raise ValueError(f"calibrate must be 'auto', True or False, not {calibrate!r}")
         given = priors if isinstance(priors, str) else as_priors(priors)
         if isinstance(given, str) and given not in ("data", "uniform"):
             raise ValueError(f"priors must be 'data', 'uniform' or a mapping of label to probability, not {given!r}")
         self.label = label
-        self.text = text
+        self.given = _given(label, text=text, number=number, category=category, flag=flag)
         self.model = model
+        self.smoothing = smoothing
+        self.numbers = numbers
+        self.calibrate = calibrate
         self.min_df = min_df
+        self.ngrams = ngrams
         self.threads = threads
-        self.learner = NaiveBayesSettings(EVENTS[model], as_smoothing(smoothing), given, normalization)
+        self.features = self.given
+        self.left_out: dict[str, str] = {}
+        self.calibration: Temperature | None = None
+        self.chosen: dict[str, Any] | None = None
+        start = as_smoothing(1.0 if isinstance(smoothing, str) and smoothing == "auto" else smoothing)
+        self.learner = NaiveBayesSettings(EVENTS[model], start, given, normalization)
         self.settings = TextSettings(
             analyzer=analyzer,
             words=words,
             lowercase=lowercase,
-            ngrams=(int(ngrams[0]), int(ngrams[1])),
+            ngrams=(1, 1) if ngrams is None else (int(ngrams[0]), int(ngrams[1])),
             stop_words=tuple(stop_words),
             stem=stem,
             shortest=shortest,
             pattern=pattern,
         )
         _ = self.settings.native  # complain about settings now, not at fit
+        self._asked = (self.learner, self.settings)
         self._lock = threading.RLock()
-        self._statistics: Counts | None = Counts.empty()
+        self._statistics: Sums | None = Sums()
         self._model: Model | None = None
 
     # ------------------------------------------------------------------------------------------- learning
 
     def fit(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Learn from rows, forgetting everything learned before."""
-        counts = self._count(data, reading)
-        if not counts.rows:
+        stream = batches(data, reading)
+        first = next(stream, None)
+        if first is None:
+            raise DataError("there are no rows to learn from")
+        features, left_out = self._features_of(first)
+        stream = itertools.chain([first], stream)
+        settings = self._asked
+        choice: Choice | None = None
+        if self._validates(features):
+            choice, sums = self._choose(stream, data, reading, features)
+            settings, features = (choice.settings, choice.text), choice.features
+        else:
+            sums = self._sum(stream, features, settings[1])
+        if not sums.rows:
             raise DataError("there are no rows to learn from")
         with self._lock:
-            self._replace(counts)
+            self.learner, self.settings = settings
+            self.features, self.left_out = tuple(features), left_out
+            self.calibration = choice.calibration if choice is not None else None
+            self.chosen = choice.to_json() if choice is not None and choice.log_loss == choice.log_loss else None
+            self._replace(sums)
         return self
 
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
-        """Learn more rows: the model is then the one that :meth:`fit` makes of all of them."""
+        """Learn more rows; what validation chose at :meth:`fit` is kept."""
+        if self._model is None:
+            return self.fit(data, reading=reading)
         _ = self.statistics  # refuse before reading
-        counts = self._count(data, reading)
+        sums = self._sum(batches(data, reading), self.features, self.settings)
         with self._lock:
-            total = self.statistics + counts
-            if not total.rows:
-                raise DataError("there are no rows to learn from")
-            self._replace(total)
+            self._replace(self.statistics + sums)
         return self
 
-    def forget(self, data: Any, *, reading: Reading | None = None) -> Classifier:
-        """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
+    def forget(self, data: Any, *, reading: Reading | None = None) -> Receipt:
+        """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned.
+
+        Gives a receipt: the checksum of the model file, which equals that of a model that never saw the rows.
+        """
         _ = self.statistics  # refuse before reading
-        counts = self._count(data, reading)
+        sums = self._sum(batches(data, reading), self.features, self.settings)
         with self._lock:
             mine = self.statistics
             if self.min_df > 1:
-                # A model loaded from a file does not hold rare terms: they cannot be taken back.
-                counts = counts.with_terms(_contained(counts.terms, mine.terms))
+                sums = _without_rare(sums, mine)
             try:
-                rest = mine - counts
+                rest = mine - sums
             except ValueError as error:
                 raise DataError(f"{error}; nothing was changed") from error
             if not rest.rows:
                 raise DataError("nothing would be left to decide by; nothing was changed")
             self._replace(rest)
-        return self
+            return Receipt(self.checksum(), sums.rows, rest.rows)
 
     def merge(self, other: Classifier) -> Classifier:
-        """Give a new model: the one that learned the rows of both."""
+        """Give a new model: the one that learned the rows of both.
+
+        What validation chose for the model with more rows is kept. Models of different columns, text settings or given
+        settings are refused.
+        """
         mine, theirs = self._described(), other._described()
+        freely = ("learner", "calibration", "chosen") if self.chosen and other.chosen else ()
         for name, value in mine.items():
-            if value != theirs[name]:
+            if value != theirs[name] and name not in freely:
                 raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
-        merged = self._empty_copy()
+        merged = (self if self.rows >= other.rows else other)._empty_copy()
         merged._replace(self.statistics + other.statistics)
         return merged
 
-    def _count(self, data: Any, reading: Reading | None) -> Counts:
-        counter = Counter(self.settings, self.threads)
-        for batch in batches(data, reading):
-            self._find_text_column(batch)
-            numbers, labels = batch.labels(self.label)
-            counter.add(self._texts(batch), numbers, labels)
-        return counter.counts()
+    def _sum(self, stream: Iterable[Batch], features: Sequence[Feature], text: TextSettings) -> Sums:
+        summing = Summing(features, text, self.threads)
+        for batch in stream:
+            summing.add(_named(batch, features), self.label)
+        return summing.sums()
 
-    def _replace(self, counts: Counts) -> None:
-        self._statistics, self._model = counts, self._solve(counts)
+    def _replace(self, sums: Sums) -> None:
+        self._statistics, self._model = sums, self._solve(sums)
 
-    def _solve(self, counts: Counts) -> Model:
-        used = counts.with_min_documents(self.min_df)
-        prior = log_priors(used.labels, used.class_documents, self.learner.priors)
-        return Model(used.labels, used.terms, solve(used, self.learner), prior, self.settings).ready()
+    def _solve(self, sums: Sums) -> Model:
+        return solve_columns(sums, self.features, self.learner, self.settings, self.min_df).calibrated(self.calibration)
 
     @property
-    def statistics(self) -> Counts:
+    def statistics(self) -> Sums:
         """The sums over all rows learned."""
         if self._statistics is None:
             raise ValueError(
@@ -331,29 +264,98 @@ class Classifier:
             )
         return self._statistics
 
+    # ------------------------------------------------------------------------------------------- choosing
+
+    def _features_of(self, batch: Batch) -> tuple[Sequence[Feature], dict[str, str]]:
+        """Give the columns to decide by, inferred if none were given, and which are left out and why."""
+        if self.given:
+            return self.given, {}
+        batch.column(self.label)
+        features, left_out = infer(batch, self.label)
+        if not features:
+            raise DataError(
+                f"{batch.source} has no column to decide by beside the label {self.label!r}; there must be a text, a "
+                "number or a category"
+            )
+        return features, left_out
+
+    @property
+    def _is_auto(self) -> bool:
+        return isinstance(self.smoothing, str)
+
+    def _validates(self, features: Sequence[Feature]) -> bool:
+        """Say whether something is left to choose or to calibrate."""
+        bins = any(feature.role == "number" for feature in features) and self.numbers != "gaussian"
+        return self._is_auto or self.calibrate is True or bins
+
+    def _choose(
+        self, stream: Iterator[Batch], data: Any, reading: Reading | None, features: Sequence[Feature]
+    ) -> tuple[Choice, Sums]:
+        from discern.validate import Sample
+
+        again = can_be_read_again(data)
+        kept, whole = _keep(stream, self.label, thin=again)
+        named = [_named(batch, features) for batch in kept]
+        sample = Sample.of(named, self.label, [feature.name for feature in features], self.threads)
+        choice = self.choose(sample, features)
+        if whole:
+            return choice, sample.sums(choice.features, choice.text)
+        rest = batches(data, reading) if again else itertools.chain(kept, stream)
+        return choice, self._sum(rest, choice.features, choice.text)
+
+    def choose(self, sample: Sample, features: Sequence[Feature]) -> Choice:
+        """Choose by validation what was not given."""
+        import discern.validate as validate
+
+        learner, text = self._asked
+        few = sample.rows < validate.LEAST_VALIDATED or len(sample.labels) < 2
+        ways = [self.numbers] if self.numbers != "auto" else ["gaussian"] if few else ["gaussian", "quantile", "mdl"]
+        start = validate.Choice(learner, text, tuple(features))
+        if few or not (self._is_auto or self.calibrate is True):
+            return replace(start, features=validate.with_numbers(sample, features, ways[0]))
+        free = self._is_auto and self.model == "naive-bayes"
+        laplace_only = learner.event in ("bernoulli", "complement")
+        smoothings = [one for one in validate.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
+        found = validate.choose(
+            sample,
+            start,
+            self.min_df,
+            smoothings=smoothings if self._is_auto else (),
+            events=("multinomial", "binary") if free else (),
+            ngrams=((1, 1), (1, 2)) if free and self.ngrams is None and text.analyzer == "word" else (),
+            numbers=ways,
+        )
+        return found if self.calibrate is not False else replace(found, calibration=None)
+
     # ------------------------------------------------------------------------------------------ predicting
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
         """Give the label of each row, in order."""
         model = self.solved
-        decisions = [scores.argmax(axis=1) for _, scores, _ in self._scored(model, data, reading)]
+        decisions = [said.scores.argmax(axis=1) for _, said in self._scored(model, data, reading)]
         return model.label_array[np.concatenate(decisions)] if decisions else model.label_array[:0]
 
-    def predict_proba(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
-        """Give the probability of each label for each row, labels in the order of ``labels``."""
+    def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
+        """Give the probability of each label for each row, labels in the order of ``labels``.
+
+        With ``raw`` it is the posterior of naive Bayes, without calibration.
+        """
         model = self.solved
-        probabilities = [posterior(scores) for _, scores, _ in self._scored(model, data, reading)]
+        probabilities = [model.posterior(said, raw) for _, said in self._scored(model, data, reading)]
         return np.concatenate(probabilities) if probabilities else np.zeros((0, len(model.labels)))
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
-        """Give log P(k) + log P(text|k); with ``full`` the multinomial coefficient too, so that it is P(k, text)."""
+        """Give log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
         from discern.bayes import log_multinomial_coefficient
+        from discern.mixed import TextColumn
 
         model, parts = self.solved, []
-        for batch, scores, _ in self._scored(model, data, None):
-            if full:
-                rows, _ = model.vocabulary.rows(self._texts(batch), self._threads)
-                scores = scores + log_multinomial_coefficient(model._matrix(rows, batch.rows))[:, None]
+        for batch, said in self._scored(model, data, None):
+            scores = said.scores
+            for column in model.columns:
+                if full and isinstance(column, TextColumn):
+                    rows, _ = column.vocabulary.rows(batch.texts(column.feature.name), 1)
+                    scores = scores + log_multinomial_coefficient(column.matrix(rows, batch.rows))[:, None]
             parts.append(scores)
         return np.concatenate(parts) if parts else np.zeros((0, len(model.labels)))
 
@@ -367,26 +369,29 @@ class Classifier:
         'b'
         """
         model = self.solved
-        if "scorer" not in model.__dict__ and model.is_seldom_used():
-            scores, _ = model.log_joint([text], 1, 1)
-            return model.labels[int(scores[0].argmax())]
-        return model.scorer(text)  # type: ignore[no-any-return]
+        column = model.only_text
+        if column is None:
+            raise ValueError("this model decides by several columns; use predict with rows")
+        if column.is_seldom_used():
+            said = column.of_texts([text], 1, 1)
+            return model.labels[int(said.scores[0].argmax())]
+        return column.scorer(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Judge the model on rows with labels."""
         model, total = self.solved, None
-        for batch, scores, _ in self._scored(model, data, reading):
+        for batch, said in self._scored(model, data, reading):
             numbers, labels = batch.labels(self.label)
             true = np.array(labels, dtype=np.str_)[numbers].tolist()
-            decided = model.label_array[scores.argmax(axis=1)].tolist()
-            part = Evaluation.of(true, decided, posterior(scores), model.labels)
+            decided = model.label_array[said.scores.argmax(axis=1)].tolist()
+            part = Evaluation.of(true, decided, model.posterior(said), model.labels)
             total = part if total is None else total + part
         if total is None:
             raise DataError("there are no rows to judge by")
         return total
 
     def explain(self, row: str | Mapping[str, Any]) -> Evidence:
-        """Say why a text is given its label: what each of its terms said, in nats, the strongest first.
+        """Say why a row is given its label: what each of its words and values said, in nats, the strongest first.
 
         Examples
         --------
@@ -399,75 +404,43 @@ class Classifier:
             +0.693  y2
           1 unknown, skipped
         """
-        model = self.solved
         [batch] = batches([row])
-        rows, unknown = model.vocabulary.rows(self._texts(batch), 1)
-        weights = model.scores.at(rows.terms)
-        counts = np.ones_like(rows.counts) if model.scores.presence else rows.counts
-        scores = model._score_few(rows, 1)[0]
-        order = np.argsort(-scores, kind="stable")
-        label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        spoken = counts * (weights[:, label] - weights[:, against])
-        prior = float(model.prior[label] - model.prior[against])
-        terms = [
-            TermEvidence(model.terms[int(term)], int(count), float(weight))
-            for term, count, weight in zip(rows.terms, rows.counts, spoken, strict=True)
-        ]
-        start = float(model.scores.bias[label] - model.scores.bias[against])
-        complement = self.learner.event == "complement" and len(model.labels) > 1
-        return Evidence(
-            label=model.labels[label],
-            against=model.labels[against],
-            probabilities=dict(zip(model.labels, posterior(scores[None])[0].tolist(), strict=True)),
-            prior=0.0 if complement else prior,
-            absent=0.0 if complement else start - prior,
-            terms=tuple(sorted(terms, key=lambda term: (-round(abs(term.weight), 9), term.term))),
-            unknown=int(unknown[0]),
-        )
+        return self.solved.explain(_named(batch, self.features))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
-        """Give the terms that speak most for a label: the mean log odds against the other labels, in nats."""
-        model = self.solved
-        if label not in model.labels:
-            raise ValueError(f"there is no label {label!r}{did_you_mean(label, model.labels)}")
-        place, others = model.labels.index(label), len(model.labels) - 1
-        own, total = model.scores.of_class(place), model.scores.sums()
-        odds = own - (total - own) / max(others, 1)
-        order = np.argsort(-odds, kind="stable")[:top]
-        return [(model.terms[int(term)], float(odds[term])) for term in order]
+        """Give the terms that speak most for a label: the mean log odds against the other labels, in nats.
 
-    def _scored(
-        self, model: Model, data: Any, reading: Reading | None
-    ) -> Iterator[tuple[Batch, NDArray[np.float64], NDArray[np.int64]]]:
+        With a negative ``top``, those that speak most against it.
+        """
+        return self.solved.weights(label, top)
+
+    def _scored(self, model: Model, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Said]]:
         # The model is given: learning in another thread may put a new one in its place meanwhile.
         for batch in batches(data, reading):
-            scores, unknown = model.log_joint(self._texts(batch), batch.rows, self.threads)
-            yield batch, scores, unknown
-
-    @property
-    def _threads(self) -> int:
-        return self.threads or default_threads()
-
-    # --------------------------------------------------------------------------------------------- columns
-
-    def _find_text_column(self, batch: Batch) -> None:
-        """Find the text column by itself: the one called "text", or else the one with the longest values."""
-        if self.text is not None:
-            return
-        batch.column(self.label)
-        candidates = [name for name in batch.columns if name != self.label]
-        if not candidates:
-            raise DataError(f"{batch.source} has no column but the label {self.label!r}; a text column is needed")
-        lengths = {name: _mean_length(batch.columns[name]) for name in candidates}
-        self.text = "text" if "text" in lengths else max(lengths, key=lambda name: lengths[name])
-
-    def _texts(self, batch: Batch) -> Any:
-        name = self.text or "text"
-        if name not in batch.columns and len(batch.columns) == 1:
-            name = next(iter(batch.columns))  # nothing else can be meant
-        return batch.texts(name)
+            named = _named(batch, [column.feature for column in model.columns])
+            yield named, model.of_batch(named, self.threads)
 
     # ----------------------------------------------------------------------------------------- description
+
+    @property
+    def text(self) -> str | None:
+        """The name of the first text column, if there is one."""
+        return next((feature.name for feature in self.features if feature.role == "text"), None)
+
+    def read_text_from(self, name: str) -> None:
+        """Read the text from a column of another name than that learned from."""
+        text = [place for place, feature in enumerate(self.features) if feature.role == "text"]
+        if len(text) != 1:
+            raise ValueError(f"this model reads {len(text)} text columns: none of them can be read from {name!r} alone")
+
+        def renamed(feature: Feature) -> Feature:
+            return replace(feature, name=name) if feature.role == "text" else feature
+
+        with self._lock:
+            self.features = tuple(map(renamed, self.features))
+            if self._model is not None:
+                columns = (replace(column, feature=renamed(column.feature)) for column in self._model.columns)
+                self._model = replace(self._model, columns=tuple(columns))
 
     @property
     def solved(self) -> Model:
@@ -494,26 +467,40 @@ class Classifier:
         return {
             "model": self.model,
             **self._described(),
+            "text": self.text,
             "priors": labels,
-            "terms": len(model.terms),
-            "parameters": len(model.labels) * (len(model.terms) + 1) - 1,
+            "terms": model.terms,
+            "parameters": model.parameters,
             "rows": known.rows if known is not None else None,
-            "rows_per_label": dict(zip(known.labels, known.class_documents.tolist(), strict=True)) if known else None,
+            "rows_per_label": dict(zip(known.labels, known.class_rows.tolist(), strict=True)) if known else None,
             "slim": known is None,
         }
 
     def _described(self) -> dict[str, Any]:
         return {
             "label": self.label,
-            "text": self.text,
+            "features": [feature.to_json() for feature in self.features],
             "min_df": self.min_df,
             "learner": self.learner.to_json(),
             "settings": self.settings.to_json(),
+            "calibration": None if self.calibration is None else self.calibration.to_json(),
+            "chosen": self.chosen,
         }
 
     def _empty_copy(self) -> Classifier:
-        copy = Classifier(self.label, text=self.text, model=self.model, min_df=self.min_df, threads=self.threads)
+        copy = Classifier(
+            self.label,
+            model=self.model,
+            smoothing=self.smoothing,
+            numbers=self.numbers,
+            calibrate=self.calibrate,
+            min_df=self.min_df,
+            ngrams=self.ngrams,
+            threads=self.threads,
+        )
+        copy.given, copy.features, copy._asked = self.given, self.features, self._asked
         copy.learner, copy.settings = self.learner, self.settings
+        copy.calibration, copy.chosen = self.calibration, self.chosen
         return copy
 
     # ----------------------------------------------------------------------------------------------- files
@@ -527,18 +514,22 @@ class Classifier:
             content = self._content(slim)
         return files.save(path, *content)
 
+    def checksum(self) -> str:
+        """Give the checksum that the model file would have."""
+        with self._lock:
+            return files.encode(*self._content())[1]
+
     def _content(self, slim: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         model = self.solved
         metadata = {"model": self.model, **self._described(), "labels": list(model.labels), "slim": slim}
-        if not slim:
-            return self.statistics.with_min_documents(self.min_df).arrays(), metadata
-        return {
-            "terms.offsets": model.terms.offsets,
-            "terms.bytes": model.terms.data,
-            "bias": model.scores.bias,
-            "prior": model.prior,
-            **_weights_to_arrays(model.scores),
-        }, metadata
+        if slim:
+            return model.arrays(), metadata
+        sums = self.statistics
+        columns = (
+            column.with_min_documents(self.min_df) if isinstance(column, Counts) and feature.role == "text" else column
+            for column, feature in zip(sums.columns, self.features, strict=True)
+        )
+        return replace(sums, columns=tuple(columns)).arrays(), metadata
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Classifier:
@@ -551,34 +542,31 @@ class Classifier:
 
     @classmethod
     def _from_content(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Classifier:
-        loaded = cls(
-            str(metadata["label"]), text=metadata["text"], model=metadata["model"], min_df=int(metadata["min_df"])
-        )
+        loaded = cls(str(metadata["label"]), model=metadata["model"], min_df=int(metadata["min_df"]))
         loaded.learner = NaiveBayesSettings.from_json(metadata["learner"])
         loaded.settings = TextSettings.from_json(metadata["settings"])
         _ = loaded.settings.native  # complain about settings now, not at predict
-        if not isinstance(loaded.text, str | None):
-            raise ValueError("the name of the text column is no text")
+        loaded.features = tuple(Feature.from_json(feature) for feature in metadata["features"])
+        names = [feature.name for feature in loaded.features]
+        if not names or len({*names, loaded.label}) <= len(names):
+            raise ValueError("the columns do not have names of their own")
+        calibration = metadata["calibration"]
+        loaded.calibration = None if calibration is None else Temperature.from_json(calibration)
+        loaded.chosen = metadata["chosen"]
+        if not isinstance(loaded.chosen, dict | None):
+            raise ValueError("what was chosen is not listed")
+        loaded.given, loaded._asked = loaded.features, (loaded.learner, loaded.settings)
+        loaded.ngrams = loaded.settings.ngrams
+        loaded.smoothing = "auto" if loaded.chosen else loaded.learner.smoothing
         labels = tuple(metadata["labels"])
         if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
             raise ValueError("the labels are not texts")
         if not metadata["slim"]:
-            loaded._replace(Counts.from_arrays(labels, arrays))
+            loaded._replace(Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features]))
             return loaded
-        if arrays["terms.offsets"].dtype.kind not in "iu":
-            raise ValueError("the terms do not fit their bytes")
-        terms = Strings(arrays["terms.offsets"].astype(np.int64), arrays["terms.bytes"])
-        check_terms(terms)
-        whole = ("terms.offsets", "terms.bytes", "excess.indices", "excess.indptr")
-        numbers = {name: _float_array(array) for name, array in arrays.items() if name not in whole}
-        scores = _weights_from_arrays(
-            {**arrays, **numbers}, loaded.learner.event == "bernoulli", len(terms), len(labels)
-        )
-        shares = np.exp(np.minimum(numbers["prior"], 0.0))
-        if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
-            raise ValueError("the labels do not fit their priors")
         loaded._statistics = None
-        loaded._model = Model(labels, terms, scores, numbers["prior"], loaded.settings).ready()
+        model = Model.from_arrays(labels, loaded.features, arrays, loaded.learner, loaded.settings)
+        loaded._model = model.calibrated(loaded.calibration)
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
@@ -596,7 +584,7 @@ class Classifier:
             self._model = self._solve(self._statistics)
 
     def __repr__(self) -> str:
-        learned = f"{len(self._model.labels)} labels, {len(self._model.terms)} terms" if self._model else "not fitted"
+        learned = f"{len(self._model.labels)} labels, {self._model.terms} terms" if self._model else "not fitted"
         return f"<discern.Classifier {self.model}: {learned}>"
 
 
@@ -615,43 +603,60 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     return Classifier.load(path)
 
 
-def _weights_to_arrays(scores: LinearScores) -> dict[str, NDArray[Any]]:
-    if scores.weights is not None:
-        return {"weights": scores.weights}
-    assert scores.shift is not None
-    assert scores.level is not None
-    return {
-        "shift": scores.shift,
-        "level": scores.level,
-        "excess.data": scores.excess.data,
-        "excess.indices": scores.excess.indices,
-        "excess.indptr": scores.excess.indptr,
-    }
+def _given(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:
+    """Give the columns that were given a role, each once."""
+    features: list[Feature] = []
+    for role, given in names.items():
+        for name in [given] if isinstance(given, str) else given or ():
+            if name == label or name in [feature.name for feature in features]:
+                raise ValueError(f"the column {name!r} is given two roles")
+            features.append(Feature(str(name), role))
+    return tuple(features)
 
 
-def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms: int, labels: int) -> LinearScores:
-    bias = arrays["bias"]
-    if "weights" in arrays:
-        weights = arrays["weights"]
-        if weights.shape != (terms, labels) or bias.shape != (labels,):
-            raise ValueError("the weights do not fit the terms and labels")
-        return LinearScores(bias, weights, presence)
-    import scipy.sparse
-
-    shift, level, data = arrays["shift"], arrays["level"], arrays["excess.data"]
-    if (shift.shape, level.shape, bias.shape) != ((terms,), (labels,), (labels,)):
-        raise ValueError("the weights do not fit the terms and labels")
-    parts = (data, arrays["excess.indices"].astype(np.int64), arrays["excess.indptr"].astype(np.int64))
-    excess = scipy.sparse.csr_matrix(parts, shape=(terms, labels))
-    excess.check_format(full_check=True)
-    return LinearScores(bias, None, presence, shift, level, excess)
+def _named(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Take the only column of a batch for the only text column, if nothing else can be meant; the others are missing."""
+    texts = [feature.name for feature in features if feature.role == "text"]
+    names = [feature.name for feature in features]
+    if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):
+        return batch
+    missing = {name: [None] * batch.rows for name in names if name != texts[0]}
+    return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})
 
 
-def _float_array(array: NDArray[Any]) -> NDArray[np.float64]:
-    """Give numbers from a file as the native code takes them; refuse what no logarithm is."""
-    if array.dtype != np.float64 or not bool(np.all(np.abs(array) < 1e100)):
-        raise ValueError("a weight is not a logarithm")
-    return np.require(array, np.float64, ["C", "A"])
+def _keep(stream: Iterator[Batch], label: str, *, thin: bool) -> tuple[list[Batch], bool]:
+    """Keep batches up to a number of bytes, and say whether that is all.
+
+    If there is more, either the rest is left in the stream, or, with ``thin``, it is read too and of all rows those
+    are kept whose keys are small: a random part that does not depend on the order of the rows.
+    """
+    from discern.validate import row_keys
+
+    kept: list[Batch] = []
+    size, share = 0, 0
+    for batch in stream:
+        if share:
+            batch = batch.take(row_keys(batch, list(batch.columns)) >> np.uint64(64 - share) == 0)
+        kept.append(batch)
+        size += batch.size
+        while size > MOST_KEPT and thin:
+            share += 1
+            kept = [one.take(row_keys(one, list(one.columns)) >> np.uint64(64 - share) == 0) for one in kept]
+            size = sum(one.size for one in kept)
+        if size > MOST_KEPT:
+            return kept, False
+    return [batch for batch in kept if batch.rows], not share
+
+
+def _without_rare(sums: Sums, known: Sums) -> Sums:
+    """Leave out terms that a model does not hold: one loaded from a file does not hold rare ones."""
+    columns = (
+        column.with_terms(_contained(column.terms, other.terms))
+        if isinstance(column, Counts) and isinstance(other, Counts)
+        else column
+        for column, other in zip(sums.columns, known.columns, strict=True)
+    )
+    return replace(sums, columns=tuple(columns))
 
 
 def _difference(name: str, mine: Any, theirs: Any) -> str:
@@ -668,10 +673,3 @@ def _contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
     lists = [(side.offsets, np.ascontiguousarray(side.data)) for side in (terms, known)]
     _, _, (places, known_places) = _native.merge_terms(lists)
     return np.isin(places, known_places)
-
-
-def _mean_length(column: Any) -> float:
-    if isinstance(column, Strings):
-        return float(np.mean(np.diff(column.offsets[:101]))) if len(column) else 0.0
-    values = [str(value) for value in column[:100] if value is not None]
-    return sum(map(len, values)) / len(values) if values else 0.0

@@ -118,6 +118,51 @@ class Batch:
                 raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; give it one or leave it out")
         return numbers, labels
 
+    @property
+    def size(self) -> int:
+        """About how many bytes the rows take."""
+        return sum(_size(column) for column in self.columns.values())
+
+    def take(self, keep: NDArray[np.bool_]) -> Batch:
+        """Give the rows where ``keep`` is true."""
+        places = np.flatnonzero(keep)
+        columns = {name: _taken(column, places) for name, column in self.columns.items()}
+        return Batch(columns, len(places), self.source, self.start)
+
+    def row(self, place: int) -> dict[str, Any]:
+        """Give one row as a mapping of column to value."""
+        return {name: _value(column, place) for name, column in self.columns.items()}
+
+
+def _size(column: Column) -> int:
+    if isinstance(column, Strings):
+        return int(column.offsets[-1] - column.offsets[0]) + 8 * len(column)
+    if hasattr(column, "nbytes"):
+        return int(column.nbytes)
+    return sum(len(value) if isinstance(value, str) else 8 for value in column)
+
+
+def _taken(column: Column, places: NDArray[np.int64]) -> Column:
+    if isinstance(column, Strings | np.ndarray) or hasattr(column, "to_pylist"):
+        return column.take(places)
+    values = list(column)
+    return [values[place] for place in places.tolist()]
+
+
+def _value(column: Column, place: int) -> Any:
+    value = column[place] if not hasattr(column, "iloc") else column.iloc[place]
+    return value.as_py() if hasattr(value, "as_py") else value
+
+
+def can_be_read_again(source: Any) -> bool:
+    """Say whether :func:`batches` gives the same rows when called once more."""
+    if isinstance(source, str | os.PathLike):
+        return str(source) != "-" and Path(source).is_file()
+    if isinstance(source, Sources):
+        return all(can_be_read_again(part) for part in source)
+    # A frame has a length; a stream has none.
+    return isinstance(source, Batch | Mapping | Sequence) or hasattr(source, "__len__")
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Say which known names there are, the closest first."""
@@ -135,7 +180,7 @@ def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> A
         return _arrow_texts(column, place, start, missing)
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
     for index, value in enumerate(values):
-        if _is_missing(value):
+        if is_missing(value):
             if missing:
                 raise DataError(f"row {start + index} of {place} has no {missing}; give it one or leave it out")
             values[index] = ""
@@ -144,7 +189,7 @@ def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> A
     return values
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, or what pandas has for them."""
     if isinstance(value, str):
         return False
@@ -227,6 +272,16 @@ class Reading:
 
     format: str | None = None
     progress: Callable[[int], None] = field(default=lambda _: None)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Several sources, read one after the other."""
+
+    parts: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
 
 
 def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:

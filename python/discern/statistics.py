@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,55 @@ class Counts:
             Strings(offsets, data).to_list(),
         )
         return counter.counts()
+
+    @classmethod
+    def of_levels(
+        cls, numbers: NDArray[Any], levels: Sequence[str], classes: NDArray[Any], labels: Sequence[str]
+    ) -> Counts:
+        """Count rows of one term each: row i has ``levels[numbers[i]]`` and the label ``labels[classes[i]]``.
+
+        Rows with a negative number have no level and are left out.
+
+        Examples
+        --------
+        >>> counts = Counts.of_levels(np.array([0, 0, -1]), ["fr"], np.array([0, 1, 1]), ["a", "b"])
+        >>> counts.terms.to_list(), counts.documents.tolist(), counts.class_documents.tolist()
+        (['fr'], [1, 1], [1, 1])
+        """
+        present = numbers >= 0
+        shape = (max(len(levels), 1), max(len(labels), 1))
+        cells = np.bincount(numbers[present] * shape[1] + classes[present], minlength=shape[0] * shape[1])
+        return cls.of_table(cells.reshape(shape)[: len(levels), : len(labels)], levels, labels)
+
+    @classmethod
+    def of_table(cls, table: NDArray[Any], levels: Sequence[str], labels: Sequence[str]) -> Counts:
+        """Make counts of a table of levels × labels, each row of data having one level."""
+        used_levels = sorted(np.flatnonzero(table.any(axis=1)).tolist(), key=lambda place: levels[place].encode())
+        used_labels = sorted(np.flatnonzero(table.any(axis=0)).tolist(), key=lambda place: labels[place])
+        cells = table[np.ix_(used_levels, used_labels)].astype(np.int64)
+        terms, classes = np.nonzero(cells)
+        return cls(
+            tuple(labels[place] for place in used_labels),
+            cells.sum(axis=0),
+            Strings.of([levels[place] for place in used_levels]),
+            terms.astype(np.int64),
+            classes.astype(np.int64),
+            cells[terms, classes],
+            cells[terms, classes],
+        )
+
+    def with_labels(self, labels: Sequence[str]) -> Counts:
+        """Give the counts with more labels, of which there is nothing."""
+        if tuple(labels) == self.labels:
+            return self
+        place = {label: number for number, label in enumerate(labels)}
+        places = np.array([place[label] for label in self.labels], np.int64)
+        class_documents = np.zeros(len(labels), np.int64)
+        class_documents[places] = self.class_documents
+        classes = places[self.entry_classes] if len(places) else self.entry_classes
+        return Counts(
+            tuple(labels), class_documents, self.terms, self.entry_terms, classes, self.occurrences, self.documents
+        )
 
     # ------------------------------------------------------------------------------------ sums of the sums
 
@@ -194,13 +243,13 @@ class Counts:
             raise ValueError("the counts do not fit together")
 
 
-def check_terms(terms: Strings) -> None:
+def check_terms(terms: Strings, is_sorted: bool = True) -> None:
     """Refuse a vocabulary from a file whose terms are not sorted, distinct and UTF-8; raises ValueError."""
     offsets, data = terms.offsets, terms.data
     fits = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(np.diff(offsets) >= 0))
     if not fits or data.dtype != np.uint8:
         raise ValueError("the terms do not fit their bytes")
-    if not _native.is_sorted(offsets, data):
+    if is_sorted and not _native.is_sorted(offsets, data):
         raise ValueError("the terms are not sorted")
     data.tobytes().decode("utf-8", "surrogatepass")
     starts = offsets[:-1][np.diff(offsets) > 0]
@@ -342,6 +391,14 @@ class Moments:
         moved = other.about(self.pivot)
         return Moments(self.pivot, self.counts - moved.counts, self.first - moved.first, self.second - moved.second)
 
+    def of_classes(self, keep: NDArray[Any]) -> Moments:
+        """Give the sums of some classes only."""
+        return Moments(self.pivot, self.counts[keep], self.first[keep], self.second[keep])
+
+    def arrays(self) -> dict[str, NDArray[np.float64]]:
+        """Give the sums as arrays, for the model file."""
+        return {"pivot": self.pivot, "counts": self.counts, "first": self.first, "second": self.second}
+
     def total(self) -> Moments:
         """Give the sums over all classes, as one class."""
         parts = (sums.sum(axis=0, keepdims=True) for sums in (self.counts, self.first, self.second))
@@ -365,6 +422,156 @@ def _pivot(table: NDArray[np.float64]) -> NDArray[np.float64]:
     present = ~np.isnan(some)
     number = present.sum(axis=0)
     return np.asarray(np.where(present, some, 0.0).sum(axis=0) / np.maximum(number, 1))
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums over rows of several columns: the rows of each label, and for each column its counts or moments.
+
+    A column's counts know only the labels that have values there; its moments have a row for each label.
+
+    Examples
+    --------
+    >>> one = Sums(("a",), np.array([2]), (Counts.of(["x1", "x2"], ["a", "a"]),))
+    >>> (one + one).rows, (one + one - one) == one
+    (4, True)
+    """
+
+    labels: tuple[str, ...] = ()
+    class_rows: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    columns: tuple[Counts | Moments, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of rows summed."""
+        return int(self.class_rows.sum())
+
+    def __add__(self, other: Sums) -> Sums:
+        return self._combined(other, 1)
+
+    def __sub__(self, other: Sums) -> Sums:
+        """Subtract; raises ValueError if something was never counted."""
+        return self._combined(other, -1)
+
+    def _combined(self, other: Sums, sign: int) -> Sums:
+        if not other.labels:
+            return self
+        labels = tuple(sorted({*self.labels, *other.labels}))
+        mine, theirs = self._over(labels), other._over(labels)
+        columns = mine.columns or tuple(_nothing_like(column) for column in theirs.columns)
+        sums = Sums(
+            labels,
+            mine.class_rows + sign * theirs.class_rows,
+            tuple(_joined(left, right, sign) for left, right in zip(columns, theirs.columns, strict=True)),
+        )
+        return sums._without_zeros() if sign < 0 else sums
+
+    def _over(self, labels: tuple[str, ...]) -> Sums:
+        """Give the sums with a place for each of ``labels``."""
+        places = np.array([labels.index(label) for label in self.labels], np.int64)
+        class_rows = np.zeros(len(labels), np.int64)
+        class_rows[places] = self.class_rows
+        columns = (
+            column.with_classes(places, len(labels)) if isinstance(column, Moments) else column
+            for column in self.columns
+        )
+        return Sums(labels, class_rows, tuple(columns))
+
+    def _without_zeros(self) -> Sums:
+        short = np.flatnonzero(self.class_rows < 0)
+        if len(short):
+            raise ValueError(f"these rows were never learned: there are not so many of label {self.labels[short[0]]!r}")
+        for column in self.columns:
+            counts = column.counts if isinstance(column, Moments) else None
+            if counts is not None and bool(np.any((counts < 0) | (counts > self.class_rows[:, None]))):
+                raise ValueError("these rows were never learned: there are not so many numbers")
+        kept = self.class_rows > 0
+        columns = (column.of_classes(kept) if isinstance(column, Moments) else column for column in self.columns)
+        labels = tuple(label for label, keep in zip(self.labels, kept, strict=True) if keep)
+        return Sums(labels, self.class_rows[kept], tuple(columns))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sums):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        return (
+            self.labels == other.labels
+            and mine.keys() == theirs.keys()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ------------------------------------------------------------------------------------------------ arrays
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything but the labels as arrays, for the model file."""
+        arrays: dict[str, NDArray[Any]] = {"class_rows": self.class_rows}
+        for number, column in enumerate(self.columns):
+            named = dict(column.arrays())
+            if isinstance(column, Counts):
+                named["classes"] = np.array([self.labels.index(label) for label in column.labels], np.int64)
+            arrays.update({f"{number}.{name}": array for name, array in named.items()})
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], normal: Sequence[bool]) -> Sums:
+        """Make sums of what :meth:`arrays` gave; ``normal`` says which columns are moments; raises ValueError."""
+        class_rows = _whole(arrays["class_rows"])
+        if len(class_rows) != len(labels) or bool(np.any(class_rows < 1)) or list(labels) != sorted(set(labels)):
+            raise ValueError("the rows do not fit the labels")
+        if float(class_rows.sum(dtype=np.float64)) >= MOST_COUNTED:
+            raise ValueError("there are too many rows")
+        columns = []
+        for number, is_moments in enumerate(normal):
+            start = f"{number}."
+            own = {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}
+            columns.append(_moments(own, class_rows) if is_moments else _counts(own, labels, class_rows))
+        return cls(tuple(labels), class_rows, tuple(columns))
+
+
+def _nothing_like(column: Counts | Moments) -> Counts | Moments:
+    if isinstance(column, Counts):
+        return Counts.empty()
+    return Moments(column.pivot, *(np.zeros_like(column.counts) for _ in range(3)))
+
+
+def _joined(left: Counts | Moments, right: Counts | Moments, sign: int) -> Counts | Moments:
+    if isinstance(left, Counts) and isinstance(right, Counts):
+        return left + right if sign > 0 else left - right
+    if isinstance(left, Moments) and isinstance(right, Moments):
+        return left + right if sign > 0 else left - right
+    raise ValueError("the columns have different roles")
+
+
+def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+    if array.dtype.kind not in "iu" or array.ndim != 1:
+        raise ValueError("the counts are not lists of whole numbers")
+    return array.astype(np.int64)
+
+
+def _counts(arrays: Mapping[str, NDArray[Any]], labels: Sequence[str], class_rows: NDArray[np.int64]) -> Counts:
+    places = _whole(arrays["classes"])
+    if bool(np.any((places < 0) | (places >= len(labels)))) or bool(np.any(np.diff(places) < 1)):
+        raise ValueError("the classes of a column do not fit the labels")
+    counts = Counts.from_arrays([labels[place] for place in places], arrays)
+    if bool(np.any(counts.class_documents > class_rows[places])):
+        raise ValueError("a column has more values than there are rows")
+    return counts
+
+
+def _moments(arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]) -> Moments:
+    pivot, *sums = (arrays[name] for name in ("pivot", "counts", "first", "second"))
+    numbers = (pivot, *sums)
+    if any(array.dtype != np.float64 or not bool(np.all(np.isfinite(array))) for array in numbers):
+        raise ValueError("the moments are not numbers")
+    if pivot.shape != (1,) or any(array.shape != (len(class_rows), 1) for array in sums):
+        raise ValueError("the moments do not fit the labels")
+    counts = sums[0]
+    whole = bool(np.all((counts >= 0) & (counts == np.floor(counts)) & (counts <= class_rows[:, None])))
+    if not whole or bool(np.any(sums[2] < 0)):
+        raise ValueError("the moments do not fit together")
+    return Moments(*(np.require(array, np.float64, ["C", "A"]) for array in numbers))
 
 
 class Counter:

@@ -133,7 +133,6 @@ pub struct Scratch {
     term_values: Vec<u32>,
     term_documents: Vec<u32>,
     class_values: Vec<f64>,
-    class_rows: Vec<f64>,
     size: usize,
     removed: Vec<u32>,
     removed_values: Vec<u32>,
@@ -144,8 +143,8 @@ pub struct Scratch {
 
 /// The model of a fold: what each class adds.
 struct Left {
-    total: f64,
-    prior: Vec<f64>,
+    /// Whether any term is left.
+    has_terms: bool,
     level: Vec<f64>,
     factor: Vec<f64>,
 }
@@ -170,8 +169,6 @@ impl Validation<'_> {
                 class_values[self.entries.classes[entry] as usize] += f64::from(self.values()[entry]);
             }
         }
-        let mut class_rows = vec![0.0; self.width];
-        self.classes.iter().for_each(|&class| class_rows[class as usize] += 1.0);
         Scratch {
             term_values: (0..size).map(|term| sum(self.values(), term)).collect(),
             size: dead.iter().filter(|dead| !**dead).count(),
@@ -181,7 +178,6 @@ impl Validation<'_> {
             touched: Vec::new(),
             term_documents,
             class_values,
-            class_rows,
             dead,
         }
     }
@@ -198,10 +194,8 @@ impl Validation<'_> {
 
     fn subtract(&self, scratch: &mut Scratch, fold: &[usize]) -> Left {
         let mut classes = scratch.class_values.clone();
-        let mut class_rows = scratch.class_rows.clone();
         for &row in fold {
             let class = self.classes[row];
-            class_rows[class as usize] -= 1.0;
             for (term, count) in self.rows.row(row) {
                 if scratch.dead[term] {
                     continue;
@@ -230,12 +224,11 @@ impl Validation<'_> {
                 }
             }
         }
-        self.left(classes, &class_rows, size as f64)
+        self.left(&classes, size as f64)
     }
 
-    fn left(&self, classes: Vec<f64>, class_rows: &[f64], size: f64) -> Left {
-        let (total, rows): (f64, f64) = (classes.iter().sum(), class_rows.iter().sum());
-        let prior = class_rows.iter().map(|&count| (count / rows.max(1.0)).ln()).collect();
+    fn left(&self, classes: &[f64], size: f64) -> Left {
+        let total: f64 = classes.iter().sum();
         let level = |&in_class: &f64| match self.smoothing {
             Smoothing::Laplace(alpha) => alpha.ln() - (in_class + alpha * size).ln(),
             Smoothing::JelinekMercer(weight) => {
@@ -253,8 +246,7 @@ impl Validation<'_> {
         Left {
             level: classes.iter().map(level).collect(),
             factor: classes.iter().map(factor).collect(),
-            prior,
-            total,
+            has_terms: total > 0.0,
         }
     }
 
@@ -283,14 +275,14 @@ impl Validation<'_> {
                 }
             }
         }
-        let known = left.total > 0.0 && length > 0.0;
+        let known = left.has_terms && length > 0.0;
         for (class, score) in scores.iter_mut().enumerate() {
             let said = if known {
                 *score + base + length * left.level[class]
             } else {
                 0.0
             };
-            *score = left.prior[class] + said;
+            *score = said;
         }
         length
     }

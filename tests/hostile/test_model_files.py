@@ -277,7 +277,7 @@ def test_a_loaded_model_forgets_rows_with_rare_words(tmp_path: Path) -> None:
     Classifier(text="text", min_df=2).fit(rows).save(path)
     loaded = load(path)
     loaded.forget([rows[1]])
-    assert loaded.statistics.class_documents.tolist() == [1, 1]
+    assert loaded.statistics.class_rows.tolist() == [1, 1]
     loaded.save(path)
     assert load(path).predict(["common"]).tolist() == ["a"]
 
@@ -319,14 +319,14 @@ def test_safetensors_opens_the_file(tmp_path: Path, slim: bool) -> None:
     model = Classifier().fit(ROWS)
     checksum = model.save(path, slim=slim)
     arrays = load_file(path)
-    assert arrays["terms.bytes"].tobytes() == model.solved.terms.data.tobytes()
-    assert np.array_equal(arrays["terms.offsets"], model.solved.terms.offsets)
+    assert arrays["0.terms.bytes"].tobytes() == model.solved.only_text.terms.data.tobytes()
+    assert np.array_equal(arrays["0.terms.offsets"], model.solved.only_text.terms.offsets)
     with safe_open(path, "numpy") as file:
         assert checksum in file.metadata()["discern"]
     if slim:
-        assert np.array_equal(arrays["weights"], model.solved.scores.weights)
+        assert np.array_equal(arrays["0.weights"], model.solved.only_text.scores.weights)
     else:
-        assert np.array_equal(arrays["occurrences"], model.statistics.occurrences)
+        assert np.array_equal(arrays["0.occurrences"], model.statistics.columns[0].occurrences)
 
 
 @pytest.mark.parametrize("label", ["0" * 64, "checksum", '"}', "\ud800", "\U0001f389", " ", "a" * 1000, "x\ny"])

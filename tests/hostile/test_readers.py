@@ -504,7 +504,7 @@ def test_lone_surrogates_in_json(tmp_path: Path, block: int) -> None:
     assert read(path)[1]["text"] == "😀 noon"
     model = Classifier(text="text").fit(path)
     assert model.labels == ("b", "\ud800")
-    assert model.statistics.terms.to_list() == ["lunch", "noon", "win"]
+    assert model.statistics.columns[0].terms.to_list() == ["lunch", "noon", "win"]
     assert model.predict_one("win \udfff") == "\ud800"
     model.save(tmp_path / "m.discern")
     loaded = Classifier.load(tmp_path / "m.discern")
@@ -513,7 +513,7 @@ def test_lone_surrogates_in_json(tmp_path: Path, block: int) -> None:
     characters = Classifier(text="text", analyzer="char").fit(path)
     characters.save(tmp_path / "c.discern")
     loaded = Classifier.load(tmp_path / "c.discern")
-    assert "\udfff" in loaded.statistics.terms.to_list()
+    assert "\udfff" in loaded.statistics.columns[0].terms.to_list()
     assert loaded.explain("\udfff").terms[0].term == "\udfff"
 
 
@@ -593,7 +593,7 @@ def test_parquet_columns_of_other_types(tmp_path: Path) -> None:
         ({"label": ["a"], "text": ["b", "c"]}, "different lengths"),
         ([], "no column 'label'"),
         ({}, "no column 'label'"),
-        ([{"label": "a"}], "a text column is needed"),
+        ([{"label": "a"}], "no column to decide by"),
         ([{"label": "a", "text": "b"}, {"label": None, "text": "b"}], "row 2 of"),
         ([{"label": "a", "text": "b"}, {"label": float("nan"), "text": "b"}], "row 2 of"),
         ([{"label": "a", "text": "b"}, {"label": pd.NA, "text": "b"}], "row 2 of"),

@@ -109,7 +109,7 @@ def test_priors(data: list) -> None:
         (given_priors, list(given_priors.values())),
     ):
         model = fitted(data, priors=priors)
-        assert np.exp(model.solved.scores.bias) == pytest.approx(expected, rel=1e-12)
+        assert np.exp(model.solved.only_text.scores.bias) == pytest.approx(expected, rel=1e-12)
         assert model.predict_proba([""])[0] == pytest.approx(expected, rel=1e-12)
 
 
@@ -134,9 +134,9 @@ def test_sparse_and_dense_weights_agree(data: list, asked: list, settings: dict)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bayes, "MOST_DENSE", 0)
         sparse = fitted(data, **settings)
-    assume(len(dense.solved.terms))
-    assert dense.solved.scores.weights is not None
-    assert sparse.solved.scores.weights is None
+    assume(dense.solved.terms)
+    assert dense.solved.only_text.scores.weights is not None
+    assert sparse.solved.only_text.scores.weights is None
     for texts_asked in (asked, asked * 10):
         assert sparse.log_joint(texts_asked) == pytest.approx(dense.log_joint(texts_asked), rel=1e-9, abs=1e-9)
     assert sparse.explain(asked[0]).log_odds == pytest.approx(dense.explain(asked[0]).log_odds, rel=1e-9, abs=1e-9)
@@ -153,7 +153,7 @@ def test_sparse_weights_are_saved(tmp_path, monkeypatch) -> None:
     for slim in (False, True):
         model.save(tmp_path / "m.discern", slim=slim)
         loaded = Classifier.load(tmp_path / "m.discern")
-        assert loaded.solved.scores.weights is None
+        assert loaded.solved.only_text.scores.weights is None
         assert (loaded.predict_proba(asked) == model.predict_proba(asked)).all()
 
 
@@ -170,9 +170,9 @@ data = (
     [{"label": f"c{i}", "text": " ".join(f"term{(i * width + j) % terms}" for j in range(width)) + f" own{i}"}]
     for i in range(classes)
 )
-model = Classifier(text="text", threads=2).fit(data)
+model = Classifier(text="text", smoothing=1.0, threads=2).fit(data)
 assert len(model.labels) == classes
-assert len(model.solved.terms) == terms + classes
+assert model.solved.terms == terms + classes
 asked = [f"term{i * width} term{i * width + 1} own{i}" for i in range(0, classes, 10)]
 expected = [f"c{i}" for i in range(0, classes, 10)]
 assert model.predict(asked).tolist() == expected

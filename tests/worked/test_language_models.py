@@ -4,23 +4,25 @@ import numpy as np
 import pytest
 
 from discern.bayes import LinearScores
-from discern.classifier import Model
+from discern.columns import Feature
 from discern.data import Strings
+from discern.mixed import TextColumn
 from discern.text import TextSettings
 
 
-def language_models(**probabilities: dict[str, float]) -> Model:
+def language_models(**probabilities: dict[str, float]) -> TextColumn:
     words = sorted(next(iter(probabilities.values())))
     weights = np.log([[model[word] for model in probabilities.values()] for word in words])
     bias = np.zeros(len(probabilities))
     text = TextSettings(shortest=1)
-    return Model(tuple(probabilities), Strings.of(words), LinearScores(bias, weights), bias, text)
+    feature = Feature("text", "text")
+    return TextColumn(feature, tuple(probabilities), Strings.of(words), LinearScores(bias, weights), text)
 
 
-def probability(models: Model, text: str, rows: int) -> list[float]:
-    joint, unknown = models.log_joint([text] * rows, rows, 1)
-    assert not unknown.any()
-    return np.exp(joint[-1]).tolist()
+def probability(models: TextColumn, text: str, rows: int) -> list[float]:
+    said = models.of_texts([text] * rows, rows, 1)
+    assert not said.unknown.any()
+    return np.exp(said.scores[-1]).tolist()
 
 
 @pytest.mark.parametrize("rows", [1, 100])  # by search, and by table

@@ -145,7 +145,7 @@ class TestLettersByPresence:
         assert float(self.joint_plus) == pytest.approx(0.0576132, abs=5e-8)
         assert float(self.joint_minus) == 0.046875
         classifier = Classifier(model="bernoulli", normalization="vocabulary").fit(LETTERS)
-        weights = classifier.solved.scores.weights
+        weights = classifier.solved.only_text.scores.weights
         for place, shares in enumerate((self.plus, self.minus)):
             found = 1 / (1 + np.exp(-weights[:, place]))
             assert found == pytest.approx([float(share) for share in shares], **EXACT)
@@ -179,7 +179,7 @@ class TestLettersByCounts:
 
     def test_full_joint_has_coefficient_and_prior(self) -> None:
         classifier = Classifier().fit(LETTERS)
-        weights = classifier.solved.scores.weights
+        weights = classifier.solved.only_text.scores.weights
         assert np.exp(weights[:, 0]) == pytest.approx([float(share) for share in self.plus], **EXACT)
         assert np.exp(weights[:, 1]) == pytest.approx([float(share) for share in self.minus], **EXACT)
         joint = [float(self.likelihood(shares) / 2) for shares in (self.plus, self.minus)]

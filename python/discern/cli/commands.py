@@ -41,15 +41,20 @@ def fit(
     output: options.NewModelFile,
     label: options.Label = "label",
     text: options.Text = None,
+    number: options.Number = None,
+    category: options.Category = None,
+    flag: options.Flag = None,
     model: options.ModelName = options.Model.naive_bayes,
-    smoothing: options.Smoothing = "1.0",
+    smoothing: options.Smoothing = "auto",
+    numbers: options.NumbersName = options.Numbers.auto,
+    calibrate: options.Calibrate = None,
     priors: options.PriorsName = options.Priors.data,
     normalization: options.NormalizationName = options.Normalization.documents,
     min_df: options.MinDf = 1,
     analyzer: options.AnalyzerName = options.Analyzer.word,
     words: options.WordsName = options.Words.words,
     lowercase: options.Lowercase = True,
-    ngrams: options.Ngrams = "1,1",
+    ngrams: options.Ngrams = None,
     stop_words: options.StopWords = "",
     stem: options.Stem = None,
     shortest: options.Shortest = 2,
@@ -64,24 +69,31 @@ def fit(
     classifier = _classifier(
         label=label,
         text=text,
+        number=number,
+        category=category,
+        flag=flag,
         model=model.value,
         smoothing=options.parse_smoothing(smoothing),
+        numbers=numbers.value,
+        calibrate="auto" if calibrate is None else calibrate,
         priors=priors.value,
         normalization=normalization.value,
         min_df=min_df,
         analyzer=analyzer.value,
         words=words.value,
         lowercase=lowercase,
-        ngrams=options.parse_ngrams(ngrams),
+        ngrams=None if ngrams is None else options.parse_ngrams(ngrams),
         stop_words=options.parse_stop_words(stop_words),
         stem=stem,
         shortest=shortest,
         pattern=pattern,
         threads=threads,
     )
+    from discern.data import Sources
+
     refuse_bad_place(output)
     with reading(data, given, quiet) as how:
-        classifier.fit(iter(data), reading=how)
+        classifier.fit(Sources(tuple(data)), reading=how)
     _report_fit(classifier, _save(classifier, output, slim), json, quiet)
 
 
@@ -99,13 +111,36 @@ def _save(classifier: Classifier, path: Path, slim: bool = False) -> dict[str, A
     return {"file": str(path), "bytes": path.stat().st_size, "checksum": checksum}
 
 
+FIT_FACTS = (
+    "rows",
+    "rows_per_label",
+    "terms",
+    "parameters",
+    "text",
+    "label",
+    "features",
+    "chosen",
+    "calibration",
+)
+
+
+def _left_out(classifier: Classifier) -> str:
+    listed = "; ".join(f"{name!r} is left out: {reason}" for name, reason in classifier.left_out.items())
+    return f"; {listed}" if listed else ""
+
+
 def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet: bool) -> None:
     described = classifier.info()
     labels: dict[str, int] = described["rows_per_label"]
     if json:
-        wanted = {name: described[name] for name in ("rows", "rows_per_label", "terms", "parameters", "text", "label")}
-        typer.echo(to_json({**saved, **wanted}))
+        wanted = {name: described[name] for name in FIT_FACTS}
+        typer.echo(to_json({**saved, **wanted, "left_out": classifier.left_out}))
         return
+    from discern.cli.show import described as in_words
+
+    if not classifier.given:
+        found = ", ".join(in_words(feature) for feature in described["features"])
+        say(f"columns inferred: {found}" + _left_out(classifier), quiet)
     listed = ", ".join(f"{label} {rows:,}" for label, rows in list(labels.items())[:10])
     more = ", …" if len(labels) > 10 else ""
     say(
@@ -158,8 +193,9 @@ def _load(path: Path, text: str | None = None, threads: int | None = None, label
     from discern.classifier import Classifier
 
     classifier = Classifier.load(path)
-    classifier.text, classifier.label = text or classifier.text, label or classifier.label
-    classifier.threads = threads
+    if text is not None:
+        classifier.read_text_from(text)
+    classifier.label, classifier.threads = label or classifier.label, threads
     return classifier
 
 
@@ -175,12 +211,11 @@ class Decisions:
 
 def _decide(classifier: Classifier, data: Any, how: Reading | None) -> Iterator[Decisions]:
     """Decide on all rows; a batch at a time is in memory."""
-    from discern.bayes import posterior
     from discern.data import batches
 
     for batch in batches(data, how):
-        scores = classifier.log_joint(batch)
-        places, shares = scores.argmax(axis=1), posterior(scores)
+        shares = classifier.predict_proba(batch)
+        places = shares.argmax(axis=1)
         labels = [classifier.labels[place] for place in places.tolist()]
         yield Decisions(labels, shares[range(len(places)), places].tolist(), shares)
 
@@ -309,7 +344,7 @@ def forget(
 
 def _change(
     classifier: Classifier,
-    action: Callable[..., Classifier],
+    action: Callable[..., Any],
     done: str,
     data: list[str],
     output: Path,
@@ -318,11 +353,11 @@ def _change(
     quiet: bool,
 ) -> None:
     refuse_bad_place(output)
-    before = {"rows": classifier.rows, "terms": len(classifier.solved.terms)}
+    before = {"rows": classifier.rows, "terms": classifier.solved.terms}
     labels = set(classifier.labels)
     with reading(data, given, quiet) as how:
         action(iter(data), reading=how)
-    after = {"rows": classifier.rows, "terms": len(classifier.solved.terms)}
+    after = {"rows": classifier.rows, "terms": classifier.solved.terms}
     added, removed = sorted({*classifier.labels} - labels), sorted(labels - {*classifier.labels})
     saved = _save(classifier, output)
     if json:

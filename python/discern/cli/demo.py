@@ -19,8 +19,9 @@ from discern.cli.output import in_bytes, refuse_bad_place, to_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from discern.classifier import Classifier, Evidence
+    from discern.classifier import Classifier
     from discern.evaluate import Evaluation
+    from discern.evidence import Evidence
 
 Row = dict[str, str]
 SEED = 7
@@ -116,7 +117,7 @@ def _show(
         _title(screen, f"Why one of those is {label}", quiet)
         show_evidence(screen, model, text, evidence, top=8, legend=not quiet)
     size = in_bytes(place.stat().st_size)
-    _title(screen, f"Saved as {place} ({size}, {len(model.solved.terms):,} terms). Now try", quiet)
+    _title(screen, f"Saved as {place} ({size}, {model.solved.terms:,} terms). Now try", quiet)
     if not quiet:
         screen.print()
         for command in next_commands(place):

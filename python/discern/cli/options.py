@@ -26,8 +26,19 @@ class Model(StrEnum):
 
     naive_bayes = "naive-bayes"
     multinomial = "multinomial"
+    binary = "binary"
     bernoulli = "bernoulli"
     complement = "complement"
+
+
+class Numbers(StrEnum):
+    """How numbers speak."""
+
+    auto = "auto"
+    gaussian = "gaussian"
+    quantile = "quantile"
+    uniform = "uniform"
+    mdl = "mdl"
 
 
 class Priors(StrEnum):
@@ -61,8 +72,8 @@ class Normalization(StrEnum):
     vocabulary = "vocabulary"
 
 
-def parse_smoothing(value: str) -> bayes.Smoothing:
-    """Read ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
+def parse_smoothing(value: str) -> bayes.Smoothing | str:
+    """Read ``auto``, ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
 
     Examples
     --------
@@ -71,6 +82,8 @@ def parse_smoothing(value: str) -> bayes.Smoothing:
     """
     from discern.bayes import Dirichlet, JelinekMercer, Laplace
 
+    if value == "auto":
+        return value
     kinds: dict[str, Any] = {"laplace": Laplace, "jelinek-mercer": JelinekMercer, "dirichlet": Dirichlet}
     name, colon, number = value.rpartition(":")
     kind = kinds.get(name if colon else "laplace")
@@ -156,9 +169,20 @@ OtherLabel = Annotated[
 
 # What only fit takes.
 Label = Annotated[str, typer.Option(help="The column with the labels.")]
-Text = Annotated[str | None, typer.Option(help="The column with the text.", show_default="text, or else the longest")]
-ModelName = Annotated[Model, typer.Option(help="The event model of naive Bayes.")]
-Smoothing = Annotated[str, typer.Option(help="A number (Laplace), or jelinek-mercer:0.5, or dirichlet:1000.")]
+Text = Annotated[
+    list[str] | None,
+    typer.Option(help="A column with text; may be given more than once.", show_default="inferred, as are the others"),
+]
+Number = Annotated[list[str] | None, typer.Option(help="A column with numbers.", show_default="inferred")]
+Category = Annotated[list[str] | None, typer.Option(help="A column with categories.", show_default="inferred")]
+Flag = Annotated[list[str] | None, typer.Option(help="A column with yes or no.", show_default="inferred")]
+NumbersName = Annotated[Numbers, typer.Option(help="Numbers speak by a normal density, or by bins.")]
+Calibrate = Annotated[
+    bool | None,
+    typer.Option(help="Calibrate probabilities on rows left out.", show_default="if the smoothing is auto"),
+]
+ModelName = Annotated[Model, typer.Option(help="The event model for texts; naive-bayes chooses it by validation.")]
+Smoothing = Annotated[str, typer.Option(help="auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.")]
 PriorsName = Annotated[Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")]
 NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
 MinDf = Annotated[int, typer.Option(min=1, help="Leave out terms that fewer rows hold.")]
@@ -168,7 +192,10 @@ AnalyzerName = Annotated[
 ]
 WordsName = Annotated[Words, typer.Option(help="Cut words right in every script, or just as scikit-learn does.")]
 Lowercase = Annotated[bool, typer.Option(help="Whether upper and lower case are the same.")]
-Ngrams = Annotated[str, typer.Option(help="The shortest and the longest n-grams, such as 1,2.")]
+Ngrams = Annotated[
+    str | None,
+    typer.Option(help="The shortest and the longest n-grams, such as 1,2.", show_default="1,1, or by validation"),
+]
 StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
 Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")]
 Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]

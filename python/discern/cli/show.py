@@ -17,8 +17,9 @@ from rich.text import Text
 from discern.cli.output import in_bytes, percent, visible
 
 if TYPE_CHECKING:
-    from discern.classifier import Classifier, Evidence
+    from discern.classifier import Classifier
     from discern.evaluate import Evaluation
+    from discern.evidence import Evidence
     from discern.text import TextSettings
 
 PIPE_WIDTH = 1000
@@ -202,7 +203,10 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     rows = [("prior", "", evidence.prior)] if evidence.prior else []
     if evidence.absent:
         rows.append(("words that are absent", "", evidence.absent))
-    rows += [(visible(term.term), f"×{term.count}" if term.count > 1 else "", term.weight) for term in shown]
+    several = len({term.column for term in evidence.terms}) > 1
+    for term in shown:
+        place = f"{visible(term.column)}: " if several else ""
+        rows.append((place + visible(term.term), f"×{term.count}" if term.count > 1 else "", term.weight))
     table = _bars(rows)
     rest = evidence.terms[len(shown) :]
     if rest:
@@ -241,11 +245,25 @@ def show_info(
 def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
     yield "checksum", about["checksum"]
-    yield "model", f"{about['model']}, {_smoothing(about['learner']['smoothing'])}"
-    yield "columns", f"text {about['text']!r}, label {about['label']!r}"
+    yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
+    if about["chosen"]:
+        loss, right = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
+        yield "", f"chosen by validation: {right:.2%} of rows left out are right, log loss {loss:.4f}"
+    if about["calibration"]:
+        calibration = about["calibration"]
+        power = f" · length^{calibration['power']:.2f}" if calibration["power"] else ""
+        yield "calibration", f"scores divided by {calibration['temperature']:.3g}{power}"
+    yield "label", repr(about["label"])
+    yield "columns", ", ".join(described(feature) for feature in about["features"])
     yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
     yield "parameters", f"{about['parameters']:,}"
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
+
+
+def described(feature: Mapping[str, Any]) -> str:
+    """Say which column speaks how."""
+    bins = f" in {len(feature['edges']) - 1} bins" if feature["edges"] else ""
+    return f"{feature['role']} {feature['name']!r}{bins}"
 
 
 def _smoothing(smoothing: Mapping[str, Any]) -> str:

@@ -107,7 +107,7 @@ impl HeldOut {
         )
     }
 
-    /// Log joint probabilities of the rows in `order`, cut into folds at `ends`, each under the model of all rows
+    /// Log likelihoods of the rows in `order`, cut into folds at `ends`, each under the model of all rows
     /// but its fold's; and how many known terms each has.
     #[allow(clippy::too_many_arguments, clippy::type_complexity)]
     fn scores<'py>(

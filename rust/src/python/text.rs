@@ -1,6 +1,7 @@
 //! Text settings, counting, vocabularies and scores.
 
 use std::collections::HashSet;
+use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use regex::bytes::Regex;
+use siphasher::sip::SipHasher13;
 
 use super::sources::{Held, LONGEST, Source, slices};
 use super::work::{MOST_THREADS, internal_error, share_out};
@@ -578,6 +580,22 @@ pub(super) fn distinct<'py>(
     ))
 }
 
+/// A number for each string of a column, the same wherever the string stands.
+#[pyfunction]
+fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let source = Source::new(strings)?;
+    let documents = source.documents()?;
+    let hashes: Vec<u64> = py.detach(|| {
+        let hash = |row| {
+            let mut hasher = SipHasher13::new();
+            documents.document(row).iter().for_each(|piece| hasher.write(piece));
+            hasher.finish()
+        };
+        (0..documents.len()).map(hash).collect()
+    });
+    Ok(hashes.into_pyarray(py))
+}
+
 /// Merges sorted lists of terms, each given as (offsets, bytes): (offsets, bytes, new number of each old term).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
@@ -619,6 +637,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyScorer>()?;
     module.add_function(wrap_pyfunction!(distinct, module)?)?;
     module.add_function(wrap_pyfunction!(merge_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(row_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(is_sorted, module)?)?;
     module.add_function(wrap_pyfunction!(code_path_name, module)?)?;
     Ok(())

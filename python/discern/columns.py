@@ -1,0 +1,252 @@
+"""Columns and their roles: which column speaks how, and how its values become numbers or levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+from discern.data import Batch, DataError, Strings, as_texts, is_missing
+from discern.discretize import assign
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROLES = ("text", "number", "category", "flag")
+NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
+MISSING_LEVELS = ("", "?")
+"""Values of a category or flag that say that there is none."""
+MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+YES = ("1", "true", "yes", "y", "t")
+NO = ("0", "false", "no", "n", "f")
+MOST_LEVELS = 1000
+"""A column with more different values is no category."""
+LOOKED_AT = 10_000
+"""Rows by which roles are inferred."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that speaks: its name and role; the edges of its bins, for a number that is cut into them.
+
+    A number without edges has a normal density in each class.
+    """
+
+    name: str
+    role: str
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
+        if self.edges is not None and not (
+            self.role == "number" and len(self.edges) > 1 and bool(np.all(np.diff(self.edges) > 0))
+        ):
+            raise ValueError(f"the edges of {self.name!r} must rise")
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether this is a number cut into bins."""
+        return self.edges is not None
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether this is a number with a normal density in each class."""
+        return self.role == "number" and self.edges is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the feature as plain values."""
+        edges = None if self.edges is None else [_edge_to_json(edge) for edge in self.edges]
+        return {"name": self.name, "role": self.role, "edges": edges}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Feature:
+        """Make a feature of what :meth:`to_json` gave."""
+        edges = values["edges"]
+        return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
+
+    def bins(self) -> list[str]:
+        """Give the names of the bins, in words and in order."""
+        inner = [] if self.edges is None else [f"{edge:.6g}" for edge in self.edges[1:-1]]
+        if not inner:
+            return ["any"]
+        between = [f"{low} to {high}" for low, high in pairwise(inner)]
+        return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
+
+
+def _edge_to_json(edge: float) -> float | str:
+    return edge if np.isfinite(edge) else str(edge)
+
+
+# ------------------------------------------------------------------------------------------------- values
+
+
+def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
+    """Give a column as numbers, NaN where one is missing; refuses what is no number.
+
+    Examples
+    --------
+    >>> numbers_of(Batch({"size": ["1.5", "", 2]}, 3), "size").tolist()
+    [1.5, nan, 2.0]
+    """
+    column = batch.column(name)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
+        return column.astype(np.float64)
+    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
+        import pyarrow as pa
+
+        array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type):
+            return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        column = array.cast(pa.large_string()).to_pylist()
+    if isinstance(column, Strings):
+        quick = _parsed_at_once(column)
+        if quick is not None:
+            return quick
+        column = column.to_list()
+    return _parsed(list(column), batch, name)
+
+
+def _parsed_at_once(column: Strings) -> NDArray[np.float64] | None:
+    """Parse numbers of a file by Arrow; None if there is anything but numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    offsets, data = np.ascontiguousarray(column.offsets), np.ascontiguousarray(column.data)
+    texts = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets), pa.py_buffer(data))
+    texts = pc.utf8_trim_whitespace(texts)
+    known = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, texts)
+    try:
+        return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _parsed(values: Sequence[Any], batch: Batch, name: str) -> NDArray[np.float64]:
+    numbers = np.full(len(values), np.nan)
+    for row, value in enumerate(values):
+        number = _number(value)
+        if number is None:
+            raise DataError(
+                f"row {batch.start + row} of {batch.source}, column {name!r}: {str(value)[:40]!r} is not a number; "
+                "correct it, leave it empty, or use the column as a category"
+            )
+        numbers[row] = number
+    return numbers
+
+
+def _number(value: Any) -> float | None:
+    """Give a number, NaN for a missing one, None for what is none."""
+    if is_missing(value):
+        return float("nan")
+    text = value.strip() if isinstance(value, str) else value
+    if isinstance(text, str) and text in MISSING_NUMBERS:
+        return float("nan")
+    try:
+        number = float(text)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    # Underscores are Python's, not a data file's.
+    return None if isinstance(text, str) and "_" in text else number
+
+
+def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[str]]:
+    """Give the level of each row as a number, −1 where it is missing, and the levels.
+
+    Examples
+    --------
+    >>> levels_of(Batch({"country": ["fr", "?", " de", "fr"]}, 4), Feature("country", "category"))
+    (array([ 0, -1,  1,  0]), ['fr', 'de'])
+    """
+    if feature.edges is not None:
+        return assign(numbers_of(batch, feature.name), np.asarray(feature.edges)), feature.bins()
+    column = as_texts(batch.column(feature.name), f"column {feature.name!r} of {batch.source}", batch.start)
+    numbers, offsets, data = _native.distinct(column)
+    places: dict[str, int] = {}
+    found = np.full(len(offsets) - 1, -1, np.int64)
+    for number, value in enumerate(Strings(offsets, data).to_list()):
+        level = value.strip()
+        if level in MISSING_LEVELS:
+            continue
+        if feature.role == "flag":
+            level = yes_or_no(level)
+        found[number] = places.setdefault(level, len(places))
+    return (found[numbers] if len(found) else numbers.astype(np.int64)), list(places)
+
+
+def yes_or_no(value: str) -> str:
+    """Give "yes" or "no" for the usual ways to say so; anything else stays as it is."""
+    lowered = value.lower()
+    return "yes" if lowered in YES else "no" if lowered in NO else value
+
+
+# -------------------------------------------------------------------------------------------------- roles
+
+
+def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
+    """Infer the role of each column but the label's; also say which columns are left out and why.
+
+    Examples
+    --------
+    >>> rows = {"label": ["a", "b"], "text": ["x", "y"], "size": ["1", "2.5"], "paid": ["yes", "no"]}
+    >>> [(found.name, found.role) for found in infer(Batch(rows, 2), "label")[0]]
+    [('text', 'text'), ('size', 'number'), ('paid', 'flag')]
+    """
+    features, left_out = [], {}
+    for name in batch.columns:
+        if name == label:
+            continue
+        role = "text" if name == "text" else _role(name, batch.columns[name])
+        if role in ROLES:
+            features.append(Feature(name, role))
+        else:
+            left_out[name] = role
+    strings = [name for name, reason in left_out.items() if reason == DIFFERENT]
+    if not features and strings:  # nothing else is there to decide by
+        features.append(Feature(strings[0], "text"))
+        del left_out[strings[0]]
+    return features, left_out
+
+
+EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has another value", "it numbers the rows"
+
+
+def _role(name: str, column: Any) -> str:
+    values = [value for value in _some(column) if not is_missing(value) and str(value).strip() not in MISSING_NUMBERS]
+    if not values:
+        return EMPTY
+    texts = [str(value).strip() for value in values]
+    distinct = set(texts)
+    if all(isinstance(value, bool) for value in values) or (
+        len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct)
+    ):
+        return "flag"
+    if all(_number(value) is not None for value in values):
+        return NUMBERED if _numbers_rows(name, texts) else "number"
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
+    if words > 2.5 or (various and words > 1.2):
+        return "text"
+    if various and len(texts) >= 20:
+        return DIFFERENT if all(text.isascii() for text in texts) else "text"
+    return "category"
+
+
+def _numbers_rows(name: str, values: list[str]) -> bool:
+    """Whether a column holds 1, 2, 3, … or is called an id and is different in every row."""
+    if len(set(values)) < len(values) or not all(value.isdecimal() for value in values):
+        return False
+    steps = {int(after) - int(before) for before, after in pairwise(values)}
+    return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
+
+
+def _some(column: Any) -> list[Any]:
+    if isinstance(column, Strings):
+        return column.rows(0, min(len(column), LOOKED_AT)).to_list()
+    if hasattr(column, "to_pylist"):
+        return list(column[:LOOKED_AT].to_pylist())
+    return list(column[:LOOKED_AT])
