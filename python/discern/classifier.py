@@ -615,7 +615,7 @@ def _given(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ..
 
 
 def _named(batch: Batch, features: Sequence[Feature]) -> Batch:
-    """Take the only column of a batch for the only text column, if nothing else can be meant; the others are missing."""
+    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing."""
     texts = [feature.name for feature in features if feature.role == "text"]
     names = [feature.name for feature in features]
     if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):

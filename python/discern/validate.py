@@ -7,7 +7,7 @@ Bayes are too sure of themselves and mislead), and the calibration is fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-MOST_VALIDATED = 4000
-"""So many rows are left out in turn to choose by."""
+FEW_VALIDATED, MOST_VALIDATED, MOST_FINALISTS = 1000, 4000, 5
+"""So many rows are left out in turn to judge all candidates by, and to judge the last of them by; so many are last."""
 LEAST_VALIDATED = 100
 """With fewer rows nothing is chosen and nothing calibrated: the choice would be chance."""
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
-CALIBRATION_FOLDS = 3
+CALIBRATION_FOLDS = 2
 """The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
-which have near-duplicates there: on thirds of the data less is left to be too sure by."""
+which have near-duplicates there; halves have fewer."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -200,7 +200,7 @@ class KeptLevels:
     def _one_by_one(self, total: Array, alpha: float, rows: NDArray[np.int64]) -> Array:
         numbers, classes = self.numbers[rows], self.classes[rows]
         own = np.zeros((len(rows), total.shape[1]))
-        own[np.arange(len(rows)), classes] = 1.0
+        own[np.arange(len(rows)), classes] = numbers >= 0
         of_level = total.sum(axis=1)
         gone = of_level[numbers] == 1
         size = self._size((of_level > 0).sum() - gone)
@@ -522,47 +522,37 @@ def choose(
     ngrams: Sequence[tuple[int, int]] = (),
     numbers: Sequence[str] = (),
 ) -> Choice:
-    """Choose by leaving out rows one by one: smoothing first, then event model, n-grams and the treatment of numbers.
+    """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, then n-grams.
 
-    Every candidate is calibrated before it is judged. After each step the smoothing is looked at again nearby.
+    Every candidate is calibrated before it is judged: all of them on few rows, the best of them on more.
     """
-    folds = sample.left_out()
-
-    def tried(choices: Sequence[Choice]) -> Choice:
-        return best([judge(sample, choice, folds, min_df) for choice in choices])
-
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
+    few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
+
+    def ranked(choices: Sequence[Choice], folds: Folds) -> list[Choice]:
+        return sorted((judge(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
+
     found = start
     if numbers and any(feature.role == "number" for feature in start.features):
-        found = tried([replace(start, features=with_numbers(sample, start.features, way)) for way in numbers])
+        ways = [replace(start, features=with_numbers(sample, start.features, way)) for way in numbers]
+        found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
-    found = tried([_smoothed(found, smoothing) for smoothing in candidates] or [found])
-    for change in _changes(found, events if has_text else (), ngrams if has_text else ()):
-        other = change(found)
-        near = _near(found.settings.smoothing, candidates)
-        found = best([found, tried([_smoothed(other, smoothing) for smoothing in near] or [other])])
+    tried = [_changed(found, event, one) for event in (events if has_text else ()) for one in candidates]
+    tried = tried or [_changed(found, found.settings.event, one) for one in candidates] or [found]
+    found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))
+    for span in ngrams if has_text else ():
+        if span != found.text.ngrams:
+            near = _near(found.settings.smoothing, candidates)
+            other = replace(found, text=replace(found.text, ngrams=span))
+            found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
     final = judge(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
     return replace(found, calibration=final.calibration)
 
 
-def _smoothed(choice: Choice, smoothing: Smoothing) -> Choice:
-    return replace(choice, settings=replace(choice.settings, smoothing=smoothing))
-
-
-def _changes(
-    choice: Choice, events: Sequence[str], ngrams: Sequence[tuple[int, int]]
-) -> list[Callable[[Choice], Choice]]:
-    """Give the changes worth trying, one after the other."""
-    changes: list[Callable[[Choice], Choice]] = []
-    for event in events:
-        if event != choice.settings.event:
-            changes.append(lambda now, event=event: replace(now, settings=replace(now.settings, event=event)))  # type: ignore[misc]
-    for span in ngrams:
-        if span != choice.text.ngrams:
-            changes.append(lambda now, span=span: replace(now, text=replace(now.text, ngrams=span)))  # type: ignore[misc]
-    return changes
+def _changed(choice: Choice, event: str, smoothing: Smoothing) -> Choice:
+    return replace(choice, settings=replace(choice.settings, event=event, smoothing=smoothing))
 
 
 def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothing]:
