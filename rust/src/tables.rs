@@ -46,12 +46,10 @@ impl Moments {
             second: &mut self.second,
         });
         let width = pivot.len();
-        for &class in classes {
-            self.counts[class as usize * width] += 1.0;
+        let rows_of = tally(classes.iter().map(|&class| class as usize), self.counts.len() / width);
+        for (counts, rows) in self.counts.chunks_exact_mut(width).zip(rows_of) {
+            counts.fill(rows as f64);
         }
-        self.counts
-            .chunks_exact_mut(width)
-            .for_each(|counts| counts.fill(counts[0]));
         !self.second.iter().any(|sum| sum.is_nan())
     }
 
@@ -424,8 +422,7 @@ pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     if span > FARTHEST.min(labels.len().saturating_mul(4) + LOW) {
         return None;
     }
-    let mut counts = vec![0i64; span + 1];
-    labels.iter().for_each(|&label| counts[(label - least) as usize] += 1);
+    let counts = tally(labels.iter().map(|&label| (label - least) as usize), span + 1);
     let mut numbers = Vec::with_capacity(counts.len());
     let mut found = 0;
     for &count in &counts {
@@ -440,6 +437,16 @@ pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     let present = (least..=most).zip(&counts).filter(|(_, count)| **count > 0);
     let (distinct, counts) = present.map(|(label, &count)| (label, count)).unzip();
     Some((distinct, rows, counts))
+}
+
+/// Counts how often each place comes; all are below `width`.
+fn tally(places: impl Iterator<Item = usize>, width: usize) -> Vec<i64> {
+    // Four counts for a place, taken in turns: when it comes again at once, the last addition is not waited for.
+    let mut counts = vec![[0i64; 4]; width];
+    places
+        .enumerate()
+        .for_each(|(turn, place)| counts[place][turn % 4] += 1);
+    counts.iter().map(|turns| turns.iter().sum()).collect()
 }
 
 /// Labels farther apart than this are sorted instead.

@@ -288,5 +288,7 @@ class CategoricalNB(_CountingNB):
 
 
 def _padded(count: Array, *levels: int) -> Array:
-    """Give a table of counts at least so many levels."""
-    return np.pad(count, ((0, 0), (0, max(0, *levels, count.shape[1]) - count.shape[1])))
+    """Give a copy of a table of counts with at least so many levels."""
+    wide = np.zeros((count.shape[0], max(count.shape[1], *levels)))
+    wide[:, : count.shape[1]] = count
+    return wide

@@ -20,7 +20,9 @@ pub(super) fn checked_classes<'a>(
     width: usize,
 ) -> PyResult<&'a [i32]> {
     let classes = classes.as_slice()?;
-    if classes.len() != rows || classes.iter().any(|&class| class < 0 || class as usize >= width) {
+    // As u32, what is negative is above everything.
+    let highest = classes.iter().map(|&class| class as u32).max();
+    if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= width) {
         return Err(PyValueError::new_err("the class numbers do not fit the rows"));
     }
     Ok(classes)
