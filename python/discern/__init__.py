@@ -18,6 +18,7 @@ _HOMES = {
     "CountVectorizer": "discern.estimators.text",
     "DataError": "discern.data",
     "Dirichlet": "discern.bayes",
+    "Discretizer": "discern.estimators.discretize",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.classifier",
     "GaussianNB": "discern.estimators.tables",
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.discretize import Discretizer as Discretizer
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer

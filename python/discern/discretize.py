@@ -1,0 +1,198 @@
+"""Numbers to bins: the edges of equally wide, equally full or class-separating intervals, and the bin of a number.
+
+Edges e₀ < e₁ < … < e_B make B bins. A number belongs to the bin whose lower edge it has reached; numbers below e₁ or
+above e_B₋₁, infinities among them, belong to the first and to the last. A missing number (NaN) has the code −1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STRATEGIES = ("quantile", "uniform", "mdl")
+MISSING = -1
+"""The code of a missing number."""
+FEW_EDGES = 24
+"""So many comparisons with all numbers cost less than a search for each."""
+
+
+def edges(
+    values: NDArray[Any], classes: NDArray[Any] | None = None, strategy: str = "quantile", bins: int = 5
+) -> NDArray[np.float64]:
+    """Give the edges of the bins of a column of numbers.
+
+    Parameters
+    ----------
+    values : ndarray
+        The numbers; what is missing or infinite says nothing about the edges.
+    classes : ndarray of int, optional
+        The class of each number, from 0; for ``"mdl"``.
+    strategy : {"quantile", "uniform", "mdl"}
+        Bins with equally many numbers, bins of equal width, or bins that tell the classes apart: cut where the entropy
+        of the classes falls most, as long as that pays for its description (Fayyad and Irani 1993).
+    bins : int
+        How many bins; fewer if some would be empty because their edges coincide. ``"mdl"`` finds its own number.
+
+    Returns
+    -------
+    ndarray
+        From the least number to the greatest; −∞ and ∞ if there are not two different numbers.
+
+    Examples
+    --------
+    >>> edges(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), bins=2).tolist()
+    [1.0, 2.5, 4.0]
+    >>> edges(np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0]), np.array([0, 0, 0, 1, 1, 1]), "mdl").tolist()
+    [1.0, 5.0, 9.0]
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+    values = np.asarray(values, np.float64)
+    finite = np.isfinite(values)
+    known = values[finite]
+    least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+    if not least < most:
+        return np.array([-np.inf, np.inf])
+    if strategy == "mdl":
+        if classes is None:
+            raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
+        inner = entropy_cuts(known, np.asarray(classes)[finite])
+    elif strategy == "uniform":
+        inner = _evenly(least, most, bins)[1:-1]
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):  # halfway between −1e308 and 1e308
+            inner = np.percentile(known, np.linspace(0, 100, bins + 1)[1:-1], method="averaged_inverted_cdf")
+    between = inner[(inner > least) & (inner < most)] if strategy == "quantile" else inner
+    return np.unique(np.concatenate([[least], between, [most]]))
+
+
+def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        even = np.linspace(least, most, bins + 1)
+    return even if np.isfinite(even).all() else np.linspace(least / 2, most / 2, bins + 1) * 2
+
+
+def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Give the number of the bin of each number, from 0; −1 if it is missing.
+
+    Examples
+    --------
+    >>> assign(np.array([-9.0, 2.4, 2.5, np.inf, np.nan]), np.array([1.0, 2.5, 4.0])).tolist()
+    [0, 0, 1, 1, -1]
+    """
+    values, inner = np.asarray(values), edges[1:-1]
+    if len(inner) <= FEW_EDGES:
+        reached = np.zeros(values.shape, np.int8)
+        for edge in inner:
+            reached += values >= edge
+        codes = reached.astype(np.int64)
+    else:
+        codes = np.searchsorted(inner, values, side="right").astype(np.int64)
+    codes[np.isnan(values)] = MISSING
+    return codes
+
+
+# ------------------------------------------------------------------------------------------- entropy and its price
+
+
+def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
+    lows, highs, sums = _blocks(values, classes)
+    cuts, open_parts = [], [(0, len(lows))]
+    while open_parts:
+        start, end = open_parts.pop()
+        place = _best_cut(sums[start : end + 1] - sums[start])
+        if place is not None:
+            place += start
+            cuts.append(_halfway(float(highs[place - 1]), float(lows[place])))
+            open_parts += [(start, place), (place, end)]
+    return np.sort(np.array(cuts, np.float64))
+
+
+def _blocks(
+    values: NDArray[np.float64], classes: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
+
+    Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
+    """
+    order = np.argsort(values, kind="stable")
+    values, classes = values[order], classes[order]
+    starts = np.flatnonzero(np.r_[True, values[1:] > values[:-1]])
+    least, most = np.minimum.reduceat(classes, starts), np.maximum.reduceat(classes, starts)
+    same = (least == most)[1:] & (least == most)[:-1] & (least[1:] == least[:-1])
+    starts = starts[np.r_[True, ~same]]
+    sums = np.zeros((len(starts) + 1, int(classes.max()) + 1))
+    block = np.zeros(len(values), np.int64)
+    block[starts[1:]] = 1
+    np.add.at(sums, (np.cumsum(block) + 1, classes), 1.0)
+    return values[starts], values[np.r_[starts[1:], len(values)] - 1], np.cumsum(sums, axis=0)
+
+
+def _halfway(low: float, high: float) -> float:
+    """Give a cut between two neighbours: above the first, not above the second."""
+    middle = low / 2 + high / 2
+    return middle if low < middle <= high else high
+
+
+def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k, the counts of the classes being in the last axis."""
+    from scipy.special import xlogy
+
+    total = counts.sum(axis=-1)
+    return np.asarray((xlogy(total, total) - xlogy(counts, counts).sum(axis=-1)) / np.log(2))
+
+
+def _best_cut(sums: NDArray[np.float64]) -> int | None:
+    """Give the block before which the entropy falls most if cut there; None if that does not pay.
+
+    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993), eq.
+    for acceptance: Gain > log₂(N − 1) / N + Δ / N, Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
+    """
+    whole, left = sums[-1], sums[1:-1]
+    if not len(left) or np.count_nonzero(whole) < 2:
+        return None
+    remaining = _bits(left) + _bits(whole - left)
+    place = int(np.argmin(remaining))
+    parts = (whole, left[place], whole - left[place])
+    (k, *ks), (entropy, *entropies) = zip(*((np.count_nonzero(part), _entropy(part)) for part in parts), strict=True)
+    tree = k * entropy - sum(number * part for number, part in zip(ks, entropies, strict=True))
+    delta = k * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k)) / np.log(2) - tree
+    gain = float(_bits(whole) - remaining[place])
+    return place + 1 if gain > np.log2(whole.sum() - 1) + delta else None
+
+
+def _entropy(counts: NDArray[np.float64]) -> float:
+    return float(_bits(counts) / counts.sum())
+
+
+# ------------------------------------------------------------------------------------------------------- encoding
+
+
+def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
+    """Give codes as a sparse matrix of zeros and ones, ``widths[j]`` columns for column j; a code of −1 has no one.
+
+    Examples
+    --------
+    >>> one_hot(np.array([[0, 1], [1, -1]]), [2, 2]).toarray().tolist()
+    [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
+    """
+    import scipy.sparse
+
+    starts = np.concatenate([[0], np.cumsum(widths)])
+    present = codes >= 0
+    columns = (codes + starts[:-1])[present]
+    ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return scipy.sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(codes), int(starts[-1])))
+
+
+def from_one_hot(matrix: NDArray[Any], widths: Sequence[int]) -> NDArray[np.int64]:
+    """Give the codes that :func:`one_hot` was given, from a dense matrix."""
+    parts = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
+    codes = [np.where(part.any(axis=1), part.argmax(axis=1), MISSING) for part in parts]
+    return np.asarray(np.stack(codes, axis=1), np.int64)
