@@ -65,10 +65,17 @@ def edges(
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]
     else:
-        with np.errstate(over="ignore", invalid="ignore"):  # halfway between −1e308 and 1e308
-            inner = np.percentile(known, np.linspace(0, 100, bins + 1)[1:-1], method="averaged_inverted_cdf")
-    between = inner[(inner > least) & (inner < most)] if strategy == "quantile" else inner
-    return np.unique(np.concatenate([[least], between, [most]]))
+        inner = _quantiles(known, np.linspace(0, 100, bins + 1)[1:-1] / 100)
+    return np.unique(np.concatenate([[least], inner, [most]]))
+
+
+def _quantiles(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the numbers below which these shares lie; between two, their mean (Hyndman and Fan 1996, definition 2)."""
+    values = np.sort(values)
+    places = len(values) * shares - 1
+    below = np.floor(places).astype(np.int64)
+    above = values[np.minimum(below + 1, len(values) - 1)]
+    return np.where(places == below, values[np.maximum(below, 0)] / 2 + above / 2, above)
 
 
 def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
@@ -102,11 +109,15 @@ def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64
 
 def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
+    from scipy.special import xlogy
+
     lows, highs, sums = _blocks(values, classes)
+    numbers = np.arange(len(values) + 1.0)
+    bits = xlogy(numbers, numbers) / np.log(2)
     cuts, open_parts = [], [(0, len(lows))]
     while open_parts:
         start, end = open_parts.pop()
-        place = _best_cut(sums[start : end + 1] - sums[start])
+        place = _best_cut(sums[start : end + 1] - sums[start], bits)
         if place is not None:
             place += start
             cuts.append(_halfway(float(highs[place - 1]), float(lows[place])))
@@ -116,22 +127,22 @@ def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[
 
 def _blocks(
     values: NDArray[np.float64], classes: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
 
     Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
     """
-    order = np.argsort(values, kind="stable")
+    order = np.argsort(values)
     values, classes = values[order], classes[order]
     starts = np.flatnonzero(np.r_[True, values[1:] > values[:-1]])
     least, most = np.minimum.reduceat(classes, starts), np.maximum.reduceat(classes, starts)
     same = (least == most)[1:] & (least == most)[:-1] & (least[1:] == least[:-1])
     starts = starts[np.r_[True, ~same]]
-    sums = np.zeros((len(starts) + 1, int(classes.max()) + 1))
-    block = np.zeros(len(values), np.int64)
-    block[starts[1:]] = 1
-    np.add.at(sums, (np.cumsum(block) + 1, classes), 1.0)
-    return values[starts], values[np.r_[starts[1:], len(values)] - 1], np.cumsum(sums, axis=0)
+    ends = np.r_[starts[1:], len(values)]
+    block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
+    width = int(classes.max()) + 1
+    counts = np.bincount(block * width + classes, minlength=(len(starts) + 1) * width).reshape(-1, width)
+    return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
 
 
 def _halfway(low: float, high: float) -> float:
@@ -140,35 +151,30 @@ def _halfway(low: float, high: float) -> float:
     return middle if low < middle <= high else high
 
 
-def _bits(counts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k, the counts of the classes being in the last axis."""
-    from scipy.special import xlogy
-
-    total = counts.sum(axis=-1)
-    return np.asarray((xlogy(total, total) - xlogy(counts, counts).sum(axis=-1)) / np.log(2))
-
-
-def _best_cut(sums: NDArray[np.float64]) -> int | None:
+def _best_cut(sums: NDArray[np.int64], bits: NDArray[np.float64]) -> int | None:
     """Give the block before which the entropy falls most if cut there; None if that does not pay.
 
-    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993), eq.
-    for acceptance: Gain > log₂(N − 1) / N + Δ / N, Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
+    ``sums`` are the counts of the classes before each block of a part, and of all of it; ``bits[n]`` is n log₂ n.
+    Fayyad and Irani (1993) accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
+
+        Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
     """
     whole, left = sums[-1], sums[1:-1]
     if not len(left) or np.count_nonzero(whole) < 2:
         return None
-    remaining = _bits(left) + _bits(whole - left)
+    remaining = _entropy(left, bits) + _entropy(whole - left, bits)
     place = int(np.argmin(remaining))
-    parts = (whole, left[place], whole - left[place])
-    (k, *ks), (entropy, *entropies) = zip(*((np.count_nonzero(part), _entropy(part)) for part in parts), strict=True)
-    tree = k * entropy - sum(number * part for number, part in zip(ks, entropies, strict=True))
-    delta = k * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k)) / np.log(2) - tree
-    gain = float(_bits(whole) - remaining[place])
-    return place + 1 if gain > np.log2(whole.sum() - 1) + delta else None
+    parts = np.stack([whole, left[place], whole - left[place]])
+    entropies, k = _entropy(parts, bits), np.count_nonzero(parts, axis=1)
+    tree = k * entropies / parts.sum(axis=1)
+    log_patterns = k[0] * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k[0])) / np.log(2)
+    delta = log_patterns - (tree[0] - tree[1] - tree[2])
+    return place + 1 if entropies[0] - remaining[place] > np.log2(whole.sum() - 1) + delta else None
 
 
-def _entropy(counts: NDArray[np.float64]) -> float:
-    return float(_bits(counts) / counts.sum())
+def _entropy(counts: NDArray[np.int64], bits: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
+    return np.asarray(bits[counts.sum(axis=1)] - sum(bits[column] for column in counts.T))
 
 
 # ------------------------------------------------------------------------------------------------------- encoding
