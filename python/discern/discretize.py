@@ -6,7 +6,7 @@ above e_B₋₁, infinities among them, belong to the first and to the last. A m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,11 @@ FEW_EDGES = 24
 
 
 def edges(
-    values: NDArray[Any], classes: NDArray[Any] | None = None, strategy: str = "quantile", bins: int = 5
+    values: NDArray[Any],
+    classes: NDArray[Any] | None = None,
+    strategy: str = "quantile",
+    bins: int = 5,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Give the edges of the bins of a column of numbers.
 
@@ -37,6 +41,8 @@ def edges(
         of the classes falls most, as long as that pays for its description (Fayyad and Irani 1993).
     bins : int
         How many bins; fewer if some would be empty because their edges coincide. ``"mdl"`` finds its own number.
+    weights : ndarray, optional
+        The weight of each number: one of weight 2 is as two numbers.
 
     Returns
     -------
@@ -53,29 +59,38 @@ def edges(
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
     values = np.asarray(values, np.float64)
-    finite = np.isfinite(values)
-    known = values[finite]
+    finite = np.isfinite(values) if weights is None else np.isfinite(values) & (weights > 0)
+    known, weights = values[finite], None if weights is None else weights[finite]
     least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
     if not least < most:
         return np.array([-np.inf, np.inf])
     if strategy == "mdl":
         if classes is None:
             raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
-        inner = entropy_cuts(known, np.asarray(classes)[finite])
+        inner = entropy_cuts(known, np.asarray(classes)[finite], weights)
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]
     else:
-        inner = _quantiles(known, np.linspace(0, 100, bins + 1)[1:-1] / 100)
+        inner = _quantiles(known, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
     return np.unique(np.concatenate([[least], inner, [most]]))
 
 
-def _quantiles(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the numbers below which these shares lie; between two, their mean (Hyndman and Fan 1996, definition 2)."""
-    values = np.sort(values)
-    places = len(values) * shares - 1
-    below = np.floor(places).astype(np.int64)
-    above = values[np.minimum(below + 1, len(values) - 1)]
-    return np.where(places == below, values[np.maximum(below, 0)] / 2 + above / 2, above)
+def _quantiles(
+    values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Give the numbers that these shares reach; where one is just reached, the middle between it and the next.
+
+    It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
+    """
+    if weights is None:
+        values, reached = np.sort(values), np.arange(1.0, len(values) + 1)
+    else:
+        order = np.argsort(values)
+        values, reached = values[order], np.cumsum(weights[order])
+    targets = shares * reached[-1]
+    first = np.searchsorted(reached, targets)
+    here, there = values[first], values[np.minimum(first + 1, len(values) - 1)]
+    return np.where(reached[first] == targets, np.clip(here / 2 + there / 2, here, there), here)
 
 
 def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
@@ -107,13 +122,12 @@ def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64
 # ------------------------------------------------------------------------------------------- entropy and its price
 
 
-def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
+def entropy_cuts(
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
-    from scipy.special import xlogy
-
-    lows, highs, sums = _blocks(values, classes)
-    numbers = np.arange(len(values) + 1.0)
-    bits = xlogy(numbers, numbers) / np.log(2)
+    lows, highs, sums = _blocks(values, classes, weights)
+    bits = _looked_up_bits(len(values)) if weights is None else _bits
     cuts, open_parts = [], [(0, len(lows))]
     while open_parts:
         start, end = open_parts.pop()
@@ -126,8 +140,8 @@ def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[
 
 
 def _blocks(
-    values: NDArray[np.float64], classes: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
     """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
 
     Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
@@ -141,7 +155,8 @@ def _blocks(
     ends = np.r_[starts[1:], len(values)]
     block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
     width = int(classes.max()) + 1
-    counts = np.bincount(block * width + classes, minlength=(len(starts) + 1) * width).reshape(-1, width)
+    ordered = None if weights is None else weights[order]
+    counts = np.bincount(block * width + classes, ordered, (len(starts) + 1) * width).reshape(-1, width)
     return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
 
 
@@ -151,11 +166,27 @@ def _halfway(low: float, high: float) -> float:
     return middle if low < middle <= high else high
 
 
-def _best_cut(sums: NDArray[np.int64], bits: NDArray[np.float64]) -> int | None:
+Bits = Callable[[Any], Any]
+
+
+def _bits(counts: Any) -> Any:
+    """Give n log₂ n of each count."""
+    from scipy.special import xlogy
+
+    return xlogy(counts, counts) / np.log(2)
+
+
+def _looked_up_bits(most: int) -> Bits:
+    """Give the same for whole numbers up to ``most``, computed once."""
+    table = _bits(np.arange(most + 1.0))
+    return lambda counts: table[counts]
+
+
+def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
     """Give the block before which the entropy falls most if cut there; None if that does not pay.
 
-    ``sums`` are the counts of the classes before each block of a part, and of all of it; ``bits[n]`` is n log₂ n.
-    Fayyad and Irani (1993) accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
+    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993)
+    accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
 
         Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
     """
@@ -169,12 +200,13 @@ def _best_cut(sums: NDArray[np.int64], bits: NDArray[np.float64]) -> int | None:
     tree = k * entropies / parts.sum(axis=1)
     log_patterns = k[0] * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k[0])) / np.log(2)
     delta = log_patterns - (tree[0] - tree[1] - tree[2])
-    return place + 1 if entropies[0] - remaining[place] > np.log2(whole.sum() - 1) + delta else None
+    price = np.log2(max(whole.sum() - 1, 1)) + delta
+    return place + 1 if entropies[0] - remaining[place] > price else None
 
 
-def _entropy(counts: NDArray[np.int64], bits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
     """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
-    return np.asarray(bits[counts.sum(axis=1)] - sum(bits[column] for column in counts.T))
+    return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
 
 
 # ------------------------------------------------------------------------------------------------------- encoding

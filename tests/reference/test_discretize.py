@@ -117,6 +117,26 @@ def test_many_edges_and_few_assign_alike():
     assert ((many == few) | (values >= inner[-1])).all()
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("seed", range(5))
+def test_a_weight_is_a_number_of_rows(strategy, seed):
+    random = np.random.default_rng(seed)
+    values, weights = random.integers(0, 60, 300) / 4.0, random.integers(0, 4, 300)
+    classes = (values > 7).astype(int) + random.integers(0, 2, 300) * (values > 11)
+    repeated = edges(values.repeat(weights), classes.repeat(weights), strategy, 7)
+    np.testing.assert_allclose(edges(values, classes, strategy, 7, weights.astype(float)), repeated, rtol=1e-12)
+    assert len(repeated) > 2
+
+
+def test_weighted_quantiles_equal_the_reference():
+    random = np.random.default_rng(3)
+    X, weights = random.integers(0, 100, (200, 2)).astype(float), random.integers(1, 5, 200)
+    theirs = KBinsDiscretizer(6, quantile_method="averaged_inverted_cdf", subsample=None).fit(X, sample_weight=weights)
+    ours = discern.Discretizer(6).fit(X, sample_weight=weights)
+    for mine, other in zip(ours.bin_edges_, theirs.bin_edges_, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=1e-12)
+
+
 def test_neighbouring_floats_are_cut_between():
     low = 1.0
     high = np.nextafter(low, 2)

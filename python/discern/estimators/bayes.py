@@ -101,9 +101,11 @@ def numbered(y: Array) -> Numbered:
     return labels
 
 
-def checked_weights(sample_weight: Any, X: Any) -> Array | None:
+def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
     """Give the weights of rows as the sums take them; None if all are 1."""
-    return None if sample_weight is None else np.ascontiguousarray(_check_sample_weight(sample_weight, X), np.float64)
+    if sample_weight is None:
+        return None
+    return np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
 
 
 def remaining(largest: float, left: Array, *counts: Array) -> Array:

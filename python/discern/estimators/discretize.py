@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from discern.discretize import MISSING, STRATEGIES, assign, edges, from_one_hot, one_hot
-from discern.estimators.bayes import numbered
+from discern.estimators.bayes import checked_weights, numbered
 
 Array = NDArray[Any]
 
@@ -69,8 +69,8 @@ class Discretizer(TransformerMixin, BaseEstimator):
         self.strategy = strategy
         self.missing = missing
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the edges of the bins of each column."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the edges of the bins of each column; a row of weight 2 is as two rows."""
         self._validate_params()
         classes = None
         if self.strategy == "mdl":
@@ -78,10 +78,11 @@ class Discretizer(TransformerMixin, BaseEstimator):
             classes = numbered(y).numbers
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
+        weights = checked_weights(sample_weight, X, ensure_non_negative=True)
         bins = self._wanted_bins(X.shape[1])
         self.bin_edges_ = np.empty(X.shape[1], object)
         for column, wanted in enumerate(bins):
-            self.bin_edges_[column] = edges(X[:, column], classes, self.strategy, wanted)
+            self.bin_edges_[column] = edges(X[:, column], classes, self.strategy, wanted, weights)
         self.n_bins_ = np.array([len(column) - 1 for column in self.bin_edges_])
         return self
 

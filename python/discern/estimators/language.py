@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
 from discern.data import as_texts
@@ -190,6 +190,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         if y is None:
             return Numbered(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
         y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
         if len(y) != rows:
             check_consistent_length(np.zeros(rows), y)
         return numbered(y)
