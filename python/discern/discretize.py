@@ -90,7 +90,7 @@ def _quantiles(
     targets = shares * reached[-1]
     first = np.searchsorted(reached, targets)
     here, there = values[first], values[np.minimum(first + 1, len(values) - 1)]
-    return np.where(reached[first] == targets, np.clip(here / 2 + there / 2, here, there), here)
+    return np.asarray(np.where(reached[first] == targets, np.clip(here / 2 + there / 2, here, there), here))
 
 
 def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:

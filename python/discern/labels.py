@@ -33,7 +33,7 @@ class Numbered(NamedTuple):
     def class_counts(self, classes: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
         """Give how many rows each of sorted classes has, or the sum of their weights."""
         if weights is not None:
-            return np.bincount(self.within(classes), weights, len(classes))
+            return np.asarray(np.bincount(self.within(classes), weights, len(classes)), np.float64)
         counts = np.zeros(len(classes))
         counts[self.places(classes)] = self.counts
         return counts

@@ -61,10 +61,10 @@ class LanguageModels:
             check_probabilities(label, words, text)
         labels = tuple(sorted(probabilities))
         every = {word for words in probabilities.values() for word in words}
-        words = sorted(every, key=lambda word: word.encode("utf-8", "surrogatepass"))
-        table = np.array([[probabilities[label].get(word, 0.0) for label in labels] for word in words], np.float64)
+        ordered = sorted(every, key=lambda word: word.encode("utf-8", "surrogatepass"))
+        table = np.array([[probabilities[label].get(word, 0.0) for label in labels] for word in ordered], np.float64)
         with np.errstate(divide="ignore"):
-            return cls(labels, Strings.of(words), np.log(table.reshape(len(words), len(labels))), text)
+            return cls(labels, Strings.of(ordered), np.log(table), text)
 
     def log_probabilities(self, texts: Any, threads: int | None = None) -> tuple[Array, NDArray[np.int64]]:
         """Give log P(s|M) of each text and label over the words that are known, and how many are not."""

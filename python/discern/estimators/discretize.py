@@ -47,8 +47,8 @@ class Discretizer(TransformerMixin, BaseEstimator):
     >>> ages = [[18.0], [20.0], [30.0], [70.0], [float("nan")]]
     >>> Discretizer(2, encode="ordinal").fit_transform(ages).ravel().tolist()
     [0.0, 0.0, 1.0, 1.0, nan]
-    >>> binned = Discretizer(encode="ordinal", strategy="mdl").fit(ages * 3, ["young", "young", "old", "old", "old"] * 3)
-    >>> binned.bin_edges_[0].tolist()
+    >>> young = [True, True, False, False, False]
+    >>> Discretizer(strategy="mdl").fit(ages * 3, young * 3).bin_edges_[0].tolist()
     [18.0, 25.0, 70.0]
     """
 
