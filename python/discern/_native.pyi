@@ -111,6 +111,7 @@ def category_counts(
     classes: NDArray[np.int32],
     width: int,
     weights: NDArray[np.float64] | None,
+    threads: int,
 ) -> tuple[list[NDArray[np.float64]], int]: ...
 def category_scores(
     table: NDArray[np.int64],

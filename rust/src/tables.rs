@@ -226,38 +226,42 @@ fn weighted_distance(row: &[f64], means: &[f64], scales: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
+/// Levels counted without looking whether there is room for them.
+const LOW: usize = 256;
+/// No more tables of low levels than stay in the cache.
+const MOST_LOW: usize = 1 << 9;
+/// More cells than this have no room in a column.
+const MOST_CELLS: usize = 1 << 30;
+/// Rows counted before looking whether all levels were low; they are still in the nearest cache then.
+const ROWS_AT_ONCE: usize = 1 << 8;
+
 /// Counts of categories by class, column and level, which grow with the levels that come.
 pub struct LevelCounts {
     columns: usize,
-    /// For each class and column, the counts of the lowest levels.
-    low: Vec<[u32; LOW]>,
-    /// Σ w for (column, level, class): everything else.
-    cells: Vec<Vec<f64>>,
     classes: usize,
+    /// For each class and column, the counts of low levels; none if they would not stay in the cache.
+    low: Vec<[u32; LOW]>,
+    /// Whether all levels were low so far.
+    all_low: bool,
+    /// For each column, Σ w of (level, class): everything else.
+    cells: Vec<Vec<f64>>,
     /// How many values were negative: missing.
     pub missing: usize,
     /// The greatest level that there was no room for, or −1.
     pub excessive: i64,
 }
 
-/// Levels counted without looking whether there is room for them.
-const LOW: usize = 256;
-/// More cells than this have no room in a column.
-const MOST_CELLS: usize = 1 << 30;
-/// No more tables of low levels than stay in the cache.
-const MOST_LOW: usize = 1 << 9;
-/// Rows looked at before they are counted; they are still in the nearest cache then.
-const ROWS_AHEAD: usize = 1 << 8;
-
 impl LevelCounts {
     /// Begins empty, for fewer than 2^32 rows.
     pub fn new(columns: usize, classes: usize) -> Self {
         let tables = columns.saturating_mul(classes);
+        let small = tables <= MOST_LOW;
         LevelCounts {
             columns,
-            low: vec![[0; LOW]; if tables <= MOST_LOW { tables } else { 0 }],
-            cells: vec![Vec::new(); columns],
             classes,
+            low: vec![[0; LOW]; if small { tables } else { 0 }],
+            all_low: small,
+            cells: vec![Vec::new(); columns],
             missing: 0,
             excessive: -1,
         }
@@ -265,25 +269,38 @@ impl LevelCounts {
 
     /// Counts rows of categories with the class and the weight of each.
     pub fn add(&mut self, rows: &[i64], classes: &[i32], weights: Option<&[f64]>) {
-        let blocks = rows.chunks(ROWS_AHEAD * self.columns).zip(classes.chunks(ROWS_AHEAD));
+        let blocks = rows
+            .chunks(ROWS_AT_ONCE * self.columns)
+            .zip(classes.chunks(ROWS_AT_ONCE));
         for (block, (rows, classes)) in blocks.enumerate() {
-            let weights = weights.map(|weights| &weights[block * ROWS_AHEAD..]);
-            let union = dispatch(Union(rows));
-            if weights.is_none() && !self.low.is_empty() && (union as u64) < LOW as u64 {
-                self.add_low(rows, classes);
-            } else {
+            let weights = weights.map(|weights| &weights[block * ROWS_AT_ONCE..]);
+            if weights.is_some() || !self.all_low || !self.add_if_low(rows, classes) {
                 self.add_any(rows, classes, weights);
             }
         }
     }
 
-    fn add_low(&mut self, rows: &[i64], classes: &[i32]) {
+    /// Counts rows if all their levels are low, and says whether they are.
+    fn add_if_low(&mut self, rows: &[i64], classes: &[i32]) -> bool {
+        self.all_low = self.add_low(rows, classes, 1) < LOW as u64;
+        if !self.all_low {
+            self.add_low(rows, classes, u32::MAX); // takes the same counts back
+        }
+        self.all_low
+    }
+
+    /// Adds `step` to the count of the last bits of each level; gives the union of the bits of all levels.
+    fn add_low(&mut self, rows: &[i64], classes: &[i32], step: u32) -> u64 {
+        let mut union = 0;
         for (row, &class) in rows.chunks_exact(self.columns).zip(classes) {
             let tables = &mut self.low[class as usize * self.columns..][..self.columns];
             for (counts, &level) in tables.iter_mut().zip(row) {
-                counts[usize::from(level as u8)] += 1;
+                union |= level as u64;
+                let count = &mut counts[usize::from(level as u8)];
+                *count = count.wrapping_add(step);
             }
         }
+        union
     }
 
     fn add_any(&mut self, rows: &[i64], classes: &[i32], weights: Option<&[f64]>) {
@@ -292,14 +309,22 @@ impl LevelCounts {
             for (cells, &level) in self.cells.iter_mut().zip(row) {
                 if level < 0 {
                     self.missing += 1;
-                    continue;
-                }
-                if !has_room(cells, level, self.classes) {
+                } else if has_room(cells, level, self.classes) {
+                    cells[level as usize * self.classes + class as usize] += weight;
+                } else {
                     self.excessive = self.excessive.max(level);
-                    continue;
                 }
-                cells[level as usize * self.classes + class as usize] += weight;
             }
+        }
+    }
+
+    /// Adds what another has counted.
+    pub fn merge(&mut self, other: LevelCounts) {
+        self.missing += other.missing;
+        self.excessive = self.excessive.max(other.excessive);
+        for (mine, theirs) in self.cells.iter_mut().zip(other.drain()) {
+            mine.resize(mine.len().max(theirs.len()), 0.0);
+            mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
     }
 
@@ -330,18 +355,6 @@ fn has_room(cells: &mut Vec<f64>, level: i64, classes: usize) -> bool {
         cells.resize(needed, 0.0);
     }
     true
-}
-
-/// All bits that are set in some number: small if all are small, negative if one is.
-struct Union<'a>(&'a [i64]);
-
-impl Kernel for Union<'_> {
-    type Output = i64;
-
-    #[inline(always)]
-    fn run(self) -> i64 {
-        self.0.iter().fold(0, |union, value| union | value)
-    }
 }
 
 /// Where the cells of each column begin in a table of (column, level, class); the last is the number of cells.
@@ -567,14 +580,27 @@ mod tests {
     }
 
     #[test]
-    fn low_and_high_levels_are_counted_alike() {
-        let rows: Vec<i64> = (0..3_000).map(|place| place * 7 % 11).collect();
-        let classes: Vec<i32> = (0..1_000).map(|row| row % 5).collect();
-        let mut low = LevelCounts::new(3, 5);
-        low.add(&rows, &classes, None);
-        let mut weighted = LevelCounts::new(3, 5);
-        weighted.add(&rows, &classes, Some(&[1.0; 1_000]));
-        assert_eq!(low.drain(), weighted.drain());
+    fn levels_are_counted_alike_however_low_they_are() {
+        for (columns, levels) in [(3, 11), (4, 16), (3, 17), (4, 200), (3, 700)] {
+            let rows: Vec<i64> = (0..columns * 1_000).map(|place| place * 7919 % levels).collect();
+            let classes: Vec<i32> = (0..1_000).map(|row| row % 5).collect();
+            let mut counted = LevelCounts::new(columns as usize, 5);
+            counted.add(&rows, &classes, None);
+            let mut weighted = LevelCounts::new(columns as usize, 5);
+            weighted.add(&rows, &classes, Some(&[1.0; 1_000]));
+            let mut halves = [
+                LevelCounts::new(columns as usize, 5),
+                LevelCounts::new(columns as usize, 5),
+            ];
+            let middle = columns as usize * 300;
+            halves[0].add(&rows[..middle], &classes[..300], None);
+            halves[1].add(&rows[middle..], &classes[300..], None);
+            let [mut first, second] = halves;
+            first.merge(second);
+            let expected = weighted.drain();
+            assert_eq!(counted.drain(), expected);
+            assert_eq!(first.drain(), expected);
+        }
     }
 
     #[test]

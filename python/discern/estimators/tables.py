@@ -205,7 +205,8 @@ class CategoricalNB(_CountingNB):
 
     def _add(self, X: Array, labels: Numbered, sample_weight: Any, sign: int) -> None:
         weights = checked_weights(sample_weight, X)
-        added, negative = _native.category_counts(X, labels.within(self.classes_), len(self.classes_), weights)
+        numbers, width = labels.within(self.classes_), len(self.classes_)
+        added, negative = _native.category_counts(X, numbers, width, weights, default_threads())
         if negative:
             check_non_negative(X, f"{type(self).__name__} (input X)")
         least = self._least_levels(X.shape[1])

@@ -177,13 +177,14 @@ pub(super) fn normal_scores<'py>(
 
 /// Counts of categories, for each column an array of levels × classes; and how many values were negative.
 #[pyfunction]
-#[pyo3(signature = (table, classes, width, weights))]
+#[pyo3(signature = (table, classes, width, weights, threads))]
 pub(super) fn category_counts<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, i64>,
     classes: PyReadonlyArray1<'py, i32>,
     width: usize,
     weights: Option<PyReadonlyArray1<'py, f64>>,
+    threads: usize,
 ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, usize)> {
     let (rows, columns) = table.as_array().dim();
     let table = table.as_slice()?;
@@ -196,9 +197,13 @@ pub(super) fn category_counts<'py>(
             "a table of categories needs columns, classes and fewer than 2^32 rows",
         ));
     }
-    let mut counts = LevelCounts::new(columns, width);
     let portions = rows.div_ceil(TABLE_ROWS);
-    share_out(py, &mut [&mut counts], portions, portions <= 1, |counts, portion| {
+    // Sums of weights depend on their order: those are taken by one.
+    let most = if weights.is_some() { 1 } else { portions.max(1) };
+    let mut workers: Vec<LevelCounts> = (0..threads.clamp(1, most))
+        .map(|_| LevelCounts::new(columns, width))
+        .collect();
+    share_out(py, &mut workers, portions, portions <= 1, |counts, portion| {
         let range = row_range(portion, rows);
         let chosen = weights.map(|weights| &weights[range.clone()]);
         counts.add(
@@ -207,6 +212,8 @@ pub(super) fn category_counts<'py>(
             chosen,
         );
     })?;
+    let mut counts = LevelCounts::new(columns, width);
+    workers.into_iter().for_each(|worker| counts.merge(worker));
     if counts.excessive >= 0 {
         return Err(PyValueError::new_err(format!(
             "there is no room for a category as large as {}: number the categories from 0",
