@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -67,6 +69,17 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _posterior(self, X: Any) -> Array:
         return posterior(self._joint(X), in_place=True)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the model as it was if learning fails half-way."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def _known(self, y: Array) -> Numbered:
         """Number the labels of rows to take back, all of which the model must know."""
@@ -141,24 +154,26 @@ class _CountingNB(_NaiveBayes):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts, forgetting everything learned before."""
         self._validate_params()
-        X, y = self._validated(X, y)
-        labels = numbered(y)
-        for name in ("class_count_", "feature_count_", "category_count_"):
-            self.__dict__.pop(name, None)
-        self._grow(labels.distinct, X.shape[1])
-        self._add(self._prepared(X), labels, sample_weight, 1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y)
+            labels = numbered(y)
+            for name in ("class_count_", "feature_count_", "category_count_"):
+                self.__dict__.pop(name, None)
+            self._grow(labels.distinct, X.shape[1])
+            self._add(self._prepared(X), labels, sample_weight, 1)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
         self._validate_params()
         first = not hasattr(self, "classes_")
-        X, y = self._validated(X, y, reset=first)
-        labels = numbered(y)
-        named = [np.asarray(classes)] if classes is not None else []
-        every = [*([] if first else [self.classes_]), *named, labels.distinct]
-        self._grow(np.unique(np.concatenate(every)), X.shape[1])
-        self._add(self._prepared(X), labels, sample_weight, 1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=first)
+            labels = numbered(y)
+            named = [np.asarray(classes)] if classes is not None else []
+            every = [*([] if first else [self.classes_]), *named, labels.distinct]
+            self._grow(np.unique(np.concatenate(every)), X.shape[1])
+            self._add(self._prepared(X), labels, sample_weight, 1)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

@@ -45,13 +45,15 @@ class GaussianNB(_NaiveBayes):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before."""
         self._validate_params()
-        self.__dict__.pop("classes_", None)
-        return self._learn(X, y, sample_weight, None)
+        with self._all_or_nothing():
+            self.__dict__.pop("classes_", None)
+            return self._learn(X, y, sample_weight, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
         self._validate_params()
-        return self._learn(X, y, sample_weight, classes)
+        with self._all_or_nothing():
+            return self._learn(X, y, sample_weight, classes)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back: the model is then, to rounding, the one that never saw them."""
