@@ -60,18 +60,20 @@ def edges(
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
     values = np.asarray(values, np.float64)
     finite = np.isfinite(values) if weights is None else np.isfinite(values) & (weights > 0)
-    known, weights = values[finite], None if weights is None else weights[finite]
-    least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+    if not finite.all():
+        values, weights = values[finite], None if weights is None else weights[finite]
+        classes = None if classes is None else np.asarray(classes)[finite]
+    least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
     if not least < most:
         return np.array([-np.inf, np.inf])
     if strategy == "mdl":
         if classes is None:
             raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
-        inner = entropy_cuts(known, np.asarray(classes)[finite], weights)
+        inner = entropy_cuts(values, np.asarray(classes), weights)
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]
     else:
-        inner = _quantiles(known, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
+        inner = _quantiles(values, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
     return np.unique(np.concatenate([[least], inner, [most]]))
 
 
@@ -82,15 +84,20 @@ def _quantiles(
 
     It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
     """
+    last = len(values) - 1
     if weights is None:
-        values, reached = np.sort(values), np.arange(1.0, len(values) + 1)
+        targets = shares * len(values)
+        first = np.ceil(targets).astype(np.int64) - 1
+        just = targets == first + 1
+        values = np.partition(values, np.unique(np.minimum([first, first + 1], last)))  # the rest may lie as it likes
     else:
         order = np.argsort(values)
         values, reached = values[order], np.cumsum(weights[order])
-    targets = shares * reached[-1]
-    first = np.searchsorted(reached, targets)
-    here, there = values[first], values[np.minimum(first + 1, len(values) - 1)]
-    return np.asarray(np.where(reached[first] == targets, np.clip(here / 2 + there / 2, here, there), here))
+        targets = shares * reached[-1]
+        first = np.searchsorted(reached, targets)
+        just = reached[first] == targets
+    here, there = values[first], values[np.minimum(first + 1, last)]
+    return np.asarray(np.where(just, np.clip(here / 2 + there / 2, here, there), here))
 
 
 def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
@@ -115,7 +122,9 @@ def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64
         codes = reached.astype(np.int64)
     else:
         codes = np.searchsorted(inner, values, side="right").astype(np.int64)
-    codes[np.isnan(values)] = MISSING
+    missing = np.isnan(values)
+    if missing.any():
+        codes[missing] = MISSING
     return codes
 
 

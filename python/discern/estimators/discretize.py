@@ -81,8 +81,8 @@ class Discretizer(TransformerMixin, BaseEstimator):
         weights = checked_weights(sample_weight, X, ensure_non_negative=True)
         bins = self._wanted_bins(X.shape[1])
         self.bin_edges_ = np.empty(X.shape[1], object)
-        for column, wanted in enumerate(bins):
-            self.bin_edges_[column] = edges(X[:, column], classes, self.strategy, wanted, weights)
+        for place, column in enumerate(np.ascontiguousarray(X.T)):
+            self.bin_edges_[place] = edges(column, classes, self.strategy, bins[place], weights)
         self.n_bins_ = np.array([len(column) - 1 for column in self.bin_edges_])
         return self
 
@@ -90,11 +90,12 @@ class Discretizer(TransformerMixin, BaseEstimator):
         """Give the bin of each number, encoded."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        codes = np.stack([assign(X[:, place], column) for place, column in enumerate(self.bin_edges_)], axis=1)
+        columns = zip(np.ascontiguousarray(X.T), self.bin_edges_, strict=True)
+        codes = np.array([assign(values, column) for values, column in columns]).T
         if self.missing == "code":
             codes = np.where(codes == MISSING, self.n_bins_, codes)
         if self.encode == "ordinal":
-            return np.where(codes == MISSING, np.nan, codes)
+            return np.where(codes == MISSING, np.nan, np.ascontiguousarray(codes))
         matrix = one_hot(codes, self._widths())
         return matrix if self.encode == "onehot" else matrix.toarray()
 
