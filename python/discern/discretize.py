@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
+from discern.statistics import default_threads
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRATEGIES = ("quantile", "uniform", "mdl")
 MISSING = -1
 """The code of a missing number."""
-FEW_EDGES = 24
-"""So many comparisons with all numbers cost less than a search for each."""
 
 
 def edges(
@@ -107,25 +108,20 @@ def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
 
 
 def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the number of the bin of each number, from 0; −1 if it is missing.
+    """Give the number of the bin of each number of a column, from 0; −1 if it is missing.
 
     Examples
     --------
     >>> assign(np.array([-9.0, 2.4, 2.5, np.inf, np.nan]), np.array([1.0, 2.5, 4.0])).tolist()
     [0, 0, 1, 1, -1]
     """
-    values, inner = np.asarray(values), edges[1:-1]
-    if len(inner) <= FEW_EDGES:
-        reached = np.zeros(values.shape, np.int8)
-        for edge in inner:
-            reached += values >= edge
-        codes = reached.astype(np.int64)
-    else:
-        codes = np.searchsorted(inner, values, side="right").astype(np.int64)
-    missing = np.isnan(values)
-    if missing.any():
-        codes[missing] = MISSING
-    return codes
+    return assign_columns(np.asarray(values)[:, None], [edges]).ravel()
+
+
+def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Give the same for a table of numbers, with the edges of each of its columns."""
+    between = [column[1:-1].tolist() for column in edges]
+    return _native.bin_codes(np.ascontiguousarray(table, np.float64), between, default_threads())
 
 
 # ------------------------------------------------------------------------------------------- entropy and its price

@@ -13,7 +13,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.discretize import FEW_EDGES, STRATEGIES, assign, edges, entropy_cuts
+from discern.discretize import STRATEGIES, assign, assign_columns, edges, entropy_cuts
 
 nan, inf = np.nan, np.inf
 
@@ -109,12 +109,19 @@ def test_every_number_has_a_bin(values, strategy, bins):
     np.testing.assert_array_equal(known, np.searchsorted(found[1:-1], values[~np.isnan(values)], side="right"))
 
 
-def test_many_edges_and_few_assign_alike():
-    random = np.random.default_rng(2)
-    values, inner = random.random(1000), np.sort(random.random(FEW_EDGES + 1))
-    many = assign(values, np.r_[0.0, inner, 1.0])
-    few = assign(values, np.r_[0.0, inner[:-1], 1.0])
-    assert ((many == few) | (values >= inner[-1])).all()
+@pytest.mark.parametrize("bins", [1, 2, 5, 33, 34, 500])
+@pytest.mark.parametrize("columns", [1, 3, 20])
+def test_bins_are_where_a_search_finds_them(bins, columns, monkeypatch):
+    random = np.random.default_rng(bins)
+    table = random.choice([*random.random(50), nan, inf, -inf], (40_000, columns))
+    found = [np.r_[0.0, np.sort(random.choice(table[:, 0], random.integers(0, bins))), 1.0] for _ in range(columns)]
+    found = [np.unique(np.nan_to_num(column, posinf=2.0, neginf=-1.0)) for column in found]
+    expected = [np.searchsorted(edge[1:-1], table[:, place], side="right") for place, edge in enumerate(found)]
+    expected = np.where(np.isnan(table), -1, np.stack(expected, axis=1))
+    for threads in ("1", "3"):
+        monkeypatch.setenv("DISCERN_THREADS", threads)
+        np.testing.assert_array_equal(assign_columns(table, found), expected)
+    np.testing.assert_array_equal(assign(table[:, 0], found[0]), expected[:, 0])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from discern.discretize import MISSING, STRATEGIES, assign, edges, from_one_hot, one_hot
+from discern.discretize import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
 from discern.estimators.bayes import checked_weights, numbered
 
 Array = NDArray[Any]
@@ -90,12 +90,11 @@ class Discretizer(TransformerMixin, BaseEstimator):
         """Give the bin of each number, encoded."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        columns = zip(np.ascontiguousarray(X.T), self.bin_edges_, strict=True)
-        codes = np.array([assign(values, column) for values, column in columns]).T
+        codes = assign_columns(X, self.bin_edges_)
         if self.missing == "code":
             codes = np.where(codes == MISSING, self.n_bins_, codes)
         if self.encode == "ordinal":
-            return np.where(codes == MISSING, np.nan, np.ascontiguousarray(codes))
+            return np.where(codes == MISSING, np.nan, codes)
         matrix = one_hot(codes, self._widths())
         return matrix if self.encode == "onehot" else matrix.toarray()
 

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use super::work::share_out;
 use crate::posterior;
-use crate::tables::{self, LevelCounts, Levels, Moments, Normals};
+use crate::tables::{self, Bins, LevelCounts, Levels, Moments, Normals};
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
@@ -114,15 +114,15 @@ pub(super) fn fill_scores<'py>(
 }
 
 /// Works on the rows of a table, portion by portion.
-fn on_portions(
+fn on_portions<T: numpy::Element + Send>(
     py: Python<'_>,
-    table: &mut PyReadwriteArray2<'_, f64>,
+    table: &mut PyReadwriteArray2<'_, T>,
     threads: usize,
-    job: impl Fn(usize, &mut [f64]) + Sync,
+    job: impl Fn(usize, &mut [T]) + Sync,
 ) -> PyResult<()> {
     let columns = table.as_array().ncols();
     let portions = table.as_slice_mut()?.chunks_mut((TABLE_ROWS * columns).max(1));
-    let slots: Vec<Mutex<&mut [f64]>> = portions.map(Mutex::new).collect();
+    let slots: Vec<Mutex<&mut [T]>> = portions.map(Mutex::new).collect();
     let mut workers = vec![(); threads.clamp(1, slots.len().max(1))];
     share_out(py, &mut workers, slots.len(), slots.len() <= 1, |(), portion| {
         job(
@@ -259,6 +259,27 @@ pub(super) fn category_scores<'py>(
     })
 }
 
+/// The bin of each number of a table, by the sorted edges between the bins of each column; −1 if it is missing.
+#[pyfunction]
+pub(super) fn bin_codes<'py>(
+    py: Python<'py>,
+    table: PyReadonlyArray2<'py, f64>,
+    edges: Vec<Vec<f64>>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let (rows, columns) = table.as_array().dim();
+    if edges.len() != columns {
+        return Err(PyValueError::new_err("the edges do not fit the columns"));
+    }
+    let (table, bins) = (table.as_slice()?, Bins::new(edges));
+    let codes = PyArray2::zeros(py, [rows, columns], false);
+    on_portions(py, &mut codes.readwrite(), threads, |portion, codes| {
+        let range = row_range(portion, rows);
+        bins.assign(&table[range.start * columns..range.end * columns], codes);
+    })?;
+    Ok(codes)
+}
+
 /// Distinct whole labels in order, the number of each row's and how many rows have it; `None` if they lie far apart.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
@@ -285,6 +306,7 @@ pub(super) fn number_labels<'py>(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(moments, module)?)?;
+    module.add_function(wrap_pyfunction!(bin_codes, module)?)?;
     module.add_function(wrap_pyfunction!(number_labels, module)?)?;
     module.add_function(wrap_pyfunction!(to_probabilities, module)?)?;
     module.add_function(wrap_pyfunction!(normal_scores, module)?)?;
