@@ -194,7 +194,8 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad, weight
     X, y = table(100)
     broken = X.astype(float)
     broken[57, 3] = bad
-    weights = (np.arange(100) != 57).astype(float) if weighted else None
+    broken[0, 3] = -bad
+    weights = (np.arange(100) % 57 != 0).astype(float) if weighted else None
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         discern.GaussianNB().fit(broken, y, weights)
     model = discern.GaussianNB().fit(X, y)
@@ -205,6 +206,15 @@ def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad, weight
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         model.predict_proba(broken)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_forgetting_a_class_that_has_a_prior_is_refused_and_nothing_changes():
+    for kind, name in [(discern.GaussianNB, "priors"), (discern.CategoricalNB, "class_prior")]:
+        model = kind(**{name: [0.5, 0.5]}).fit([[1], [2], [3]], [0, 0, 1])
+        expected = model.predict_proba([[2]])
+        with pytest.raises(ValueError, match="Number of priors"):
+            model.forget([[3]], [1])
+        np.testing.assert_array_equal(model.predict_proba([[2]]), expected)
 
 
 def test_large_numbers_are_not_taken_for_infinite():

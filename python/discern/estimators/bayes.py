@@ -179,8 +179,9 @@ class _CountingNB(_NaiveBayes):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
         check_is_fitted(self)
-        X, y = self._validated(X, y, reset=False)
-        self._add(self._prepared(X), self._known(y), sample_weight, -1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=False)
+            self._add(self._prepared(X), self._known(y), sample_weight, -1)
         return self
 
     def merge(self, other: Self) -> Self:

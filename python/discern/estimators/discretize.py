@@ -90,7 +90,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         """Give the bin of each number, encoded."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        codes = assign_columns(X, self.bin_edges_)
+        codes = assign_columns(X, list(self.bin_edges_))
         if self.missing == "code":
             codes = np.where(codes == MISSING, self.n_bins_, codes)
         if self.encode == "ordinal":

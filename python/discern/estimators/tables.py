@@ -62,9 +62,10 @@ class GaussianNB(_NaiveBayes):
         moments, class_count = self._sums(X, self._known(y), self.classes_, sample_weight)
         rest, left = self._moments - moments, self.class_count_ - class_count
         kept = remaining(float(self.class_count_.max()), left)
-        self.classes_, self.class_count_ = self.classes_[kept], left[kept]
-        self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
-        self._solve()
+        with self._all_or_nothing():
+            self.classes_, self.class_count_ = self.classes_[kept], left[kept]
+            self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
+            self._solve()
         return self
 
     def merge(self, other: Self) -> Self:
@@ -110,7 +111,8 @@ class GaussianNB(_NaiveBayes):
     def _sums(self, X: Array, labels: Numbered, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
         weights = checked_weights(sample_weight, X)
         class_count = labels.class_counts(classes, weights)
-        moments = Moments.of(X, labels.within(classes), len(classes), weights)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinities are looked for below
+            moments = Moments.of(X, labels.within(classes), len(classes), weights)
         complete = weights is not None or bool((moments.counts == class_count[:, None]).all())
         if not (complete and np.isfinite(moments.second).all()):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
