@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import discern
+from benchmarks import table_jobs as tables
 from benchmarks.data import MESSAGES, REVIEWS, TYPES, Texts, path_of, read, vocabulary
 from benchmarks.measure import LeftOutError, Side, command, cpu, each, require, task, wall
 from discern.bayes import NaiveBayesSettings, solve
@@ -504,6 +505,38 @@ JOBS = (
         (Peer("one thread", Goal("faster", 1.6, informative=True), same_counts, wall(count_with_one)),),
         unit="seconds",
         repeats=15,
+    ),
+    Job(
+        "gaussian/fit",
+        "GaussianNB().fit of 1,000,000 × 20 numbers, 2 classes",
+        None,
+        tables.prepare_numbers,
+        cpu(tables.fit_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 15), tables.same_densities, cpu(tables.fit_scikit_learn)),),
+    ),
+    Job(
+        "gaussian/probabilities",
+        "predict_proba of the same",
+        None,
+        tables.prepare_numbers,
+        cpu(tables.probabilities_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 6), tables.same_probabilities, cpu(tables.probabilities_scikit_learn)),),
+    ),
+    Job(
+        "categorical/fit",
+        "CategoricalNB().fit of 500,000 × 10 categories, 2 classes",
+        None,
+        tables.prepare_categories,
+        cpu(tables.fit_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 25), tables.same_levels, cpu(tables.fit_scikit_learn)),),
+    ),
+    Job(
+        "categorical/probabilities",
+        "predict_proba of the same",
+        None,
+        tables.prepare_categories,
+        cpu(tables.probabilities_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 3), tables.same_probabilities, cpu(tables.probabilities_scikit_learn)),),
     ),
 )
 

@@ -18,6 +18,7 @@ _HOMES = {
     "CountVectorizer": "discern.estimators.text",
     "DataError": "discern.data",
     "Dirichlet": "discern.bayes",
+    "Discretizer": "discern.estimators.discretize",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.evidence",
     "GaussianNB": "discern.estimators.tables",
@@ -27,6 +28,7 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
     "TextSettings": "discern.text",
+    "UnigramLanguageModel": "discern.estimators.language",
     "code_path": "discern._native",
     "load": "discern.classifier",
 }
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.discretize import Discretizer as Discretizer
+    from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer

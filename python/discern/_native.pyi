@@ -130,21 +130,28 @@ def normal_scores(
     levels: NDArray[np.float64],
     bias: NDArray[np.float64],
     threads: int,
+    probabilities: bool = False,
 ) -> NDArray[np.float64]: ...
 def category_counts(
     table: NDArray[np.int64],
-    levels: list[int],
     classes: NDArray[np.int32],
     width: int,
     weights: NDArray[np.float64] | None,
-) -> NDArray[np.float64]: ...
+    threads: int,
+) -> tuple[list[NDArray[np.float64]], int]: ...
 def category_scores(
     table: NDArray[np.int64],
     levels: list[int],
     weights: NDArray[np.float64],
     bias: NDArray[np.float64],
     threads: int,
+    probabilities: bool = False,
 ) -> NDArray[np.float64]: ...
+def bin_codes(table: NDArray[np.float64], edges: list[list[float]], threads: int) -> NDArray[np.int64]: ...
+def number_labels(
+    labels: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]] | None: ...
+def to_probabilities(scores: NDArray[np.float64], threads: int) -> None: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.statistics import Counts
+import discern._native as _native
+from discern.statistics import Counts, default_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -358,19 +359,19 @@ def _tabulate(
     return LinearScores(bias, None, presence, shift, np.broadcast_to(level, shape[1:]), matrix)
 
 
-def posterior(scores: Array) -> Array:
-    """Turn log joint probabilities into probabilities, by log-sum-exp.
+def posterior(scores: Array, in_place: bool = False) -> Array:
+    """Turn log joint probabilities into probabilities, by log-sum-exp; a row that says nothing becomes uniform.
+
+    With ``in_place``, the scores may be overwritten: a table of millions of rows is not copied.
 
     Examples
     --------
     >>> posterior(np.array([[-1000.0, -1000.0]])).tolist()
     [[0.5, 0.5]]
     """
-    top = scores.max(axis=1, keepdims=True)
-    top = np.where(np.isfinite(top), top, 0.0)
-    shares = np.exp(scores - top)
-    total = shares.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / scores.shape[1]))
+    shares = np.require(scores, np.float64, ["C", "W"]) if in_place else np.array(scores, np.float64, order="C")
+    _native.to_probabilities(shares, default_threads())
+    return shares
 
 
 def log_multinomial_coefficient(rows: Any) -> Array:

@@ -6,10 +6,13 @@ above e_B₋₁, infinities among them, belong to the first and to the last. A m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+import discern._native as _native
+from discern.statistics import default_threads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,12 +20,14 @@ if TYPE_CHECKING:
 STRATEGIES = ("quantile", "uniform", "mdl")
 MISSING = -1
 """The code of a missing number."""
-FEW_EDGES = 24
-"""So many comparisons with all numbers cost less than a search for each."""
 
 
 def edges(
-    values: NDArray[Any], classes: NDArray[Any] | None = None, strategy: str = "quantile", bins: int = 5
+    values: NDArray[Any],
+    classes: NDArray[Any] | None = None,
+    strategy: str = "quantile",
+    bins: int = 5,
+    weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Give the edges of the bins of a column of numbers.
 
@@ -37,6 +42,8 @@ def edges(
         of the classes falls most, as long as that pays for its description (Fayyad and Irani 1993).
     bins : int
         How many bins; fewer if some would be empty because their edges coincide. ``"mdl"`` finds its own number.
+    weights : ndarray, optional
+        The weight of each number: one of weight 2 is as two numbers.
 
     Returns
     -------
@@ -53,29 +60,45 @@ def edges(
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
     values = np.asarray(values, np.float64)
-    finite = np.isfinite(values)
-    known = values[finite]
-    least, most = known.min(initial=np.inf), known.max(initial=-np.inf)
+    finite = np.isfinite(values) if weights is None else np.isfinite(values) & (weights > 0)
+    if not finite.all():
+        values, weights = values[finite], None if weights is None else weights[finite]
+        classes = None if classes is None else np.asarray(classes)[finite]
+    least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
     if not least < most:
         return np.array([-np.inf, np.inf])
     if strategy == "mdl":
         if classes is None:
             raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
-        inner = entropy_cuts(known, np.asarray(classes)[finite])
+        inner = entropy_cuts(values, np.asarray(classes), weights)
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]
     else:
-        inner = _quantiles(known, np.linspace(0, 100, bins + 1)[1:-1] / 100)
+        inner = _quantiles(values, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
     return np.unique(np.concatenate([[least], inner, [most]]))
 
 
-def _quantiles(values: NDArray[np.float64], shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the numbers below which these shares lie; between two, their mean (Hyndman and Fan 1996, definition 2)."""
-    values = np.sort(values)
-    places = len(values) * shares - 1
-    below = np.floor(places).astype(np.int64)
-    above = values[np.minimum(below + 1, len(values) - 1)]
-    return np.where(places == below, values[np.maximum(below, 0)] / 2 + above / 2, above)
+def _quantiles(
+    values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Give the numbers that these shares reach; where one is just reached, the middle between it and the next.
+
+    It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
+    """
+    last = len(values) - 1
+    if weights is None:
+        targets = shares * len(values)
+        first = np.ceil(targets).astype(np.int64) - 1
+        just = targets == first + 1
+        values = np.partition(values, np.unique(np.minimum([first, first + 1], last)))  # the rest may lie as it likes
+    else:
+        order = np.argsort(values)
+        values, reached = values[order], np.cumsum(weights[order])
+        targets = shares * reached[-1]
+        first = np.searchsorted(reached, targets)
+        just = reached[first] == targets
+    here, there = values[first], values[np.minimum(first + 1, last)]
+    return np.asarray(np.where(just, np.clip(here / 2 + there / 2, here, there), here))
 
 
 def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
@@ -85,35 +108,31 @@ def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
 
 
 def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the number of the bin of each number, from 0; −1 if it is missing.
+    """Give the number of the bin of each number of a column, from 0; −1 if it is missing.
 
     Examples
     --------
     >>> assign(np.array([-9.0, 2.4, 2.5, np.inf, np.nan]), np.array([1.0, 2.5, 4.0])).tolist()
     [0, 0, 1, 1, -1]
     """
-    values, inner = np.asarray(values), edges[1:-1]
-    if len(inner) <= FEW_EDGES:
-        reached = np.zeros(values.shape, np.int8)
-        for edge in inner:
-            reached += values >= edge
-        codes = reached.astype(np.int64)
-    else:
-        codes = np.searchsorted(inner, values, side="right").astype(np.int64)
-    codes[np.isnan(values)] = MISSING
-    return codes
+    return assign_columns(np.asarray(values)[:, None], [edges]).ravel()
+
+
+def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Give the same for a table of numbers, with the edges of each of its columns."""
+    between = [column[1:-1].tolist() for column in edges]
+    return _native.bin_codes(np.ascontiguousarray(table, np.float64), between, default_threads())
 
 
 # ------------------------------------------------------------------------------------------- entropy and its price
 
 
-def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[np.float64]:
+def entropy_cuts(
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
-    from scipy.special import xlogy
-
-    lows, highs, sums = _blocks(values, classes)
-    numbers = np.arange(len(values) + 1.0)
-    bits = xlogy(numbers, numbers) / np.log(2)
+    lows, highs, sums = _blocks(values, classes, weights)
+    bits = _looked_up_bits(len(values)) if weights is None else _bits
     cuts, open_parts = [], [(0, len(lows))]
     while open_parts:
         start, end = open_parts.pop()
@@ -126,8 +145,8 @@ def entropy_cuts(values: NDArray[np.float64], classes: NDArray[Any]) -> NDArray[
 
 
 def _blocks(
-    values: NDArray[np.float64], classes: NDArray[Any]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
     """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
 
     Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
@@ -141,7 +160,8 @@ def _blocks(
     ends = np.r_[starts[1:], len(values)]
     block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
     width = int(classes.max()) + 1
-    counts = np.bincount(block * width + classes, minlength=(len(starts) + 1) * width).reshape(-1, width)
+    ordered = None if weights is None else weights[order]
+    counts = np.bincount(block * width + classes, ordered, (len(starts) + 1) * width).reshape(-1, width)
     return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
 
 
@@ -151,11 +171,27 @@ def _halfway(low: float, high: float) -> float:
     return middle if low < middle <= high else high
 
 
-def _best_cut(sums: NDArray[np.int64], bits: NDArray[np.float64]) -> int | None:
+Bits = Callable[[Any], Any]
+
+
+def _bits(counts: Any) -> Any:
+    """Give n log₂ n of each count."""
+    from scipy.special import xlogy
+
+    return xlogy(counts, counts) / np.log(2)
+
+
+def _looked_up_bits(most: int) -> Bits:
+    """Give the same for whole numbers up to ``most``, computed once."""
+    table = _bits(np.arange(most + 1.0))
+    return lambda counts: table[counts]
+
+
+def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
     """Give the block before which the entropy falls most if cut there; None if that does not pay.
 
-    ``sums`` are the counts of the classes before each block of a part, and of all of it; ``bits[n]`` is n log₂ n.
-    Fayyad and Irani (1993) accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
+    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993)
+    accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
 
         Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
     """
@@ -169,12 +205,13 @@ def _best_cut(sums: NDArray[np.int64], bits: NDArray[np.float64]) -> int | None:
     tree = k * entropies / parts.sum(axis=1)
     log_patterns = k[0] * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k[0])) / np.log(2)
     delta = log_patterns - (tree[0] - tree[1] - tree[2])
-    return place + 1 if entropies[0] - remaining[place] > np.log2(whole.sum() - 1) + delta else None
+    price = np.log2(max(whole.sum() - 1, 1)) + delta
+    return place + 1 if entropies[0] - remaining[place] > price else None
 
 
-def _entropy(counts: NDArray[np.int64], bits: NDArray[np.float64]) -> NDArray[np.float64]:
+def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
     """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
-    return np.asarray(bits[counts.sum(axis=1)] - sum(bits[column] for column in counts.T))
+    return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
 
 
 # ------------------------------------------------------------------------------------------------------- encoding

@@ -364,7 +364,8 @@ class Moments:
         """Sum the rows of a table, the class of each given as a number below ``width``; NaN is missing."""
         table = np.ascontiguousarray(table, np.float64)
         pivot = _pivot(table)
-        sums = _native.moments(table, classes.astype(np.int32), width, pivot, weights, threads or default_threads())
+        numbers = np.ascontiguousarray(classes, np.int32)
+        sums = _native.moments(table, numbers, width, pivot, weights, threads or default_threads())
         return cls(pivot, *sums)
 
     def about(self, pivot: NDArray[np.float64]) -> Moments:

@@ -8,6 +8,7 @@ pub mod csv;
 pub mod documents;
 pub mod folds;
 pub mod lexicon;
+pub mod posterior;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;

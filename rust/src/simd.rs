@@ -1,4 +1,4 @@
-//! Vector code: lowering and classifying bytes 64 at a time, and prefetching.
+//! Vector code: lowering and classifying bytes 64 at a time, prefetching, and loops compiled for each code path.
 //!
 //! This is the only module with `unsafe`. Each unsafe block either calls a function whose processor
 //! feature was checked at run time, or loads and stores inside slices whose length was just checked.
@@ -34,7 +34,8 @@ impl CodePath {
                 paths.push(CodePath::Avx2);
             }
             let wide = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
-            if wide && is_x86_feature_detected!("avx512vbmi2") {
+            let whole = is_x86_feature_detected!("avx512dq") && is_x86_feature_detected!("avx512vl");
+            if wide && whole && is_x86_feature_detected!("avx512vbmi2") {
                 paths.push(CodePath::Avx512);
             }
         }
@@ -51,6 +52,50 @@ pub fn code_path() -> CodePath {
         let wished = available.iter().find(|path| path.name() == wish);
         *wished.unwrap_or(available.last().unwrap_or(&CodePath::Plain))
     })
+}
+
+/// A loop over numbers that is compiled once for each code path.
+///
+/// `run`, and every function it calls in its inner loop, must be `#[inline(always)]`: only what is inlined is compiled
+/// with the wider vectors. No path fuses a multiplication with an addition, so all give the same bits.
+pub trait Kernel {
+    type Output;
+
+    fn run(self) -> Self::Output;
+}
+
+/// Runs a loop on the fastest code path of this processor.
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    dispatch_on(code_path(), kernel)
+}
+
+fn dispatch_on<K: Kernel>(path: CodePath, kernel: K) -> K::Output {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn on_avx2<K: Kernel>(kernel: K) -> K::Output {
+        kernel.run()
+    }
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,avx512f,avx512bw,avx512dq,avx512vl")]
+    fn on_avx512<K: Kernel>(kernel: K) -> K::Output {
+        kernel.run()
+    }
+    match path {
+        // SAFETY: `code_path` and `CodePath::available` give these only when the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx2 => unsafe { on_avx2(kernel) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx512 => unsafe { on_avx512(kernel) },
+        _ => kernel.run(),
+    }
+}
+
+/// Runs a loop on every path of this processor, for tests that all give the same.
+#[cfg(test)]
+pub fn on_every_path<K: Kernel>(kernel: impl Fn() -> K) -> Vec<K::Output> {
+    let paths = CodePath::available();
+    paths.into_iter().map(|path| dispatch_on(path, kernel())).collect()
 }
 
 /// A text lowered (ASCII letters only), with its runs of word bytes.

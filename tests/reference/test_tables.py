@@ -104,3 +104,171 @@ def test_rows_never_learned_are_refused(kind):
 @pytest.mark.filterwarnings("ignore")
 def test_conformance(estimator, check):
     check(estimator)
+
+
+MODELS = {
+    "GaussianNB": discern.GaussianNB,
+    "CategoricalNB": discern.CategoricalNB,
+    "MultinomialNB": discern.MultinomialNB,
+}
+
+
+def table(rows=40_000, columns=7, levels=9):
+    random = np.random.default_rng(8)
+    return random.integers(0, levels, (rows, columns)), random.integers(0, 3, rows)
+
+
+@pytest.mark.parametrize("kind", MODELS.values(), ids=MODELS)
+def test_the_number_of_threads_does_not_matter(kind, monkeypatch):
+    X, y = table()
+    found = []
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("DISCERN_THREADS", threads)
+        model = kind().fit(X, y)
+        found.append([model.predict_joint_log_proba(X), model.predict_proba(X)])
+    for other in found[1:]:
+        np.testing.assert_array_equal(other[0], found[0][0])
+        np.testing.assert_array_equal(other[1], found[0][1])
+
+
+@pytest.mark.parametrize("kind", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.asfortranarray,
+        lambda X: X.astype(np.float32),
+        lambda X: X.astype(np.int8),
+        lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+        lambda X: X.tolist(),
+    ],
+    ids=["columns first", "float32", "int8", "every other", "lists"],
+)
+def test_the_layout_and_type_of_a_table_do_not_matter(kind, change):
+    X, y = table(500)
+    expected = kind().fit(X, y)
+    np.testing.assert_array_equal(kind().fit(change(X), y).predict_proba(change(X)), expected.predict_proba(X))
+
+
+@pytest.mark.parametrize("kind", MODELS.values(), ids=MODELS)
+@pytest.mark.parametrize(
+    "label",
+    [
+        np.int8,
+        np.uint16,
+        np.uint64,
+        np.float64,
+        lambda y: y == 1,
+        lambda y: y * 10**12,
+        lambda y: np.array(["c", "a", "b"])[y],
+    ],
+    ids=["int8", "uint16", "uint64", "float", "truth", "far apart", "strings"],
+)
+def test_labels_of_any_kind_give_what_the_reference_gives(kind, label):
+    X, y = table(500)
+    labels = label(y)
+    ours, theirs = kind().fit(X, labels), getattr(reference, kind.__name__)().fit(X, labels)
+    assert ours.classes_.dtype == theirs.classes_.dtype
+    assert ours.classes_.tolist() == theirs.classes_.tolist()
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5, 70])
+@pytest.mark.parametrize("columns", [1, 3, 4, 23])
+def test_any_number_of_classes_and_columns(classes, columns):
+    random = np.random.default_rng(classes * columns)
+    X, y = (
+        random.normal(size=(3000, columns)) * 5 + 3,
+        np.r_[np.arange(classes), random.integers(0, classes, 3000 - classes)],
+    )
+    ours, theirs = discern.GaussianNB().fit(X, y), reference.GaussianNB().fit(X, y)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-9, atol=1e-12)
+    levels = (np.abs(X) * 40).astype(int)
+    ours, theirs = discern.CategoricalNB().fit(levels, y), reference.CategoricalNB().fit(levels, y)
+    np.testing.assert_allclose(ours.predict_proba(levels), theirs.predict_proba(levels), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_numbers_that_are_not_finite_are_refused_and_nothing_changes(bad, weighted):
+    X, y = table(100)
+    broken = X.astype(float)
+    broken[57, 3] = bad
+    broken[0, 3] = bad
+    weights = (np.arange(100) % 57 != 0).astype(float) if weighted else None
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        discern.GaussianNB().fit(broken, y, weights)
+    model = discern.GaussianNB().fit(X, y)
+    expected = model.predict_proba(X)
+    for learn in (model.fit, model.partial_fit, model.forget):
+        with pytest.raises(ValueError, match=r"NaN|infinity"):
+            learn(broken, y, sample_weight=weights)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        model.predict_proba(broken)
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_forgetting_a_class_that_has_a_prior_is_refused_and_nothing_changes():
+    for kind, name in [(discern.GaussianNB, "priors"), (discern.CategoricalNB, "class_prior")]:
+        model = kind(**{name: [0.5, 0.5]}).fit([[1], [2], [3]], [0, 0, 1])
+        expected = model.predict_proba([[2]])
+        with pytest.raises(ValueError, match="Number of priors"):
+            model.forget([[3]], [1])
+        np.testing.assert_array_equal(model.predict_proba([[2]]), expected)
+
+
+def test_large_numbers_are_not_taken_for_infinite():
+    X = np.array([[1e200], [-1e200], [2e200], [3e200]])
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert discern.GaussianNB().fit(X, [0, 1, 0, 1]).classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("kind", [discern.CategoricalNB, discern.MultinomialNB])
+def test_negative_numbers_are_refused_and_nothing_changes(kind):
+    X, y = table(100)
+    model = kind().fit(X, y)
+    expected = model.predict_proba(X)
+    for learn in (model.fit, model.partial_fit, model.forget):
+        with pytest.raises(ValueError, match="Negative values"):
+            learn(X[:20] - 5, y[:20])
+    with pytest.raises(ValueError, match="Negative values"):
+        model.partial_fit(X[:2] - 5, [7, 8])
+    with pytest.raises(ValueError, match="Negative values"):
+        model.predict_proba(X - 5)
+    assert model.classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
+def test_categories_without_room_are_refused():
+    with pytest.raises(ValueError, match="number the categories from 0"):
+        discern.CategoricalNB().fit([[0], [2**60]], [0, 1])
+
+
+def test_low_and_high_levels_beside_each_other():
+    X, y = table(5000, levels=200)
+    X[4000:, 2] += 1000
+    ours, theirs = discern.CategoricalNB().fit(X, y), reference.CategoricalNB().fit(X, y)
+    for mine, other in zip(ours.category_count_, theirs.category_count_, strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_nearly_as_many_classes_as_rows_is_warned_of():
+    X = np.arange(60.0).reshape(30, 2)
+    with pytest.warns(UserWarning, match="unique classes is greater than 50%"):
+        discern.GaussianNB().fit(X, np.arange(30))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        discern.GaussianNB().fit(X, np.linspace(0, 1, 30))
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 40])
+def test_posteriors_equal_those_of_scipy(classes):
+    from scipy.special import softmax
+
+    from discern.bayes import posterior
+
+    scores = np.random.default_rng(classes).normal(size=(5000, classes)) * np.logspace(-3, 3, 5000)[:, None] - 1e5
+    np.testing.assert_allclose(posterior(scores), softmax(scores, axis=1), rtol=1e-13, atol=1e-300)
+    kept = scores.copy()
+    posterior(scores)
+    np.testing.assert_array_equal(scores, kept)
+    assert posterior(scores, in_place=True) is scores

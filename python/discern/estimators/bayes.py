@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -27,18 +29,19 @@ from discern.bayes import (
     multinomial_weight,
     posterior,
 )
+from discern.labels import Numbered, number
 
 Array = NDArray[Any]
 
 
 class _NaiveBayes(ClassifierMixin, BaseEstimator):
-    """What all naive Bayes classifiers do with their log joint probabilities, and how a merged one begins."""
+    """What all naive Bayes classifiers share: labels and weights checked, sums taken back, scores to decisions."""
 
     classes_: Array
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Give log P(k) + log P(x|k)."""
-        raise TypeError("each event model has its own")
+        return self._joint(self._rows(X))
 
     def predict(self, X: Any) -> Array:
         """Give the class of each row."""
@@ -47,7 +50,7 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Give the probability of each class for each row."""
-        return posterior(self.predict_joint_log_proba(X))
+        return self._posterior(self._rows(X))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Give the log probability of each class for each row."""
@@ -55,6 +58,35 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
 
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
+
+    def _rows(self, X: Any) -> Any:
+        """Give rows to decide about, checked."""
+        raise TypeError("each event model has its own")
+
+    def _joint(self, X: Any) -> Array:
+        """Give log P(k) + log P(x|k) of rows that were checked."""
+        raise TypeError("each event model has its own")
+
+    def _posterior(self, X: Any) -> Array:
+        return posterior(self._joint(X), in_place=True)
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the model as it was if learning fails half-way."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _known(self, y: Array) -> Numbered:
+        """Number the labels of rows to take back, all of which the model must know."""
+        labels = numbered(y)
+        if not np.isin(labels.distinct, self.classes_).all():
+            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        return labels
 
     def _merged(self, other: Self) -> Self:
         """Give an empty model for the rows of both; refuses models that do not fit together."""
@@ -69,6 +101,38 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
         if hasattr(self, "feature_names_in_"):
             merged.feature_names_in_ = self.feature_names_in_
         return merged
+
+
+def numbered(y: Array) -> Numbered:
+    """Number the labels of rows, refusing those that are no classes."""
+    if y.dtype.kind not in "biuU":
+        check_classification_targets(y)
+        return number(y)
+    labels = number(y)
+    if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
+        check_classification_targets(y)
+    return labels
+
+
+def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
+    """Give the weights of rows as the sums take them; None if all are 1."""
+    if sample_weight is None:
+        return None
+    return np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
+
+
+def remaining(largest: float, left: Array, *counts: Array) -> Array:
+    """Say which classes are left when rows have been taken back; refuses rows that were never learned.
+
+    ``left`` is how many rows each class has then, ``counts`` what else must not go below zero, ``largest`` the largest
+    of all these before: sums of weights are exact only to rounding.
+    """
+    if any(count.min(initial=0.0) < -1e-9 * (1 + largest) for count in (left, *counts)):
+        raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
+    kept = left > 1e-9
+    if not kept.any():
+        raise ValueError("nothing would be left to decide by; nothing was changed")
+    return np.asarray(kept)
 
 
 class _CountingNB(_NaiveBayes):
@@ -90,32 +154,34 @@ class _CountingNB(_NaiveBayes):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts, forgetting everything learned before."""
         self._validate_params()
-        X, y = self._validated(X, y)
-        check_classification_targets(y)
-        for name in ("class_count_", "feature_count_", "category_count_"):
-            self.__dict__.pop(name, None)
-        self.classes_ = np.unique(y)
-        self._add(self._prepared(X), y, sample_weight, 1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y)
+            labels = numbered(y)
+            for name in ("class_count_", "feature_count_", "category_count_"):
+                self.__dict__.pop(name, None)
+            self._grow(labels.distinct, X.shape[1])
+            self._add(self._prepared(X), labels, sample_weight, 1)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
         self._validate_params()
         first = not hasattr(self, "classes_")
-        X, y = self._validated(X, y, reset=first)
-        check_classification_targets(y)
-        named = [np.asarray(classes)] if classes is not None else []
-        self._grow(np.unique(np.concatenate([*([] if first else [self.classes_]), *named, np.unique(y)])), X.shape[1])
-        self._add(self._prepared(X), y, sample_weight, 1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=first)
+            labels = numbered(y)
+            named = [np.asarray(classes)] if classes is not None else []
+            every = [*([] if first else [self.classes_]), *named, labels.distinct]
+            self._grow(np.unique(np.concatenate(every)), X.shape[1])
+            self._add(self._prepared(X), labels, sample_weight, 1)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
         check_is_fitted(self)
-        X, y = self._validated(X, y, reset=False)
-        if not np.isin(y, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
-        self._add(self._prepared(X), y, sample_weight, -1)
+        with self._all_or_nothing():
+            X, y = self._validated(X, y, reset=False)
+            self._add(self._prepared(X), self._known(y), sample_weight, -1)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -129,12 +195,11 @@ class _CountingNB(_NaiveBayes):
         merged._solve()
         return merged
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Give log P(k) + log P(x|k)."""
-        check_is_fitted(self)
-        return self._joint(self._prepared(self._validated(X, reset=False)))
-
     # ------------------------------------------------------------------------------------------------ sums
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._prepared(self._validated(X, reset=False))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         return validate_data(self, X, *y, accept_sparse="csr", reset=reset)
@@ -151,21 +216,15 @@ class _CountingNB(_NaiveBayes):
             class_count[places], feature_count[places] = self.class_count_, self.feature_count_
         self.classes_, self.class_count_, self.feature_count_ = classes, class_count, feature_count
 
-    def _add(self, X: Any, y: Array, sample_weight: Any, sign: int) -> None:
-        weights = np.ones(len(y)) if sample_weight is None else _check_sample_weight(sample_weight, X)
-        numbers = np.searchsorted(self.classes_, y)
-        sums = _by_class(numbers, weights, len(self.classes_)) @ X
-        if not hasattr(self, "class_count_"):
-            self._grow(self.classes_, X.shape[1])
-        class_count = self.class_count_ + sign * np.bincount(numbers, weights, len(self.classes_))
+    def _add(self, X: Any, labels: Numbered, sample_weight: Any, sign: int) -> None:
+        weights, numbers = checked_weights(sample_weight, X), labels.within(self.classes_)
+        rows = np.ones(len(numbers)) if weights is None else weights
+        sums = _by_class(numbers, rows, len(self.classes_)) @ X
+        class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
         feature_count = self.feature_count_ + sign * (sums.toarray() if hasattr(sums, "toarray") else sums)
         if sign < 0:
-            floor = -1e-9 * (1 + np.abs(self.feature_count_).max(initial=0))
-            if class_count.min() < floor or feature_count.min() < floor:
-                raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
-            kept = class_count > 1e-9
-            if not kept.any():
-                raise ValueError("nothing would be left to decide by; nothing was changed")
+            largest = max(self.class_count_.max(initial=0.0), np.abs(self.feature_count_).max(initial=0.0))
+            kept = remaining(largest, class_count, feature_count)
             self.classes_ = self.classes_[kept]
             class_count, feature_count = np.maximum(class_count[kept], 0), np.maximum(feature_count[kept], 0)
         self.class_count_, self.feature_count_ = class_count, feature_count

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, check_non_negative, validate_data
 
 import discern._native as _native
-from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes
+from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, numbered, remaining
+from discern.labels import Numbered
 from discern.statistics import Moments, default_threads
 
 
@@ -45,30 +45,27 @@ class GaussianNB(_NaiveBayes):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before."""
         self._validate_params()
-        self.__dict__.pop("classes_", None)
-        return self._learn(X, y, sample_weight, None)
+        with self._all_or_nothing():
+            self.__dict__.pop("classes_", None)
+            return self._learn(X, y, sample_weight, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
         self._validate_params()
-        return self._learn(X, y, sample_weight, classes)
+        with self._all_or_nothing():
+            return self._learn(X, y, sample_weight, classes)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Take rows back: the model is then, to rounding, the one that never saw them."""
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, dtype=np.float64)
-        if not np.isin(y, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
-        moments, class_count = self._sums(X, y, self.classes_, sample_weight)
+        X, y = self._validated(X, y, sample_weight, reset=False)
+        moments, class_count = self._sums(X, self._known(y), self.classes_, sample_weight)
         rest, left = self._moments - moments, self.class_count_ - class_count
-        if left.min() < -1e-9 * max(float(self.class_count_.max()), 1.0):
-            raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
-        kept = left > 1e-9
-        if not kept.any():
-            raise ValueError("nothing would be left to decide by; nothing was changed")
-        self.classes_, self.class_count_ = self.classes_[kept], left[kept]
-        self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
-        self._solve()
+        kept = remaining(float(self.class_count_.max()), left)
+        with self._all_or_nothing():
+            self.classes_, self.class_count_ = self.classes_[kept], left[kept]
+            self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
+            self._solve()
         return self
 
     def merge(self, other: Self) -> Self:
@@ -79,37 +76,47 @@ class GaussianNB(_NaiveBayes):
         merged._solve()
         return merged
 
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Give log P(k) + log p(x|k)."""
+    def _rows(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=np.float64, order="C")
+        return np.ascontiguousarray(validate_data(self, X, reset=False, dtype=np.float64))
+
+    def _joint(self, X: Array, probabilities: bool = False) -> Array:
         scales = 0.5 / self.var_
         levels = -0.5 * np.log(2.0 * np.pi * self.var_)
         with np.errstate(divide="ignore"):  # a class may have been named before it came
             bias = np.log(self.class_prior_)
         means = np.ascontiguousarray(self.theta_)
-        return _native.normal_scores(np.ascontiguousarray(X), means, scales, levels, bias, default_threads())
+        return _native.normal_scores(X, means, scales, levels, bias, default_threads(), probabilities)
+
+    def _posterior(self, X: Array) -> Array:
+        return self._joint(X, probabilities=True)
 
     # ------------------------------------------------------------------------------------------------ sums
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, named: Any) -> Self:
-        X, y = validate_data(self, X, y, reset=not hasattr(self, "classes_"), dtype=np.float64)
-        check_classification_targets(y)
-        classes = np.unique(y)
+        X, y = self._validated(X, y, sample_weight, reset=not hasattr(self, "classes_"))
+        labels = numbered(y)
+        sums = self._sums(X, labels, labels.distinct, sample_weight)
         if named is not None:
             self._add(None, np.zeros(len(np.unique(named))), np.unique(named))
-        self._add(*self._sums(X, y, classes, sample_weight), classes)
+        self._add(*sums, labels.distinct)
         self._solve()
         return self
 
-    def _sums(self, X: Array, y: Array, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
-        weights = (
-            None if sample_weight is None else np.ascontiguousarray(_check_sample_weight(sample_weight, X), np.float64)
-        )
-        numbers = np.searchsorted(classes, y)
-        return Moments.of(X, numbers, len(classes), weights), np.bincount(numbers, weights, len(classes)).astype(
-            np.float64
-        )
+    def _validated(self, X: Any, y: Any, sample_weight: Any, reset: bool) -> Any:
+        # Without weights, the sums show whether every number is finite: the table is read once and not twice.
+        finite = sample_weight is not None
+        return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
+
+    def _sums(self, X: Array, labels: Numbered, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
+        weights = checked_weights(sample_weight, X)
+        class_count = labels.class_counts(classes, weights)
+        with np.errstate(invalid="ignore", over="ignore"):  # infinities are looked for below
+            moments = Moments.of(X, labels.within(classes), len(classes), weights)
+        complete = weights is not None or bool((moments.counts == class_count[:, None]).all())
+        if not (complete and np.isfinite(moments.second).all()):
+            assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+        return moments, class_count
 
     def _add(self, moments: Moments | None, class_count: Array, classes: Array) -> None:
         if not hasattr(self, "classes_"):
@@ -185,6 +192,9 @@ class CategoricalNB(_CountingNB):
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         return validate_data(self, X, *y, dtype="int", reset=reset)
 
+    def _prepared(self, X: Any) -> Array:
+        return np.ascontiguousarray(X, np.int64)  # negative numbers are found when they are counted
+
     def _grow(self, classes: Array, features: int) -> None:
         """Make room for more classes, keeping what was counted."""
         class_count = np.zeros(len(classes))
@@ -197,23 +207,18 @@ class CategoricalNB(_CountingNB):
                 count[places] = columns
         self.classes_, self.class_count_, self.category_count_ = classes, class_count, counts
 
-    def _add(self, X: Any, y: Array, sample_weight: Any, sign: int) -> None:
-        weights = (
-            None if sample_weight is None else np.ascontiguousarray(_check_sample_weight(sample_weight, X), np.float64)
-        )
-        numbers = np.searchsorted(self.classes_, y).astype(np.int32)
-        if not hasattr(self, "class_count_"):
-            self._grow(self.classes_, X.shape[1])
-        table = np.ascontiguousarray(X, np.int64)
-        levels = np.maximum(self._least_levels(X.shape[1]), table.max(axis=0, initial=-1) + 1)
-        cells = _native.category_counts(table, levels.tolist(), numbers, len(self.classes_), weights)
-        ends = np.cumsum(levels * len(self.classes_))
-        added = [part.reshape(-1, len(self.classes_)).T for part in np.split(cells, ends[:-1])]
+    def _add(self, X: Array, labels: Numbered, sample_weight: Any, sign: int) -> None:
+        weights = checked_weights(sample_weight, X)
+        numbers, width = labels.within(self.classes_), len(self.classes_)
+        added, negative = _native.category_counts(X, numbers, width, weights, default_threads())
+        if negative:
+            check_non_negative(X, f"{type(self).__name__} (input X)")
+        least = self._least_levels(X.shape[1])
         counts = [
-            _padded(mine, new.shape[1]) + sign * _padded(new, mine.shape[1])
-            for mine, new in zip(self.category_count_, added, strict=True)
+            _padded(mine, max(len(new), int(levels))) + sign * _padded(new.T, mine.shape[1], int(levels))
+            for mine, new, levels in zip(self.category_count_, added, least, strict=True)
         ]
-        class_count = self.class_count_ + sign * np.bincount(numbers, weights, len(self.classes_))
+        class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
         if sign < 0:
             counts, class_count = self._without_zeros(counts, class_count)
         self.category_count_, self.class_count_ = counts, class_count
@@ -221,15 +226,10 @@ class CategoricalNB(_CountingNB):
 
     def _without_zeros(self, counts: list[Array], class_count: Array) -> tuple[list[Array], Array]:
         """Drop the classes and the last levels that have gone to zero; refuse what has gone below."""
-        if class_count.min() < -1e-9 or any(count.min(initial=0.0) < -1e-9 for count in counts):
-            raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
-        kept = class_count > 1e-9
-        if not kept.any():
-            raise ValueError("nothing would be left to decide by; nothing was changed")
+        kept = remaining(float(self.class_count_.max(initial=0.0)), class_count, *counts)
         self.classes_ = self.classes_[kept]
-        least = self._least_levels(len(counts))
         shorter = []
-        for count, fewest in zip(counts, least, strict=True):
+        for count, fewest in zip(counts, self._least_levels(len(counts)), strict=True):
             used = np.flatnonzero(count[kept].sum(axis=0) > 1e-9)
             levels = max(int(used[-1]) + 1 if len(used) else 0, int(fewest))
             shorter.append(np.maximum(count[kept][:, :levels], 0.0))
@@ -272,12 +272,18 @@ class CategoricalNB(_CountingNB):
             np.log(count + alpha) - np.log((count + alpha).sum(axis=1, keepdims=True)) for count in self.category_count_
         ]
 
-    def _joint(self, X: Any) -> Array:
+    def _rows(self, X: Any) -> Array:
+        rows: Array = super()._rows(X)
+        check_non_negative(rows, f"{type(self).__name__} (input X)")
+        return rows
+
+    def _joint(self, X: Array, probabilities: bool = False) -> Array:
         weights = np.concatenate([table.T.ravel() for table in self.feature_log_prob_])
-        table = np.ascontiguousarray(X, np.int64)
-        return _native.category_scores(
-            table, self.n_categories_.tolist(), weights, self.class_log_prior_, default_threads()
-        )
+        levels = self.n_categories_.tolist()
+        return _native.category_scores(X, levels, weights, self.class_log_prior_, default_threads(), probabilities)
+
+    def _posterior(self, X: Array) -> Array:
+        return self._joint(X, probabilities=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -286,6 +292,8 @@ class CategoricalNB(_CountingNB):
         return tags
 
 
-def _padded(count: Array, levels: int) -> Array:
-    """Give a table of counts at least so many levels."""
-    return np.pad(count, ((0, 0), (0, max(levels - count.shape[1], 0))))
+def _padded(count: Array, *levels: int) -> Array:
+    """Give a copy of a table of counts with at least so many levels."""
+    wide = np.zeros((count.shape[0], max(count.shape[1], *levels)))
+    wide[:, : count.shape[1]] = count
+    return wide

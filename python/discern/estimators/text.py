@@ -31,7 +31,8 @@ class _NativeTerms:
         vectorizer: Any = self
         if isinstance(raw_documents, str):
             raise ValueError("Iterable over raw text documents expected, string object received.")
-        if vectorizer.input == "content" and hasattr(raw_documents, "__arrow_c_stream__"):
+        arrow = hasattr(raw_documents, "__arrow_c_stream__") or hasattr(raw_documents, "__arrow_c_array__")
+        if vectorizer.input == "content" and arrow:
             documents: Any = as_texts(raw_documents, "the documents")
         elif vectorizer.input == "content" and isinstance(raw_documents, Strings):
             documents = raw_documents.native()
@@ -383,7 +384,7 @@ class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
         matrix.sum_duplicates()
         if self.binary:
             matrix.data.fill(1)
-        if self.norm is not None:
+        if self.norm is not None and rows:
             matrix = normalize(matrix, norm=self.norm, copy=False)
         return matrix
 

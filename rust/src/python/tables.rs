@@ -2,12 +2,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::share_out;
-use crate::tables::{Levels, Moments, Normals};
+use crate::posterior;
+use crate::tables::{self, Bins, LevelCounts, Levels, Moments, Normals};
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
@@ -19,7 +20,9 @@ pub(super) fn checked_classes<'a>(
     width: usize,
 ) -> PyResult<&'a [i32]> {
     let classes = classes.as_slice()?;
-    if classes.len() != rows || classes.iter().any(|&class| class < 0 || class as usize >= width) {
+    // As u32, what is negative is above everything.
+    let highest = classes.iter().map(|&class| class as u32).max();
+    if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= width) {
         return Err(PyValueError::new_err("the class numbers do not fit the rows"));
     }
     Ok(classes)
@@ -71,11 +74,11 @@ pub(super) fn moments<'py>(
     let mut workers = vec![(); threads.clamp(1, portions.max(1))];
     share_out(py, &mut workers, portions, portions <= 1, |(), portion| {
         let range = row_range(portion, rows);
-        let mut sums = Moments::new(width, columns);
         let chosen = weights.map(|weights| &weights[range.clone()]);
-        sums.add(
+        let sums = Moments::of(
             &table[range.start * columns..range.end * columns],
             &classes[range],
+            width,
             chosen,
             pivot,
         );
@@ -92,32 +95,56 @@ pub(super) fn moments<'py>(
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
 }
 
-/// Fills scores of rows × classes, portion by portion, each beginning as `bias`.
+/// Fills scores of rows × classes, portion by portion, and makes probabilities of them if wanted.
 pub(super) fn fill_scores<'py>(
     py: Python<'py>,
-    rows: usize,
-    bias: &[f64],
+    (rows, classes): (usize, usize),
+    probabilities: bool,
     threads: usize,
     score: impl Fn(std::ops::Range<usize>, &mut [f64]) + Sync,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let portions = rows.div_ceil(TABLE_ROWS);
-    let mut scores = bias.repeat(rows);
-    {
-        let slots: Vec<Mutex<&mut [f64]>> = scores
-            .chunks_mut((TABLE_ROWS * bias.len()).max(1))
-            .map(Mutex::new)
-            .collect();
-        let mut workers = vec![(); threads.clamp(1, portions.max(1))];
-        share_out(py, &mut workers, slots.len(), portions <= 1, |(), portion| {
-            let mut slot = slots[portion].lock().unwrap_or_else(PoisonError::into_inner);
-            score(row_range(portion, rows), &mut slot);
-        })?;
-    }
-    scores.into_pyarray(py).reshape([rows, bias.len()])
+    let scores = PyArray2::zeros(py, [rows, classes], false);
+    on_portions(py, &mut scores.readwrite(), threads, |portion, scores| {
+        score(row_range(portion, rows), scores);
+        if probabilities {
+            posterior::posterior(scores, classes);
+        }
+    })?;
+    Ok(scores)
+}
+
+/// Works on the rows of a table, portion by portion.
+fn on_portions<T: numpy::Element + Send>(
+    py: Python<'_>,
+    table: &mut PyReadwriteArray2<'_, T>,
+    threads: usize,
+    job: impl Fn(usize, &mut [T]) + Sync,
+) -> PyResult<()> {
+    let columns = table.as_array().ncols();
+    let portions = table.as_slice_mut()?.chunks_mut((TABLE_ROWS * columns).max(1));
+    let slots: Vec<Mutex<&mut [T]>> = portions.map(Mutex::new).collect();
+    let mut workers = vec![(); threads.clamp(1, slots.len().max(1))];
+    share_out(py, &mut workers, slots.len(), slots.len() <= 1, |(), portion| {
+        job(
+            portion,
+            &mut slots[portion].lock().unwrap_or_else(PoisonError::into_inner),
+        );
+    })
+}
+
+/// Turns rows of log joint probabilities into probabilities, in place.
+#[pyfunction]
+pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_, f64>, threads: usize) -> PyResult<()> {
+    let classes = scores.as_array().ncols();
+    on_portions(py, &mut scores, threads, |_, scores| {
+        posterior::posterior(scores, classes)
+    })
 }
 
 /// Scores of rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
 #[pyfunction]
+#[pyo3(signature = (table, means, scales, levels, bias, threads, probabilities=false))]
+#[allow(clippy::too_many_arguments)]
 pub(super) fn normal_scores<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, f64>,
@@ -126,79 +153,87 @@ pub(super) fn normal_scores<'py>(
     levels: PyReadonlyArray2<'py, f64>,
     bias: PyReadonlyArray1<'py, f64>,
     threads: usize,
+    probabilities: bool,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (rows, columns) = table.as_array().dim();
     let bias = bias.as_slice()?;
     let shape = (bias.len(), columns);
-    if [&means, &scales, &levels]
-        .iter()
-        .any(|array| array.as_array().dim() != shape)
-    {
+    let fits = |array: &PyReadonlyArray2<'_, f64>| array.as_array().dim() == shape;
+    if columns == 0 || ![&means, &scales, &levels].into_iter().all(fits) {
         return Err(PyValueError::new_err("the densities do not fit the table"));
     }
-    let (table, normals) = (
-        table.as_slice()?,
-        Normals {
-            means: means.as_slice()?,
-            scales: scales.as_slice()?,
-            levels: levels.as_slice()?,
-        },
-    );
-    fill_scores(py, rows, bias, threads, |range, scores| {
-        if columns > 0 {
-            normals.score(
-                &table[range.start * columns..range.end * columns],
-                columns,
-                bias.len(),
-                scores,
-            );
-        }
+    let normals = Normals {
+        means: means.as_slice()?,
+        scales: scales.as_slice()?,
+        levels: levels.as_slice()?,
+        bias,
+    };
+    let (table, heights) = (table.as_slice()?, normals.heights(columns));
+    fill_scores(py, (rows, bias.len()), probabilities, threads, |range, scores| {
+        let part = &table[range.start * columns..range.end * columns];
+        normals.score(part, columns, &heights, scores);
     })
 }
 
-/// Counts of categories: a flat table of (column, level, class), columns having `levels` levels each.
+/// Counts of categories, for each column an array of levels × classes; and how many values were negative.
 #[pyfunction]
-#[pyo3(signature = (table, levels, classes, width, weights))]
+#[pyo3(signature = (table, classes, width, weights, threads))]
 pub(super) fn category_counts<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, i64>,
-    levels: Vec<i64>,
     classes: PyReadonlyArray1<'py, i32>,
     width: usize,
     weights: Option<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    threads: usize,
+) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, usize)> {
     let (rows, columns) = table.as_array().dim();
     let table = table.as_slice()?;
     let (classes, weights) = (
         checked_classes(&classes, rows, width)?,
         checked_weights(&weights, rows)?,
     );
-    if levels.len() != columns || columns == 0 {
-        return Err(PyValueError::new_err("the levels do not fit the columns"));
+    if columns == 0 || width == 0 || rows > u32::MAX as usize {
+        return Err(PyValueError::new_err(
+            "a table of categories needs columns, classes and fewer than 2^32 rows",
+        ));
     }
-    let places = Levels::new(&levels, width);
-    let mut cells = vec![0.0; places.cells()];
-    share_out(
-        py,
-        &mut [&mut cells],
-        rows.div_ceil(TABLE_ROWS),
-        rows <= TABLE_ROWS,
-        |cells, portion| {
-            let range = row_range(portion, rows);
-            let chosen = weights.map(|weights| &weights[range.clone()]);
-            places.count(
-                &table[range.start * columns..range.end * columns],
-                &classes[range],
-                chosen,
-                cells,
-            );
-        },
-    )?;
-    Ok(cells.into_pyarray(py))
+    let portions = rows.div_ceil(TABLE_ROWS);
+    // Sums of weights depend on their order: those are taken by one.
+    let most = if weights.is_some() { 1 } else { portions.max(1) };
+    let mut workers: Vec<LevelCounts> = (0..threads.clamp(1, most))
+        .map(|_| LevelCounts::new(columns, width))
+        .collect();
+    share_out(py, &mut workers, portions, portions <= 1, |counts, portion| {
+        let range = row_range(portion, rows);
+        let chosen = weights.map(|weights| &weights[range.clone()]);
+        counts.add(
+            &table[range.start * columns..range.end * columns],
+            &classes[range],
+            chosen,
+        );
+    })?;
+    let mut counts = LevelCounts::new(columns, width);
+    workers.into_iter().for_each(|worker| counts.merge(worker));
+    if counts.excessive >= 0 {
+        return Err(PyValueError::new_err(format!(
+            "there is no room for a category as large as {}: number the categories from 0",
+            counts.excessive
+        )));
+    }
+    let missing = counts.missing;
+    let shaped = |cells: Vec<f64>| {
+        let levels = cells.len() / width;
+        cells.into_pyarray(py).reshape([levels, width])
+    };
+    Ok((
+        counts.drain().into_iter().map(shaped).collect::<PyResult<_>>()?,
+        missing,
+    ))
 }
 
-/// Scores of rows of categories: bias + the weights of their levels, laid out as in `category_counts`.
+/// Scores of rows of categories: bias + the weights of their levels, laid out as (column, level, class).
 #[pyfunction]
+#[pyo3(signature = (table, levels, weights, bias, threads, probabilities=false))]
 pub(super) fn category_scores<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, i64>,
@@ -206,6 +241,7 @@ pub(super) fn category_scores<'py>(
     weights: PyReadonlyArray1<'py, f64>,
     bias: PyReadonlyArray1<'py, f64>,
     threads: usize,
+    probabilities: bool,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let (rows, columns) = table.as_array().dim();
     let (table, weights, bias) = (table.as_slice()?, weights.as_slice()?, bias.as_slice()?);
@@ -213,13 +249,66 @@ pub(super) fn category_scores<'py>(
     if levels.len() != columns || columns == 0 || weights.len() != places.cells() {
         return Err(PyValueError::new_err("the weights do not fit the levels"));
     }
-    fill_scores(py, rows, bias, threads, |range, scores| {
-        places.score(&table[range.start * columns..range.end * columns], weights, scores);
+    fill_scores(py, (rows, bias.len()), probabilities, threads, |range, scores| {
+        places.score(
+            &table[range.start * columns..range.end * columns],
+            weights,
+            bias,
+            scores,
+        );
     })
+}
+
+/// The bin of each number of a table, by the sorted edges between the bins of each column; −1 if it is missing.
+#[pyfunction]
+pub(super) fn bin_codes<'py>(
+    py: Python<'py>,
+    table: PyReadonlyArray2<'py, f64>,
+    edges: Vec<Vec<f64>>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<i64>>> {
+    let (rows, columns) = table.as_array().dim();
+    if edges.len() != columns {
+        return Err(PyValueError::new_err("the edges do not fit the columns"));
+    }
+    let (table, bins) = (table.as_slice()?, Bins::new(edges));
+    let codes = PyArray2::zeros(py, [rows, columns], false);
+    on_portions(py, &mut codes.readwrite(), threads, |portion, codes| {
+        let range = row_range(portion, rows);
+        bins.assign(&table[range.start * columns..range.end * columns], codes);
+    })?;
+    Ok(codes)
+}
+
+/// Distinct whole labels in order, the number of each row's and how many rows have it; `None` if they lie far apart.
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+pub(super) fn number_labels<'py>(
+    py: Python<'py>,
+    labels: PyReadonlyArray1<'py, i64>,
+) -> PyResult<
+    Option<(
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i32>>,
+        Bound<'py, PyArray1<i64>>,
+    )>,
+> {
+    let labels = labels.as_slice()?;
+    let numbered = py.detach(|| tables::number_labels(labels));
+    Ok(numbered.map(|(distinct, numbers, counts)| {
+        (
+            distinct.into_pyarray(py),
+            numbers.into_pyarray(py),
+            counts.into_pyarray(py),
+        )
+    }))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(moments, module)?)?;
+    module.add_function(wrap_pyfunction!(bin_codes, module)?)?;
+    module.add_function(wrap_pyfunction!(number_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(to_probabilities, module)?)?;
     module.add_function(wrap_pyfunction!(normal_scores, module)?)?;
     module.add_function(wrap_pyfunction!(category_counts, module)?)?;
     module.add_function(wrap_pyfunction!(category_scores, module)?)?;

@@ -1,0 +1,204 @@
+"""Unigram language models of texts, with the shape of a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
+
+from discern.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
+from discern.data import as_texts
+from discern.estimators.bayes import numbered
+from discern.estimators.text import _length
+from discern.labels import Numbered
+from discern.language import LanguageModels
+from discern.statistics import Counter, Counts
+from discern.text import TextSettings
+
+Array = NDArray[Any]
+
+ONLY = "all"
+"""The label of the one model of texts without labels."""
+
+
+class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
+    """The probability of a string under a model of words, P(s|M): one model for each label, or one of all texts.
+
+    Words are independent, so log P(s|M) is the sum of the log probabilities of the words of the string. A word that no
+    model has seen is not part of any: by default it is skipped, and :meth:`unknown_words` counts such words. A word
+    that only other models have seen has, without smoothing, the probability 0 and the logarithm −∞.
+
+    Parameters
+    ----------
+    smoothing : float, Laplace, JelinekMercer or Dirichlet
+        A number is Laplace's α; 0 is maximum likelihood.
+    unknown : {"skip", "zero"}
+        What a word that no model has seen does: nothing, or make its string impossible (−∞).
+    lowercase : bool
+        Whether upper and lower case are the same.
+    shortest : int
+        The least number of characters of a word.
+    stop_words : list of str, optional
+        Words that are left out.
+    stem : str, optional
+        The language whose Snowball stemmer is used, such as ``"english"``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The labels, in order; ``["all"]`` without labels.
+    vocabulary_ : list of str
+        The words that some model has seen, in order.
+    feature_log_prob_ : ndarray of shape (classes, words)
+        log P(w|M).
+    counts_ : Counts
+        How often each word occurs under each label (as text); not there with given probabilities.
+
+    Examples
+    --------
+    >>> models = UnigramLanguageModel(smoothing=0).fit(["the cat", "the the dog"], ["cats", "dogs"])
+    >>> np.exp(models.log_prob(["the cat"])).round(3).tolist()
+    [[0.25, 0.0]]
+    >>> models.predict(["a dog"]).tolist(), models.unknown_words(["a dog"]).tolist()
+    (['dogs'], [1])
+    >>> known = UnigramLanguageModel.from_probabilities({"the": 0.2, "man": 0.01, "likes": 0.02, "woman": 0.01})
+    >>> float(np.exp(known.log_prob(["the man likes the woman"])[0, 0]))
+    8.00e-08
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "smoothing": [Interval(Real, 0, None, closed="left"), Laplace, JelinekMercer, Dirichlet],
+        "unknown": [StrOptions({"skip", "zero"})],
+        "lowercase": ["boolean"],
+        "shortest": [Interval(Integral, 1, None, closed="left")],
+        "stop_words": [list, tuple, None],
+        "stem": [str, None],
+    }
+    classes_: Array
+    counts_: Counts
+    _models: LanguageModels
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = 1.0,
+        unknown: str = "skip",
+        lowercase: bool = True,
+        shortest: int = 1,
+        stop_words: Any = None,
+        stem: str | None = None,
+    ) -> None:
+        self.smoothing = smoothing
+        self.unknown = unknown
+        self.lowercase = lowercase
+        self.shortest = shortest
+        self.stop_words = stop_words
+        self.stem = stem
+
+    @classmethod
+    def from_probabilities(cls, probabilities: Mapping[str, Any], **parameters: Any) -> Self:
+        """Give models whose probabilities are known: ``{word: P}`` for one, ``{label: {word: P}}`` for several.
+
+        A word that is not given in a model is impossible there. ``parameters`` are those of the class.
+        """
+        nested = all(isinstance(words, Mapping) for words in probabilities.values())
+        if not probabilities or (not nested and any(isinstance(some, Mapping) for some in probabilities.values())):
+            raise ValueError("give the probability of each word, or for each label a mapping of words to probabilities")
+        known = cls(**parameters)
+        known._validate_params()
+        known._models = LanguageModels.given(probabilities if nested else {ONLY: probabilities}, known._text())
+        known.classes_ = np.array(known._models.labels)
+        return known
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the words of texts, those of each label apart; without labels, one model of all."""
+        self._validate_params()
+        texts, text = self._texts(X), self._text()
+        labels = self._labels(y, _length(texts))
+        counter = Counter(text)
+        counter.add(texts, labels.numbers, map(str, labels.distinct))
+        counts = counter.counts()
+        if not len(counts.terms):
+            raise ValueError("the texts hold no words; perhaps all are stop words or shorter than `shortest`")
+        models = LanguageModels.solve(counts, as_smoothing(self.smoothing), text)
+        # Counts know labels as text, in the order of text; classes keep their own.
+        places = np.searchsorted(np.array(models.labels), labels.distinct.astype(str))
+        self.counts_, self.classes_ = counts, labels.distinct
+        self._models = LanguageModels(models.labels, models.words, models.weights[:, places], text)
+        return self
+
+    def log_prob(self, X: Any) -> Array:
+        """Give log P(s|M) of each text under each model, a column a class."""
+        check_is_fitted(self)
+        logs, unknown = self._models.log_probabilities(self._texts(X))
+        if self.unknown == "zero":
+            logs[unknown > 0] = -np.inf
+        return logs
+
+    def unknown_words(self, X: Any) -> NDArray[np.int64]:
+        """Give the number of words of each text that no model has seen."""
+        check_is_fitted(self)
+        return self._models.log_probabilities(self._texts(X))[1]
+
+    def predict(self, X: Any) -> Array:
+        """Give the class under whose model each text is most probable; the first of those that are equal."""
+        logs = self.log_prob(X)
+        return np.asarray(self.classes_[logs.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give P(M|s) if every model is as likely beforehand; all are the same where no model can say the text."""
+        return posterior(self.log_prob(X), in_place=True)
+
+    @property
+    def vocabulary_(self) -> list[str]:
+        """The words that some model has seen, in order."""
+        return self._fitted().words.to_list()
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """The log probability of each word, a row a class."""
+        return np.asarray(self._fitted().weights.T)
+
+    # --------------------------------------------------------------------------------------------------- details
+
+    def _fitted(self) -> LanguageModels:
+        if "_models" not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self._models
+
+    def _text(self) -> TextSettings:
+        return TextSettings(
+            lowercase=self.lowercase, shortest=self.shortest, stop_words=tuple(self.stop_words or ()), stem=self.stem
+        )
+
+    def _texts(self, X: Any) -> Any:
+        if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
+            raise ValueError("give a list or a column of texts, not a single one and not a table")
+        if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
+            X = list(X)
+            if any(isinstance(text, bytes) for text in X):
+                raise ValueError("the texts hold bytes: decode them first, such as by text.decode('utf-8')")
+        return as_texts(X, "the texts", missing="text")
+
+    def _labels(self, y: Any, rows: int) -> Numbered:
+        if y is None:
+            return Numbered(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
+        y = column_or_1d(y, warn=True)
+        assert_all_finite(y, input_name="y")
+        if len(y) != rows:
+            check_consistent_length(np.zeros(rows), y)
+        return numbered(y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.one_d_array = True
+        tags.target_tags.required = False
+        return tags
