@@ -17,6 +17,8 @@ _HOMES = {
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
     "DataError": "discern.data",
+    "Decision": "discern.decide",
+    "DecisionClassifier": "discern.estimators.decide",
     "Dirichlet": "discern.bayes",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.classifier",
@@ -27,8 +29,17 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
     "TextSettings": "discern.text",
+    "choose_threshold": "discern.decide",
     "code_path": "discern._native",
+    "compare": "discern.comparison",
+    "corrected_resampled_t": "discern.significance",
+    "estimate_priors": "discern.decide",
+    "least_cost": "discern.decide",
     "load": "discern.classifier",
+    "mcnemar": "discern.significance",
+    "most_recall": "discern.decide",
+    "reweight": "discern.decide",
+    "wilson": "discern.significance",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
@@ -41,16 +52,27 @@ if TYPE_CHECKING:
     from discern.classifier import Classifier as Classifier
     from discern.classifier import Evidence as Evidence
     from discern.classifier import load as load
+    from discern.comparison import compare as compare
     from discern.data import DataError as DataError
+    from discern.decide import Decision as Decision
+    from discern.decide import choose_threshold as choose_threshold
+    from discern.decide import estimate_priors as estimate_priors
+    from discern.decide import least_cost as least_cost
+    from discern.decide import most_recall as most_recall
+    from discern.decide import reweight as reweight
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
+    from discern.significance import corrected_resampled_t as corrected_resampled_t
+    from discern.significance import mcnemar as mcnemar
+    from discern.significance import wilson as wilson
     from discern.text import TextSettings as TextSettings
 
 
