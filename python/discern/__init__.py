@@ -26,7 +26,9 @@ _HOMES = {
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
+    "LeastCost": "discern.decide",
     "ModelFileError": "discern.files",
+    "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
     "TextSettings": "discern.text",
     "choose_threshold": "discern.decide",
@@ -34,10 +36,8 @@ _HOMES = {
     "compare": "discern.comparison",
     "corrected_resampled_t": "discern.significance",
     "estimate_priors": "discern.decide",
-    "least_cost": "discern.decide",
     "load": "discern.classifier",
     "mcnemar": "discern.significance",
-    "most_recall": "discern.decide",
     "reweight": "discern.decide",
     "wilson": "discern.significance",
 }
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from discern.comparison import compare as compare
     from discern.data import DataError as DataError
     from discern.decide import Decision as Decision
+    from discern.decide import LeastCost as LeastCost
+    from discern.decide import MostRecall as MostRecall
     from discern.decide import choose_threshold as choose_threshold
     from discern.decide import estimate_priors as estimate_priors
-    from discern.decide import least_cost as least_cost
-    from discern.decide import most_recall as most_recall
     from discern.decide import reweight as reweight
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB

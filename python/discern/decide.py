@@ -241,48 +241,58 @@ Rule = Callable[[Ranking], float]
 """Takes ranked rows and gives the threshold to use."""
 
 
-def most_recall(false_positive_rate: float | None = None, precision: float | None = None) -> Rule:
+@dataclass(frozen=True)
+class MostRecall:
     """Catch as many positive rows as can be, at no more false positives or no less precision than given.
 
     Examples
     --------
     >>> ranking = Ranking.of([0.9, 0.8, 0.6, 0.2], [True, True, False, True])
-    >>> round(most_recall(false_positive_rate=0.0)(ranking), 3), round(most_recall(precision=0.7)(ranking), 3)
+    >>> round(MostRecall(false_positive_rate=0.0)(ranking), 3), round(MostRecall(precision=0.7)(ranking), 3)
     (0.7, 0.1)
     """
-    if (false_positive_rate is None) == (precision is None):
-        raise ValueError("give either the most false positives or the least precision")
 
-    def rule(ranking: Ranking) -> float:
+    false_positive_rate: float | None = None
+    precision: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.false_positive_rate is None) == (self.precision is None):
+            raise ValueError("give either the most false positives or the least precision")
+
+    def __call__(self, ranking: Ranking) -> float:
+        """Give the threshold."""
         called = ranking.true_positives + ranking.false_positives
-        if precision is not None:
-            allowed = ranking.true_positives >= precision * called
+        if self.precision is not None:
+            allowed = ranking.true_positives >= self.precision * called
         else:
-            allowed = ranking.false_positives <= float(false_positive_rate or 0.0) * ranking.negative_rows
+            allowed = ranking.false_positives <= float(self.false_positive_rate or 0.0) * ranking.negative_rows
         found = np.flatnonzero(allowed)
         return _between(ranking, int(found[-1]) + 1 if len(found) else 0)
 
-    return rule
 
-
-def least_cost(false_positive: float, false_negative: float) -> Rule:
+@dataclass(frozen=True)
+class LeastCost:
     """Call positive where that cost the least on the rows: a false positive and a false negative cost so much.
+
+    Where probabilities are calibrated, :meth:`Decision.of_costs` needs no choosing and is surer on few rows.
 
     Examples
     --------
-    >>> round(least_cost(1, 1)(Ranking.of([0.9, 0.8, 0.6, 0.2], [True, False, True, False])), 3)
+    >>> round(LeastCost(1, 1)(Ranking.of([0.9, 0.8, 0.6, 0.2], [True, False, True, False])), 3)
     0.4
     """
 
-    def rule(ranking: Ranking) -> float:
+    false_positive: float
+    false_negative: float
+
+    def __call__(self, ranking: Ranking) -> float:
+        """Give the threshold."""
         missed = np.append(ranking.positive_rows, ranking.positive_rows - ranking.true_positives)
         alarms = np.append(0, ranking.false_positives)
-        costs = false_negative * missed + false_positive * alarms
+        costs = self.false_negative * missed + self.false_positive * alarms
         # Of equally good places the middle one: the least likely to be good by chance.
         best = np.flatnonzero(costs == costs.min())
         return _between(ranking, int(best[len(best) // 2]))
-
-    return rule
 
 
 def _between(ranking: Ranking, called: int) -> float:
@@ -315,7 +325,7 @@ def choose_threshold(
     Examples
     --------
     >>> shares = np.array([[0.1, 0.9], [0.4, 0.6], [0.7, 0.3], [0.8, 0.2]])
-    >>> chosen = choose_threshold(list("bbab"), shares, "ab", "b", most_recall(precision=0.95))
+    >>> chosen = choose_threshold(list("bbab"), shares, "ab", "b", MostRecall(precision=0.95))
     >>> round(chosen.threshold, 3), chosen.recall, chosen.precision
     (0.45, 0.666, 1.0)
     """

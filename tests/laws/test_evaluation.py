@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discern.curves import Ranking
-from discern.decide import Decision, least_cost, most_recall, reweight
+from discern.decide import Decision, LeastCost, MostRecall, reweight
 from discern.evaluate import Evaluation
 
 shares = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0]) | st.floats(0, 1, allow_subnormal=False)
@@ -118,18 +118,18 @@ def test_costs_and_unsure_agree_with_enumeration(rows, costs, unsure):
 @given(scored, st.floats(0, 1))
 def test_constraints_hold_on_the_rows_they_were_chosen_on(rows, most):
     ranking = Ranking.of(*zip(*rows, strict=True))
-    caught, alarms = ranking.at(most_recall(false_positive_rate=most)(ranking))
+    caught, alarms = ranking.at(MostRecall(false_positive_rate=most)(ranking))
     assert alarms <= most * ranking.negative_rows
     allowed = [int(tp) for tp, fp in zip(ranking.true_positives, ranking.false_positives, strict=True) if fp <= most * ranking.negative_rows]
     assert caught == max(allowed, default=0)
-    caught, alarms = ranking.at(most_recall(precision=most)(ranking))
+    caught, alarms = ranking.at(MostRecall(precision=most)(ranking))
     assert caught >= most * (caught + alarms)
 
 
 @given(scored, st.integers(0, 9), st.integers(0, 9))
 def test_least_cost_is_least(rows, alarm, miss):
     ranking = Ranking.of(*zip(*rows, strict=True))
-    caught, alarms = ranking.at([least_cost(alarm, miss)(ranking), *ranking.scores, 2.0])
+    caught, alarms = ranking.at([LeastCost(alarm, miss)(ranking), *ranking.scores, 2.0])
     costs = alarm * alarms + miss * (ranking.positive_rows - caught)
     assert costs[0] == costs.min()
 
