@@ -95,10 +95,14 @@ def held_out_cost(model: Any) -> Side:
         from sklearn.model_selection import StratifiedShuffleSplit
 
         costs = []
-        for train, test in StratifiedShuffleSplit(inputs.splits, test_size=0.3, random_state=0).split(inputs.X, inputs.y):
+        for train, test in StratifiedShuffleSplit(inputs.splits, test_size=0.3, random_state=0).split(
+            inputs.X, inputs.y
+        ):
             fitted = model(inputs).fit(inputs.X.iloc[train], inputs.y[train])
             decided, true = fitted.predict(inputs.X.iloc[test]), inputs.y[test]
-            costs.append(5 * np.mean((true == "bad") & (decided == "good")) + np.mean((true == "good") & (decided == "bad")))
+            costs.append(
+                5 * np.mean((true == "bad") & (decided == "good")) + np.mean((true == "good") & (decided == "bad"))
+            )
         return Sample(float(np.mean(costs)), costs)
 
     return side
@@ -115,7 +119,9 @@ def tuned_by_scikit_learn(inputs: SimpleNamespace) -> Any:
     from sklearn.model_selection import TunedThresholdClassifierCV
 
     def cost(true: Any, decided: Any) -> float:
-        return -float(5 * np.mean((true == "bad") & (decided == "good")) + np.mean((true == "good") & (decided == "bad")))
+        return -float(
+            5 * np.mean((true == "bad") & (decided == "good")) + np.mean((true == "good") & (decided == "bad"))
+        )
 
     return TunedThresholdClassifierCV(pipeline(inputs), scoring=make_scorer(cost), random_state=0)
 
@@ -123,5 +129,3 @@ def tuned_by_scikit_learn(inputs: SimpleNamespace) -> Any:
 def nothing_more(inputs: SimpleNamespace, ours: Any, theirs: Any) -> None:
     """Costs are compared by the goal."""
     require(len(ours) == len(theirs), "not as many splits")
-
-

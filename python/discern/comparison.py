@@ -131,16 +131,20 @@ class Comparison:
         return self.results[0]
 
     def p_value(self, result: Compared) -> float | None:
-        """Give how likely so great a distance from the best is by chance (corrected resampled t on log loss or error)."""
+        """Give how likely so great a distance from the best is by chance, by the corrected resampled t test."""
         if result is self.best:
             return None
         both = result.has_probabilities and self.best.has_probabilities
         figures = [one.fold_log_losses if both else one.fold_errors for one in (result, self.best)]
-        return corrected_resampled_t(figures[0] - figures[1], self.folds - 1, 1).p_value
+        return corrected_resampled_t((figures[0] - figures[1]).tolist(), self.folds - 1, 1).p_value
 
     def to_dict(self) -> dict[str, Any]:
         """Give the table as plain values."""
-        return {"folds": self.folds, "rows": self.best.evaluation.rows, "methods": [self._row(one) for one in self.results]}
+        return {
+            "folds": self.folds,
+            "rows": self.best.evaluation.rows,
+            "methods": [self._row(one) for one in self.results],
+        }
 
     def _row(self, result: Compared) -> dict[str, Any]:
         interval, error = result.log_loss_interval, result.evaluation.intervals()["error"]
@@ -176,7 +180,9 @@ class Comparison:
     def __str__(self) -> str:
         lines = [HEAD, *self.rows()]
         widths = [max(len(line[place]) for line in lines) for place in range(len(HEAD))]
-        return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+        return "\n".join(
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
 
     def _repr_html_(self) -> str:
         """Show the table in a notebook."""
@@ -233,7 +239,9 @@ def compare(
         data = _Features(X, np.asarray(y))
     numbers = stratified_folds(data.labels, folds, random_state, data.groups())
     results = [_cross_fitted(name, method, data, numbers, folds) for name, method in methods.items()]
-    results.sort(key=lambda one: (not one.has_probabilities, one.log_loss if one.has_probabilities else one.evaluation.error))
+    results.sort(
+        key=lambda one: (not one.has_probabilities, one.log_loss if one.has_probabilities else one.evaluation.error)
+    )
     return Comparison(tuple(results), folds)
 
 
@@ -302,7 +310,7 @@ def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds:
 
 def _judged(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Evaluation:
     labels = list(fitted.labels if hasattr(fitted, "labels") else fitted.classes_)
-    decided = np.asarray(fitted.predict(features))
+    decided: Any = np.asarray(fitted.predict(features))
     if has_probabilities:
         return Evaluation.of(true, decided, fitted.predict_proba(features), labels)
     return Evaluation.of(true, decided, (decided[:, None] == np.array(labels)).astype(np.float64), labels)
@@ -359,6 +367,6 @@ def compare_simulated(
         for name, method in methods.items():
             decided = copy.deepcopy(method).fit(features, labels).predict(X)
             errors[name].append(float(np.mean(np.asarray(decided) != np.asarray(true))))
-    rate = problem.bayes_rate() if hasattr(problem, "bayes_rate") else None
+    rate: Any = problem.bayes_rate() if hasattr(problem, "bayes_rate") else None
     lowest = None if rate is None else float(getattr(rate, "rate", rate[0] if isinstance(rate, tuple) else rate))
     return SimulatedComparison({name: np.array(values) for name, values in errors.items()}, lowest)

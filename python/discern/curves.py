@@ -160,7 +160,9 @@ class Ranking:
         """Give thresholds, and the overall error, the error of the positive and of the negative rows at each."""
         roc = self.roc()
         missed, alarms = 1 - roc.y, roc.x
-        overall = (missed * self.positive_rows + alarms * self.negative_rows) / (self.positive_rows + self.negative_rows)
+        overall = (missed * self.positive_rows + alarms * self.negative_rows) / (
+            self.positive_rows + self.negative_rows
+        )
         return roc.thresholds, overall, missed, alarms
 
     def cost_curve(self, points: int = 101) -> Curve:

@@ -1,4 +1,4 @@
-"""From probabilities to decisions: the most probable label, a threshold, costs, "unsure", and another mix of classes."""
+"""From probabilities to decisions: the most probable label, a threshold, costs, "unsure", another mix of labels."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Decision:
 
     # ------------------------------------------------------------------------------------------------- deciding
 
-    def __call__(self, probabilities: Any, labels: Sequence[Any]) -> NDArray[Any]:
+    def __call__(self, probabilities: Any, labels: Any) -> NDArray[Any]:
         """Decide: give a label for each row."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         if shares.ndim != 2 or shares.shape[1] != len(names):
@@ -132,7 +132,7 @@ class Decision:
 
     def _places(self, shares: Floats, names: list[Any]) -> NDArray[np.int64]:
         if self.threshold is not None:
-            return self._beyond_threshold(shares, names)
+            return self._beyond_threshold(shares, names, self.threshold)
         if self.costs is None and self.unsure is None:
             return best_labels(shares)[0]
         return best_labels(self._gains(shares, names))[0]
@@ -153,11 +153,11 @@ class Decision:
         order = self._order(names)
         return np.array(self.costs, np.float64)[np.ix_(order, order)]
 
-    def _beyond_threshold(self, shares: Floats, names: list[Any]) -> NDArray[np.int64]:
+    def _beyond_threshold(self, shares: Floats, names: list[Any], threshold: float) -> NDArray[np.int64]:
         if self.positive not in names:
             raise ValueError(f"there is no label {self.positive!r} to compare with the threshold")
         place = names.index(self.positive)
-        beyond = shares[:, place] >= self.threshold
+        beyond = shares[:, place] >= threshold
         if len(names) == 1:
             return np.zeros(len(shares), np.int64)
         others = np.delete(np.arange(len(names)), place)
@@ -182,7 +182,9 @@ class Decision:
     def to_json(self) -> dict[str, Any]:
         """Give the decision as plain values, only what is set."""
         return {
-            name: value if not isinstance(value, tuple) else [list(row) if isinstance(row, tuple) else row for row in value]
+            name: value
+            if not isinstance(value, tuple)
+            else [list(row) if isinstance(row, tuple) else row for row in value]
             for name, value in self.__dict__.items()
             if value is not None and value != ()
         }
@@ -309,7 +311,7 @@ def _between(ranking: Ranking, called: int) -> float:
 def choose_threshold(
     true: Any,
     probabilities: Any,
-    labels: Sequence[Any],
+    labels: Any,
     positive: Any,
     rule: Rule,
     *,

@@ -47,7 +47,8 @@ class Judged:
     def true_columns(self) -> Integers:
         """The column of each row's true label; −1 where it has none."""
         column = {label: index for index, label in enumerate(self.columns)}
-        return np.array([column.get(name, -1) for name in self.names], np.int64)[self.true]
+        places: Integers = np.array([column.get(name, -1) for name in self.names], np.int64)
+        return np.asarray(places[self.true])
 
     def within(self, names: tuple[str, ...], columns: tuple[str, ...]) -> Judged:
         """Give the same rows with the labels numbered anew; labels that the rows do not know have probability 0."""
@@ -109,7 +110,7 @@ class Evaluation:
     """The judged rows, or None where they were too many to keep."""
 
     @classmethod
-    def of(cls, true: Sequence[Any], decided: Sequence[Any], probabilities: Any, labels: Sequence[Any]) -> Evaluation:
+    def of(cls, true: Any, decided: Any, probabilities: Any, labels: Any) -> Evaluation:
         """Judge decisions; ``probabilities``, which are kept, not copied, have a column for each of ``labels``."""
         columns = tuple(map(str, labels))
         (true_places, true_names), (places, decided_names) = _numbered(true), _numbered(decided)
@@ -167,7 +168,9 @@ class Evaluation:
     def judged(self) -> Judged:
         """The judged rows, all in one."""
         if self.parts is None:
-            raise ValueError(f"more than {MOST_KEPT:,} probabilities were judged and not kept: judge fewer rows at once")
+            raise ValueError(
+                f"more than {MOST_KEPT:,} probabilities were judged and not kept: judge fewer rows at once"
+            )
         if len(self.parts) == 1:
             return self.parts[0]
         columns = tuple(sorted({label for part in self.parts for label in part.columns}))
@@ -181,7 +184,7 @@ class Evaluation:
         """Give the evaluation of some of the rows, by their numbers or as true and false."""
         return Evaluation._of_rows(self.judged.take(chosen))
 
-    def decided_by(self, decision: Callable[[Floats, Sequence[str]], Sequence[Any]]) -> Evaluation:
+    def decided_by(self, decision: Callable[[Floats, Sequence[str]], Any]) -> Evaluation:
         """Give the evaluation of the same rows decided otherwise, such as by a :class:`discern.Decision`."""
         judged = self.judged
         true = np.array(judged.names, np.str_)[judged.true]
@@ -357,8 +360,8 @@ class Evaluation:
     def auc(self, which: str | None = None) -> float:
         """Give the area under the ROC curve.
 
-        ``which`` is a label, ``"rest"`` (the mean over labels, each against the rest) or ``"hand-till"``. By default the
-        positive label of two, and ``"rest"`` of more.
+        ``which`` is a label, ``"rest"`` (the mean over labels, each against the rest) or ``"hand-till"``. By default
+        the positive label of two, and ``"rest"`` of more.
         """
         columns = self.judged.columns
         chosen = which or (columns[-1] if len(columns) == 2 else "rest")
@@ -387,9 +390,18 @@ class Evaluation:
         counts = self.confusion[np.ix_(places, places)].T
         return _ratio(float((counts * table[np.ix_(wanted, wanted)]).sum()), self.rows)
 
+    def cost_of(self, decision: Decision) -> float:
+        """Give the mean cost of the decisions by the costs that ``decision`` has; without any, a mistake costs 1."""
+        names = [str(label) for label in decision.labels or self.labels if label != decision.unsure_label]
+        table = 1.0 - np.eye(len(names)) if decision.costs is None else np.array(decision.costs)
+        if decision.unsure is not None:
+            names.append(decision.unsure_label)
+            table = np.pad(table, ((0, 1), (0, 1)), constant_values=decision.unsure)
+        return self.cost(table, names)
+
     @property
     def _used(self) -> NDArray[np.bool_]:
-        return (self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0
+        return np.asarray((self.confusion.sum(axis=0) + self.confusion.sum(axis=1)) > 0)
 
     # --------------------------------------------------------------------------------------------- intervals
 
@@ -448,7 +460,10 @@ class Evaluation:
             "brier": self.brier,
             "calibration_error": self.calibration_error,
             "mcc": self.mcc,
-            **{name: {average: getattr(self, name)(average) for average in AVERAGES} for name in ("precision", "recall")},
+            **{
+                name: {average: getattr(self, name)(average) for average in AVERAGES}
+                for name in ("precision", "recall")
+            },
             "f1": {average: self.f1(average) for average in AVERAGES},
             **self._ranked(positive),
             "intervals": intervals,
@@ -521,7 +536,7 @@ def _kept(first: tuple[Judged, ...] | None, second: tuple[Judged, ...] | None) -
 def _numbered(values: Any) -> tuple[Integers, list[str]]:
     """Number labels: give the number of each row's label, and the labels as texts."""
     array = values if isinstance(values, np.ndarray) else None
-    if array is not None and array.dtype.kind in "bui" and len(array) and 0 <= array.min() and array.max() < 1 << 16:
+    if array is not None and array.dtype.kind in "bui" and len(array) and array.min() >= 0 and array.max() < 1 << 16:
         present = np.flatnonzero(np.bincount(array.astype(np.int64)))
         places = np.zeros(int(present[-1]) + 1, np.int64)
         places[present] = np.arange(len(present))

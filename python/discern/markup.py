@@ -33,7 +33,9 @@ def record_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     """
     top = "".join(cell(name, "th", "left" if not index else "right") for index, name in enumerate(head))
     body = "".join(
-        "<tr>" + "".join(cell(value, align="left" if not index else "right") for index, value in enumerate(row)) + "</tr>"
+        "<tr>"
+        + "".join(cell(value, align="left" if not index else "right") for index, value in enumerate(row))
+        + "</tr>"
         for row in rows
     )
     return f'<table style="border-collapse:collapse"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'

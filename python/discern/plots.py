@@ -1,7 +1,7 @@
-"""Pictures, in scikit-learn's Display convention: ``XDisplay.from_estimator(…)``, ``.from_predictions(…)``, ``.plot(ax=…)``.
+"""Pictures, in scikit-learn's Display convention: ``from_estimator``, ``from_predictions``, ``plot(ax=…)``.
 
-Colours are Okabe and Ito's, which colour-blind people can tell apart; lines and marks differ in form too, so that a grey
-print can be read. Needs matplotlib: ``pip install discern[plot]``.
+Colours are Okabe and Ito's, which colour-blind people can tell apart; lines and marks differ in form too, so that a
+grey print can be read. Needs matplotlib: ``pip install 'discern[plot]'``.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ MARKS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 
 
+MOST_POINTS = 2000
+"""Curves are drawn with so many points at most: more cannot be seen."""
+
+
+def _fewer(points: int) -> Any:
+    """Choose points of a long curve, evenly, the ends among them."""
+    return slice(None) if points <= MOST_POINTS else np.linspace(0, points - 1, MOST_POINTS).astype(int)
+
+
 class _Display:
     """What every picture has after ``plot``: ``ax_`` and ``figure_``."""
 
@@ -46,6 +55,12 @@ class _Display:
             _, ax = plt.subplots(figsize=self.size, layout="constrained")
         self.ax_, self.figure_ = ax, ax.figure
         return ax
+
+
+def _shown(name: Any, most: int = 24) -> str:
+    """Give a name as it can stand in a picture: short, one line, and no formula."""
+    text = "".join(character if character.isprintable() else "\ufffd" for character in str(name))
+    return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
 
 def _legend_beside(ax: Any) -> None:
@@ -105,7 +120,9 @@ class ConfusionMatrixDisplay(_Display):
         return cls.from_evaluation(evaluation, ax=ax, orientation=orientation)
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, orientation: str = "predicted-true") -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, *, ax: Any = None, orientation: str = "predicted-true"
+    ) -> Self:
         """Draw the matrix of a classifier's decisions."""
         return cls.from_predictions(y, estimator.predict(X), ax=ax, orientation=orientation)
 
@@ -120,11 +137,12 @@ class ConfusionMatrixDisplay(_Display):
                 colour = "white" if shares[row, column] > 0.6 else BLACK
                 ax.text(column, row, f"{count:,}", ha="center", va="center", color=colour)
         places = range(len(self.labels))
-        crowded = len(self.labels) > 6 or max(map(len, self.labels), default=0) > 9
-        ax.set_xticks(places, self.labels, rotation=45 if crowded else 0, ha="right" if crowded else "center")
-        ax.set_yticks(places, self.labels)
-        names = ("true", "predicted") if axis == 0 else ("predicted", "true")
-        ax.set(xlabel=names[0], ylabel=names[1])
+        names = [_shown(label) for label in self.labels]
+        crowded = len(names) > 6 or max(map(len, names), default=0) > 9
+        ax.set_xticks(places, names, rotation=45 if crowded else 0, ha="right" if crowded else "center")
+        ax.set_yticks(places, names)
+        sides = ("true", "predicted") if axis == 0 else ("predicted", "true")
+        ax.set(xlabel=sides[0], ylabel=sides[1])
         return self
 
 
@@ -201,7 +219,8 @@ class RocDisplay(_RankingDisplay):
         curve = self.ranking.roc().thinned()
         number = len([line for line in ax.lines if line.get_gid() == "curve"])
         style = {"color": COLOURS[number % 7], "linestyle": LINES[number % 7]}
-        ax.plot(curve.x, curve.y, **style, gid="curve", label=self._called(f"AUC {self.ranking.auc:.4f}"))
+        some = _fewer(len(curve.x))
+        ax.plot(curve.x[some], curve.y[some], **style, gid="curve", label=self._called(f"AUC {self.ranking.auc:.4f}"))
         if not number:
             ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1, label="chance")
         if self.chosen is not None:
@@ -222,8 +241,9 @@ class PrecisionRecallDisplay(_RankingDisplay):
         base = self.ranking.positive_rows / (self.ranking.positive_rows + self.ranking.negative_rows)
         label = self._called(f"average precision {self.ranking.average_precision:.4f}")
         x, y = np.append(0, curve.x), np.append(curve.y[0], curve.y)
-        ax.plot(x, y, color=BLUE, drawstyle="steps-pre", label=label)
-        ax.axhline(base, color=GREY, linestyle=":", linewidth=1, label=f"share of {self.positive} ({base:.3f})")
+        some = _fewer(len(x))
+        ax.plot(x[some], y[some], color=BLUE, drawstyle="steps-pre", label=label)
+        ax.axhline(base, color=GREY, linestyle=":", linewidth=1, label=f"share of {_shown(self.positive)} ({base:.3f})")
         if self.chosen is not None:
             caught, alarms = (int(count) for count in self.ranking.at(self.chosen))
             precision = caught / (caught + alarms) if caught + alarms else 1.0
@@ -238,9 +258,10 @@ class ThresholdErrorDisplay(_RankingDisplay):
 
     def _draw(self, ax: Any) -> None:
         thresholds, *rates = self.ranking.errors()
-        order = np.argsort(thresholds)
+        order = np.argsort(thresholds)[_fewer(len(thresholds))]
         x = np.minimum(thresholds[order], max(1.0, float(self.ranking.scores[0])))
-        names = ("all rows", f"{self.positive} missed", f"others called {self.positive}")
+        positive = _shown(self.positive)
+        names = ("all rows", f"{positive} missed", f"others called {positive}")
         for rate, name, colour, line in zip(rates, names, (BLACK, BLUE, ORANGE), ("-", "--", ":"), strict=True):
             width = 2.4 if line == ":" else 1.6
             ax.plot(x, rate[order], color=colour, linestyle=line, linewidth=width, label=name, drawstyle="steps-pre")
@@ -261,7 +282,12 @@ class DetectionErrorDisplay(_RankingDisplay):
         inside = (curve.x > 0) & (curve.x < 1) & (curve.y > 0) & (curve.y < 1)
         quantile = np.vectorize(NormalDist().inv_cdf, otypes=[float])
         if inside.any():
-            ax.plot(quantile(curve.x[inside]), quantile(curve.y[inside]), color=BLUE, label=self.name or str(self.positive))
+            ax.plot(
+                quantile(curve.x[inside]),
+                quantile(curve.y[inside]),
+                color=BLUE,
+                label=self.name or _shown(self.positive),
+            )
             _legend_below(ax)
         ticks = np.array([0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99])
         ax.set_xticks(quantile(ticks), [f"{tick:g}" for tick in ticks])
@@ -277,7 +303,7 @@ class CostCurveDisplay(_RankingDisplay):
         curve = self.ranking.cost_curve()
         ax.plot(curve.x, curve.y, color=BLUE, label=self.name or "best threshold")
         ax.plot([0, 0.5, 1], [0, 0.5, 0], color=GREY, linestyle=":", label="always the same label")
-        ax.set(xlabel=f"share of the cost that {self.positive} carries", ylabel="normalised expected cost")
+        ax.set(xlabel=f"share of the cost that {_shown(self.positive)} carries", ylabel="normalised expected cost")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
         ax.grid(True, color="#DDDDDD", linewidth=0.6)
         _legend_below(ax, 2)
@@ -297,7 +323,9 @@ class ReliabilityDisplay(_Display):
         return cls(evaluation.calibration(bins)).plot(ax=ax)
 
     @classmethod
-    def from_predictions(cls, y_true: Any, probabilities: Any, labels: Sequence[Any], *, bins: int = BINS, ax: Any = None) -> Self:
+    def from_predictions(
+        cls, y_true: Any, probabilities: Any, labels: Sequence[Any], *, bins: int = BINS, ax: Any = None
+    ) -> Self:
         """Draw the calibration of probabilities, a column for each label."""
         evaluation = Evaluation.of(y_true, y_true, probabilities, labels)
         return cls(evaluation.calibration(bins)).plot(ax=ax)
@@ -362,7 +390,9 @@ class _PlaneDisplay(_Display):
         for place, label in enumerate(self.labels):
             mine = self.y == label
             style = {"color": COLOURS[place % 7], "marker": MARKS[place % 7]}
-            ax.scatter(*self.X[mine].T, s=size, **style, edgecolor="white", linewidth=0.4, label=str(label), zorder=3)
+            ax.scatter(
+                *self.X[mine].T, s=size, **style, edgecolor="white", linewidth=0.4, label=_shown(label), zorder=3
+            )
         ax.set(xlabel=self.names[0], ylabel=self.names[1])
         ax.set(xlim=(self.xx.min(), self.xx.max()), ylim=(self.yy.min(), self.yy.max()))
 
@@ -385,8 +415,10 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
         """Draw a fitted classifier; ``bayes`` is a classifier that knows the truth."""
         rows, xx, yy, points = cls._grid(X, resolution)
         labels = np.unique(np.asarray(y))
-        values = np.searchsorted(labels, np.asarray(estimator.predict(points))).reshape(xx.shape)
-        best = None if bayes is None else np.searchsorted(labels, np.asarray(bayes.predict(points))).reshape(xx.shape)
+        values: Any = np.searchsorted(labels, np.asarray(estimator.predict(points))).reshape(xx.shape)
+        best: Any = (
+            None if bayes is None else np.searchsorted(labels, np.asarray(bayes.predict(points))).reshape(xx.shape)
+        )
         return cls(rows, np.asarray(y), labels.tolist(), xx, yy, values, _names_of(X), best).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -406,7 +438,9 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
         for place in range(len(self.labels) - 1):
             inside = (values <= place).astype(float)
             if 0 < inside.mean() < 1:
-                ax.contour(self.xx, self.yy, inside, levels=[0.5], colors=[colour], linestyles=[line], linewidths=1.6, zorder=4)
+                ax.contour(
+                    self.xx, self.yy, inside, levels=[0.5], colors=[colour], linestyles=[line], linewidths=1.6, zorder=4
+                )
         ax.plot([], [], color=colour, linestyle=line, label=name)
 
 
@@ -419,7 +453,11 @@ class DensityContourDisplay(_PlaneDisplay):
         """Draw a fitted classifier that gives the joint log probability of rows and labels."""
         rows, xx, yy, points = cls._grid(X, resolution)
         joint = next(
-            (getattr(estimator, name) for name in ("predict_joint_log_proba", "_joint_log_likelihood") if hasattr(estimator, name)),
+            (
+                getattr(estimator, name)
+                for name in ("predict_joint_log_proba", "_joint_log_likelihood")
+                if hasattr(estimator, name)
+            ),
             None,
         )
         if joint is None:
@@ -456,7 +494,9 @@ class MarginDisplay(_PlaneDisplay):
         inner = np.asarray(estimator.decision_function(rows))
         signs = np.where(np.asarray(y) == _labels_of(estimator)[1], 1, -1)
         support = np.asarray(getattr(estimator, "support_", np.flatnonzero(signs * inner <= 1 + 1e-6)))
-        return cls(rows, np.asarray(y), _labels_of(estimator), xx, yy, scores.reshape(xx.shape), _names_of(X), support).plot(ax=ax)
+        return cls(
+            rows, np.asarray(y), _labels_of(estimator), xx, yy, scores.reshape(xx.shape), _names_of(X), support
+        ).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw."""
@@ -495,7 +535,7 @@ class DiscriminantPlaneDisplay(_Display):
         for place, label in enumerate(self.labels):
             mine = self.projected[self.y == label]
             style = {"color": COLOURS[place % 7], "marker": MARKS[place % 7]}
-            ax.scatter(*mine.T, s=22, **style, edgecolor="white", linewidth=0.4, alpha=0.85, label=str(label))
+            ax.scatter(*mine.T, s=22, **style, edgecolor="white", linewidth=0.4, alpha=0.85, label=_shown(label))
         for place, label in enumerate(self.labels):
             mine = self.projected[self.y == label]
             style = {"color": COLOURS[place % 7], "marker": MARKS[place % 7]}
@@ -527,10 +567,10 @@ class WordWeightsDisplay(_Display):
         for number, (label, words) in enumerate(self.weights.items()):
             places = place + np.arange(len(words))
             style = {"color": COLOURS[number % 7], "hatch": ("", "//", "..", "xx")[number % 4], "edgecolor": "white"}
-            ax.barh(places, [weight for _, weight in words], 0.8, label=label, **style)
+            ax.barh(places, [weight for _, weight in words], 0.8, label=_shown(label), **style)
             names += [(y, word) for y, (word, _) in zip(places, words, strict=True)]
             place += len(words) + 1
-        ax.set_yticks([y for y, _ in names], [word for _, word in names])
+        ax.set_yticks([y for y, _ in names], [_shown(word) for _, word in names])
         ax.invert_yaxis()
         ax.set(xlabel="nats for the label, against the others")
         if len(ax.figure.axes) == 1:
@@ -576,10 +616,10 @@ class EvidenceDisplay(_Display):
         ax.barh(len(weights), ends[-1], 0.7, color=BLACK)
         for place, end in enumerate(ends):
             ax.plot([end, end], [place + 0.35, place + 0.65], color=GREY, linewidth=0.8)
-        ax.set_yticks(range(len(weights) + 1), [*(name for name, _ in self.steps), "log odds"])
+        ax.set_yticks(range(len(weights) + 1), [*(_shown(name, 30) for name, _ in self.steps), "log odds"])
         ax.invert_yaxis()
         ax.axvline(0, color=BLACK, linewidth=0.8)
-        ax.set(xlabel=f"nats: ← {self.against}     {self.label} →")
+        ax.set(xlabel=f"nats: ← {_shown(self.against)}     {_shown(self.label)} →")
         ax.use_sticky_edges = False
         ax.margins(x=0.06)
         return self
@@ -639,8 +679,11 @@ class BoxPlotDisplay(_Display):
         boxes = ax.boxplot([np.asarray(self.values[name]) for name in names], patch_artist=True, widths=0.6, **style)
         for place, box in enumerate(boxes["boxes"]):
             box.set(facecolor=COLOURS[place % 7], alpha=0.55, edgecolor=BLACK)
-        crowded = sum(map(len, names)) > 45
-        ax.set_xticks(range(1, len(names) + 1), names, rotation=30 if crowded else 0, ha="right" if crowded else "center")
+        shown = [_shown(name) for name in names]
+        crowded = sum(map(len, shown)) > 45
+        ax.set_xticks(
+            range(1, len(names) + 1), shown, rotation=30 if crowded else 0, ha="right" if crowded else "center"
+        )
         if self.bayes_rate is not None:
             ax.axhline(self.bayes_rate, color=PURPLE, linestyle="--", label=f"Bayes rate {self.bayes_rate:.3f}")
             _legend_beside(ax)

@@ -65,7 +65,7 @@ def wilson(part: float, whole: float, level: float = 0.95) -> Interval:
     share, slack = part / whole, z * z / whole
     middle = (share + slack / 2) / (1 + slack)
     reach = z * math.sqrt(share * (1 - share) / whole + slack / (4 * whole)) / (1 + slack)
-    return Interval(max(middle - reach, 0.0), min(middle + reach, 1.0), level)
+    return Interval(middle - reach if part else 0.0, middle + reach if part < whole else 1.0, level)
 
 
 def mean_interval(values: Any, level: float = 0.95) -> Interval:
@@ -127,7 +127,9 @@ def mcnemar(true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], ex
 def _binomial_p(first: int, second: int) -> float:
     """Give the two-sided probability of so unequal a split of fair tosses."""
     total = first + second
-    logs = [math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) for k in range(min(first, second) + 1)]
+    logs = [
+        math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) for k in range(min(first, second) + 1)
+    ]
     return min(1.0, 2 * math.fsum(math.exp(log - total * math.log(2)) for log in logs))
 
 

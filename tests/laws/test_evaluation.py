@@ -120,7 +120,11 @@ def test_constraints_hold_on_the_rows_they_were_chosen_on(rows, most):
     ranking = Ranking.of(*zip(*rows, strict=True))
     caught, alarms = ranking.at(MostRecall(false_positive_rate=most)(ranking))
     assert alarms <= most * ranking.negative_rows
-    allowed = [int(tp) for tp, fp in zip(ranking.true_positives, ranking.false_positives, strict=True) if fp <= most * ranking.negative_rows]
+    allowed = [
+        int(tp)
+        for tp, fp in zip(ranking.true_positives, ranking.false_positives, strict=True)
+        if fp <= most * ranking.negative_rows
+    ]
     assert caught == max(allowed, default=0)
     caught, alarms = ranking.at(MostRecall(precision=most)(ranking))
     assert caught >= most * (caught + alarms)

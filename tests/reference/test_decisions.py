@@ -48,16 +48,20 @@ def test_the_threshold_is_chosen_on_cross_fitted_probabilities():
     assert model.choice_.false_positive_rate == called[y == 0].mean() <= 0.01
     assert model.choice_.recall == called[y == 1].mean()
     assert model.choice_.interval.low <= model.choice_.threshold <= model.choice_.interval.high
-    looser = discern.DecisionClassifier(discern.GaussianNB(), rule=discern.MostRecall(precision=0.9), cv=folds).fit(X, y)
+    looser = discern.DecisionClassifier(discern.GaussianNB(), rule=discern.MostRecall(precision=0.9), cv=folds).fit(
+        X, y
+    )
     assert looser.choice_.precision >= 0.9
     assert looser.choice_.recall >= model.choice_.recall
 
 
 def test_prior_shift_is_found_and_undone():
     random = np.random.default_rng(0)
+
     def draw(shares, rows):
         labels = np.repeat([0, 1, 2], (np.array(shares) * rows).astype(int))
         return labels * 1.5 + random.normal(size=len(labels)), labels
+
     trained, new = [0.2, 0.3, 0.5], [0.6, 0.3, 0.1]
     x, y = draw(trained, 20_000)
     model = discern.GaussianNB().fit(x[:, None], y)

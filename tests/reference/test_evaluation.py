@@ -36,10 +36,14 @@ def test_figures_equal_the_reference(rows):
     assert evaluation.brier == pytest.approx(brier, rel=1e-12)
     for average in ("macro", "micro", "weighted"):
         theirs = reference.precision_recall_fscore_support(true, decided, average=average)[:3]
-        assert [evaluation.precision(average), evaluation.recall(average), evaluation.f1(average)] == pytest.approx(theirs)
+        assert [evaluation.precision(average), evaluation.recall(average), evaluation.f1(average)] == pytest.approx(
+            theirs
+        )
     every = reference.precision_recall_fscore_support(true, decided)
     for index, figures in enumerate(evaluation.per_label().values()):
-        assert [figures[name] for name in ("precision", "recall", "f1", "rows")] == pytest.approx([row[index] for row in every])
+        assert [figures[name] for name in ("precision", "recall", "f1", "rows")] == pytest.approx(
+            [row[index] for row in every]
+        )
         assert figures["false_negative_rate"] == pytest.approx(1 - figures["recall"])
         others = true != index
         assert figures["false_positive_rate"] == pytest.approx((decided[others] == index).mean())
@@ -66,7 +70,9 @@ def test_curves_equal_the_reference(rows):
     for label in range(shares.shape[1]):
         truth, scores = true == label, shares[:, label]
         roc = evaluation.roc(str(label))
-        for ours, theirs in zip((roc.x, roc.y, roc.thresholds), reference.roc_curve(truth, scores, drop_intermediate=False), strict=True):
+        for ours, theirs in zip(
+            (roc.x, roc.y, roc.thresholds), reference.roc_curve(truth, scores, drop_intermediate=False), strict=True
+        ):
             np.testing.assert_allclose(ours, theirs)
         curve = evaluation.precision_recall(str(label))
         precision, recall, thresholds = reference.precision_recall_curve(truth, scores)
@@ -75,13 +81,15 @@ def test_curves_equal_the_reference(rows):
         np.testing.assert_allclose(curve.thresholds[::-1], thresholds)
         missed = evaluation.detection_error(str(label))
         fpr, fnr, thresholds = reference.det_curve(truth, scores)
-        lookup = {float(threshold): (x, y) for threshold, x, y in zip(missed.thresholds, missed.x, missed.y, strict=True)}
+        lookup = {
+            float(threshold): (x, y) for threshold, x, y in zip(missed.thresholds, missed.x, missed.y, strict=True)
+        }
         finite = np.isfinite(thresholds)
         np.testing.assert_allclose([lookup[float(t)] for t in thresholds[finite]], np.column_stack([fpr, fnr])[finite])
 
 
 def test_cost_curve_is_the_lower_envelope(rows):
-    true, shares, evaluation = rows
+    evaluation = rows[2]
     roc, curve = evaluation.roc("1"), evaluation.cost_curve("1")
     every = (1 - roc.y) * curve.x[:, None] + roc.x * (1 - curve.x[:, None])
     np.testing.assert_allclose(curve.y, every.min(axis=1), atol=1e-12)

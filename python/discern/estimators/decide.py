@@ -116,7 +116,9 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         positive = labels[-1] if self.positive is None else self.positive
         if positive not in labels:
             raise ValueError(f"there is no label {positive!r} to choose a threshold for")
-        return choose_threshold(y, shares, labels, positive.item() if hasattr(positive, "item") else positive, self.rule)
+        return choose_threshold(
+            y, shares, labels, positive.item() if hasattr(positive, "item") else positive, self.rule
+        )
 
     def _decision(self) -> Decision:
         if self.rule is not None:
@@ -153,5 +155,3 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         inner = get_tags(self.estimator)
         tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
         return tags
-
-
