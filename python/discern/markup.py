@@ -52,6 +52,34 @@ def matrix_table(labels: Sequence[str], confusion: NDArray[Any]) -> str:
     return f'<table style="border-collapse:collapse"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
+def classifier_html(model: Any, top: int = 8) -> str:
+    """Give what a fitted :class:`discern.Classifier` is: its settings and the strongest words of its labels.
+
+    Examples
+    --------
+    >>> from discern.classifier import Classifier
+    >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 <y2>"}])
+    >>> shown = classifier_html(model)
+    >>> "x1" in shown, "<y2>" in shown
+    (True, False)
+    """
+    about = model.info()
+    facts = [(name.replace("_", " "), value) for name, value in about.items() if isinstance(value, int | float | str)]
+    shares = about.get("priors") or {}
+    frequent = sorted(model.labels, key=lambda label: (-shares.get(label, 0.0), label))[:20]
+    words = [
+        (
+            label,
+            f"{shares[label]:.2%}" if label in shares else "",
+            ", ".join(word for word, _ in model.weights(label, top)),
+        )
+        for label in frequent
+        if hasattr(model, "weights")
+    ]
+    strongest = record_table(("label", "share", "strongest words"), words) if words else ""
+    return section(repr(model).strip("<>"), record_table(("", ""), facts) + strongest)
+
+
 def _shaded(count: int, total: int) -> str:
     share = count / total if total else 0.0
     return cell(f"{count:,}", style=f"background:rgba({BLUE},{0.35 * share:.3f})")

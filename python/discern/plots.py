@@ -410,7 +410,7 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, bayes: Any = None, resolution: int = 250, ax: Any = None
+        cls, estimator: Any, X: Any, y: Any, *, bayes: Any = None, resolution: int = 300, ax: Any = None
     ) -> Self:
         """Draw a fitted classifier; ``bayes`` is a classifier that knows the truth."""
         rows, xx, yy, points = cls._grid(X, resolution)
@@ -485,7 +485,7 @@ class MarginDisplay(_PlaneDisplay):
     support: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, resolution: int = 250, ax: Any = None) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, resolution: int = 300, ax: Any = None) -> Self:
         """Draw a fitted support vector machine with two labels; X and y are what it was fitted on."""
         rows, xx, yy, points = cls._grid(X, resolution)
         scores = np.asarray(estimator.decision_function(points), np.float64)
@@ -680,7 +680,7 @@ class BoxPlotDisplay(_Display):
         for place, box in enumerate(boxes["boxes"]):
             box.set(facecolor=COLOURS[place % 7], alpha=0.55, edgecolor=BLACK)
         shown = [_shown(name) for name in names]
-        crowded = sum(map(len, shown)) > 45
+        crowded = sum(map(len, shown)) > 30
         ax.set_xticks(
             range(1, len(names) + 1), shown, rotation=30 if crowded else 0, ha="right" if crowded else "center"
         )
