@@ -236,7 +236,6 @@ class Choice:
     recall: float
     precision: float
     false_positive_rate: float
-    cost: float | None = None
 
 
 Rule = Callable[[Ranking], float]

@@ -13,7 +13,6 @@ import discern._native as _native
 from discern.curves import Curve, Ranking, hand_till
 from discern.data import Strings, did_you_mean
 from discern.decide import Decision, best_labels
-from discern.markup import matrix_table, record_table, section
 from discern.significance import Interval, bootstrap, normal_quantile, wilson
 
 if TYPE_CHECKING:
@@ -487,6 +486,8 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """Show the figures in a notebook."""
+        from discern.markup import matrix_table, record_table, section
+
         intervals = self.intervals()
         rows = [("rows", f"{self.rows:,}", "")]
         for name in ("accuracy", "log_loss", "brier", "auc"):

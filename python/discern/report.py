@@ -66,6 +66,11 @@ class Subject:
         """The label given to each row."""
         return np.asarray(np.array(self.evaluation.labels, np.str_)[self.evaluation.judged.decided])
 
+    @cached_property
+    def held_out(self) -> tuple[NDArray[np.float64], bool]:
+        """The probabilities by models that have not learned the row, and whether they had to forget it for that."""
+        return held_out_probabilities(self)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that have probabilities."""
@@ -198,7 +203,18 @@ def _metrics(subject: Subject) -> str:
     )
     unseen = f"<p>{evaluation.unseen:,} rows have a label that was never learned.</p>" if evaluation.unseen else ""
     note = '<p class="soft">In brackets: 95% intervals (Wilson; DeLong; normal).</p>'
-    return f'<div class="cards">{cards}</div>{note}{unseen}'
+    return f'<div class="cards">{cards}</div>{note}{unseen}{_unlearned(subject)}'
+
+
+def _unlearned(subject: Subject) -> str:
+    """Say how good the model is on rows it has not learned, where those judged are the ones it has."""
+    shares, learned = subject.held_out
+    if not learned:
+        return ""
+    decided = np.array(subject.labels, np.str_)[best_labels(shares)[0]]
+    other = Evaluation.of(subject.true, decided, shares, subject.labels)
+    figures = f"accuracy {other.accuracy:.2%}, log loss {other.log_loss:.4f}"
+    return f"<p><b>The model has learned these rows.</b> Judged by models that have forgotten them: {figures}.</p>"
 
 
 def _figure(value: float, as_share: bool) -> str:
@@ -411,14 +427,14 @@ def _longest(row: Mapping[str, Any]) -> str:
     return max((str(value) for value in row.values() if value is not None), key=len, default="")
 
 
-def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], str]:
-    """Give probabilities by models that have not learned the row, and say how they were found.
+def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]:
+    """Give probabilities by models that have not learned the row, and say whether they had to forget it.
 
     Rows that the model has learned are forgotten by a copy of it, a fold at a time, and judged by that copy. Rows that
     it has never learned cannot be forgotten: it judges them itself.
     """
     plain = subject.evaluation.judged.probabilities
-    unseen = plain, "The model has not learned these rows, so its own judgement counts."
+    unseen = plain, False
     if not hasattr(subject.model, "forget") or len(subject.table) < 2 * FOLDS:
         return unseen
     groups = list(zip(*(map(str, column) for column in subject.table.columns.values()), strict=True))
@@ -433,19 +449,21 @@ def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], str]:
             return unseen
         places = np.array([subject.labels.index(label) for label in trial.labels], np.int64)
         shares[np.ix_(rows, places)] = trial.predict_proba(part)
-    return (
-        shares,
-        f"Each row is judged by a model that has forgotten it, with the tenth of the rows it is in ({FOLDS} folds).",
-    )
+    return shares, True
 
 
 def _label_errors(subject: Subject) -> str:
-    shares, how = held_out_probabilities(subject)
+    shares, learned = subject.held_out
     places, confidence = best_labels(shares)
     suggested = np.array(subject.labels, np.str_)[places]
     doubtful = np.flatnonzero((suggested != subject.true) & (confidence >= SURE))
     order = doubtful[np.argsort(-confidence[doubtful], kind="stable")][:SHOWN]
-    intro = f"<p>{escape(how)} {len(doubtful):,} labels disagree with a judgement of at least {SURE:.0%}.</p>"
+    how = (
+        f"Each row is judged by a model that has forgotten it, with the tenth of the rows it is in ({FOLDS} folds)."
+        if learned
+        else "The model has not learned these rows, so its own judgement counts."
+    )
+    intro = f"<p>{how} {len(doubtful):,} labels disagree with a judgement of at least {SURE:.0%}.</p>"
     if not len(order):
         return intro
     parts = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +47,8 @@ def normal_quantile(level: float) -> float:
     """
     if not 0 < level < 1:
         raise ValueError(f"the level must be between 0 and 1, not {level!r}")
+    from statistics import NormalDist  # with what it imports it would slow down every start
+
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
