@@ -48,6 +48,18 @@ def test_classifiers_are_compared_on_rows() -> None:
     assert again.to_dict()["methods"][0]["log_loss"] == table[0]["log_loss"]
 
 
+def test_subtraction_is_the_same_as_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    methods = {
+        name: discern.Classifier(model=name, ngrams=(1, 2)) for name in ("multinomial", "bernoulli", "complement")
+    }
+    subtracted = discern.compare(methods, sample()[:200], folds=4)
+    monkeypatch.setattr("discern.comparison._is_settled", lambda method: False)
+    anew = discern.compare(methods, sample()[:200], folds=4)
+    for one, other in zip(subtracted.results, anew.results, strict=True):
+        assert one.evaluation == other.evaluation
+        assert one.fold_log_losses.tolist() == other.fold_log_losses.tolist()
+
+
 def test_methods_without_probabilities_come_last() -> None:
     random = np.random.default_rng(0)
     X = random.normal(size=(120, 3)) + np.repeat([[0.0], [1.5]], 60, axis=0)

@@ -151,6 +151,15 @@ def test_rows_that_were_learned_are_judged_without_them(folder: Path, tmp_path: 
     assert "has not learned these rows" in unseen
 
 
+def test_long_labels_fit_a_phone(tmp_path: Path, browser: Browser) -> None:
+    names = [f"a label with a name so long that it would not fit {number}" for number in range(4)]
+    rows = [{"label": names[place % 4], "text": f"word{place % 4} and {'x' * place}"} for place in range(40)]
+    report(Classifier().fit(rows), rows, tmp_path / "long.html")
+    page, complaints = opened(browser, tmp_path / "long.html", 390)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert not complaints
+
+
 def test_many_labels_and_one_label(tmp_path: Path) -> None:
     rows = [{"label": f"label {place % 30}", "text": f"word{place % 30} and {place}"} for place in range(90)]
     evaluation = report(Classifier().fit(rows), rows, tmp_path / "many.html", positive="label 3")

@@ -197,6 +197,8 @@ class Comparison:
         return BoxPlotDisplay(values, figure).plot(ax=ax)
 
 
+SETTLED = ("multinomial", "bernoulli", "complement")
+"""Models that are sums of their rows and choose no settings by validation."""
 HEAD = ("method", "log loss", "95% interval", "error", "95% interval", "p", "training", "predicting")
 
 
@@ -210,6 +212,8 @@ def compare(
     reading: Reading | None = None,
 ) -> Comparison:
     """Compare classifiers on one data set, all by the same stratified folds; repeated rows stay on one side.
+
+    Naive Bayes is trained once: a fold's model is the whole minus the fold, which is the same model.
 
     Parameters
     ----------
@@ -249,7 +253,7 @@ class _Data(Protocol):
     @property
     def labels(self) -> Any: ...
     def groups(self) -> list[Any] | None: ...
-    def fitted(self, method: Any, chosen: Integers) -> Any: ...
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]: ...
     def features(self, chosen: Integers) -> Any: ...
 
 
@@ -263,8 +267,17 @@ class _Rows:
     def groups(self) -> list[Any]:
         return list(zip(*(map(str, column) for column in self.table.columns.values()), strict=True))
 
-    def fitted(self, method: Any, chosen: Integers) -> Any:
-        return copy.deepcopy(method).fit(self.table.take(chosen))
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
+        """Give the model of each fold: trained anew, or the whole minus the fold, which is the same and faster."""
+        if not _is_settled(method):
+            for fold in range(folds):
+                yield copy.deepcopy(method).fit(self.table.take(np.flatnonzero(numbers != fold)))
+            return
+        whole = copy.deepcopy(method).fit(self.table.columns)
+        for fold in range(folds):
+            part = self.table.take(np.flatnonzero(numbers == fold))
+            yield whole.forget(part)
+            whole.learn(part)
 
     def features(self, chosen: Integers) -> Any:
         return self.table.take(chosen)
@@ -282,8 +295,11 @@ class _Features:
             return None
         return [row if isinstance(row, str) else np.asarray(row).tobytes() for row in self.X]
 
-    def fitted(self, method: Any, chosen: Integers) -> Any:
-        return copy.deepcopy(method).fit(self.features(chosen), self.labels[chosen])
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
+        """Give the model of each fold, trained anew."""
+        for fold in range(folds):
+            chosen = np.flatnonzero(numbers != fold)
+            yield copy.deepcopy(method).fit(self.features(chosen), self.labels[chosen])
 
     def features(self, chosen: Integers) -> Any:
         if hasattr(self.X, "iloc"):
@@ -291,16 +307,22 @@ class _Features:
         return [self.X[row] for row in chosen.tolist()] if isinstance(self.X, list) else self.X[chosen]
 
 
+def _is_settled(method: Any) -> bool:
+    """Say whether a classifier can forget and chooses nothing when it is fitted, which would then have seen the fold."""
+    chooses = getattr(method, "smoothing", None) == "auto" or getattr(method, "model", None) not in SETTLED
+    return hasattr(method, "forget") and not chooses
+
+
 def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds: int) -> Compared:
     has_probabilities = hasattr(method, "predict_proba")
     parts, seconds = [], np.zeros(2)
-    for fold in range(folds):
-        start = time.perf_counter()
-        fitted = data.fitted(method, np.flatnonzero(numbers != fold))
+    start = time.perf_counter()
+    for fold, fitted in enumerate(data.models(method, numbers, folds)):
         middle = time.perf_counter()
         held_out = np.flatnonzero(numbers == fold)
         parts.append(_judged(fitted, data.features(held_out), data.labels[held_out], has_probabilities))
         seconds += middle - start, time.perf_counter() - middle
+        start = time.perf_counter()
     total = parts[0]
     for part in parts[1:]:
         total = total + part

@@ -69,6 +69,8 @@ class Decision:
         size = len(self.labels)
         if len(set(self.labels)) < size:
             raise ValueError("the labels of a decision must differ")
+        if not size and (self.costs is not None or self.weights is not None):
+            raise ValueError("costs and weights need the labels that they are for")
         if self.costs is not None and (
             len(self.costs) != size or any(len(row) != size for row in self.costs) or not np.isfinite(self.costs).all()
         ):
@@ -79,7 +81,9 @@ class Decision:
             raise ValueError('the cost of "unsure" is a number, and goes with costs, not with a threshold')
         if self.unsure is not None and self.unsure_label in self.labels:
             raise ValueError(f"{self.unsure_label!r} is a label already; choose another word for unsure")
-        if self.weights is not None and (len(self.weights) != size or not min(self.weights, default=0.0) >= 0):
+        if self.weights is not None and (
+            len(self.weights) != size or not np.isfinite(self.weights).all() or min(self.weights) < 0
+        ):
             raise ValueError("there must be a weight of at least 0 for each label")
 
     # ------------------------------------------------------------------------------------------ ways to make one
@@ -192,18 +196,13 @@ class Decision:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Decision:
         """Make a decision of what :meth:`to_json` gave; raises ValueError if it is none."""
-        known, given = set(cls.__dataclass_fields__), dict(values)
-        if set(given) - known:
-            raise ValueError(f"a decision has no {sorted(set(given) - known)[0]!r}")
-        for name in ("labels", "weights"):
-            if name in given:
-                given[name] = tuple(given[name])
-        if "costs" in given:
-            given["costs"] = tuple(tuple(map(float, row)) for row in given["costs"])
-        for name in ("threshold", "unsure"):
-            if name in given:
-                given[name] = float(given[name])
-        return cls(**given)
+        unknown = sorted(set(values) - set(cls.__dataclass_fields__))
+        if unknown:
+            raise ValueError(f"a decision has no {unknown[0]!r}")
+        try:
+            return cls(**{name: _READERS[name](value) for name, value in values.items()})
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"this is no decision: {error}") from error
 
     def __str__(self) -> str:
         parts = ["the most probable label"]
@@ -216,6 +215,18 @@ class Decision:
         if self.weights is not None:
             parts.append("for another mix of labels")
         return ", ".join(parts)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "labels": tuple,
+    "costs": lambda table: tuple(tuple(map(float, row)) for row in table),
+    "threshold": float,
+    "positive": lambda label: label,
+    "unsure": float,
+    "unsure_label": str,
+    "weights": lambda weights: tuple(map(float, weights)),
+}
+"""How each part of a decision is read from plain values."""
 
 
 def _plain(label: Any) -> Any:

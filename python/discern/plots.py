@@ -269,7 +269,7 @@ class ThresholdErrorDisplay(_RankingDisplay):
             ax.axvline(self.chosen, color=VERMILLION, linewidth=1, label=f"threshold {self.chosen:.3g}")
         ax.set(xlabel="threshold", ylabel="error rate", ylim=(-0.02, 1.02))
         ax.grid(True, color="#DDDDDD", linewidth=0.6)
-        _legend_below(ax, 2)
+        _legend_below(ax, 2 if len(positive) <= 12 else 1)
 
 
 class DetectionErrorDisplay(_RankingDisplay):
