@@ -105,7 +105,7 @@ $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench: $(MADE)/%: pyproject.toml
 
 # The pages are tested in a browser; where there is none, and Debian's packages can be had, it is installed.
 $(MADE)/chromium: $(MADE)/venv
-	@command -v chromium chromium-browser google-chrome >/dev/null || { \
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
 		echo "==> installing Chromium"; \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >$@.log 2>&1 || \
 		{ tail -n 5 $@.log; echo "Chromium was not found and could not be installed: install it, then run make again"; exit 1; }; }

@@ -308,7 +308,7 @@ class _Features:
 
 
 def _is_settled(method: Any) -> bool:
-    """Say whether a classifier can forget and chooses nothing when it is fitted, which would then have seen the fold."""
+    """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
     chooses = getattr(method, "smoothing", None) == "auto" or getattr(method, "model", None) not in SETTLED
     return hasattr(method, "forget") and not chooses
 

@@ -107,6 +107,8 @@ class Evaluation:
     unseen: int
     parts: tuple[Judged, ...] | None = field(repr=False, default=())
     """The judged rows, or None where they were too many to keep."""
+    size: int = 0
+    """How many probabilities they hold."""
 
     @classmethod
     def of(cls, true: Any, decided: Any, probabilities: Any, labels: Any) -> Evaluation:
@@ -119,6 +121,9 @@ class Evaluation:
                 f"{len(true_places)} true labels, {len(places)} decisions and probabilities of shape {shares.shape} "
                 f"for {len(columns)} labels do not fit together"
             )
+        if shares.size and not (shares.min() >= 0 and shares.max() <= 1 + 1e-6):
+            row = int(np.flatnonzero(~((shares >= 0) & (shares <= 1 + 1e-6)).all(axis=1))[0]) + 1
+            raise ValueError(f"row {row} has a probability that is not a number from 0 to 1")
         if list(columns) != sorted(columns):  # ties are broken by the name, whatever the order of the columns
             order = sorted(range(len(columns)), key=columns.__getitem__)
             columns, shares = tuple(columns[place] for place in order), np.ascontiguousarray(shares[:, order])
@@ -138,9 +143,10 @@ class Evaluation:
         losses = -np.log(np.maximum(right, TINY))
         briers = np.einsum("ij,ij->i", judged.probabilities, judged.probabilities) - 2 * right + 1
         sums = tuple(_exact_sum(values) for values in (losses, losses**2, briers, briers**2))
-        kept = (judged,) if judged.probabilities.size <= MOST_KEPT else None
+        size = judged.probabilities.size
+        parts = (judged,) if size <= MOST_KEPT else None
         bins = _calibration_sums(judged, places, BINS)
-        return cls(judged.names, confusion, sums, bins, int((~known).sum()), kept)  # type: ignore[arg-type]
+        return cls(judged.names, confusion, sums, bins, int((~known).sum()), parts, size)  # type: ignore[arg-type]
 
     def __add__(self, other: Evaluation) -> Evaluation:
         labels = tuple(sorted({*self.labels, *other.labels}))
@@ -149,9 +155,11 @@ class Evaluation:
             places = [labels.index(label) for label in part.labels]
             confusion[np.ix_(places, places)] += part.confusion
         sums = tuple(mine + theirs for mine, theirs in zip(self.sums, other.sums, strict=True))
-        parts = _kept(self.parts, other.parts)
+        size = self.size + other.size
+        kept = self.parts is not None and other.parts is not None and size <= MOST_KEPT
+        parts = (self.parts or ()) + (other.parts or ()) if kept else None
         bins, unseen = self.bins + other.bins, self.unseen + other.unseen
-        return Evaluation(labels, confusion, sums, bins, unseen, parts)  # type: ignore[arg-type]
+        return Evaluation(labels, confusion, sums, bins, unseen, parts, size)  # type: ignore[arg-type]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Evaluation):
@@ -521,14 +529,6 @@ def _calibration_sums(judged: Judged, true_columns: Integers, bins: int) -> Inte
     whole = np.rint(scaled)
     weights = (None, right, whole, np.rint((scaled - whole) * 2.0**26))
     return np.array([np.bincount(number, weight, bins) for weight in weights]).astype(np.int64)
-
-
-def _kept(first: tuple[Judged, ...] | None, second: tuple[Judged, ...] | None) -> tuple[Judged, ...] | None:
-    """Keep the rows of both, unless they are too many."""
-    if first is None or second is None:
-        return None
-    parts = first + second
-    return parts if sum(part.probabilities.size for part in parts) <= MOST_KEPT else None
 
 
 # ---------------------------------------------------------------------------------------------------- labels

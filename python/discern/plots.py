@@ -430,7 +430,7 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
         self._points(ax)
         self._boundary(ax, self.values, "-", BLACK, "boundary")
         if self.bayes is not None:
-            self._boundary(ax, self.bayes, "--", PURPLE, "Bayes boundary")
+            self._boundary(ax, self.bayes, "--", VERMILLION, "Bayes boundary")
         _legend_beside(ax)
         return self
 

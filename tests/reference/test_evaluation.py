@@ -188,6 +188,9 @@ def test_too_many_rows_are_not_kept(monkeypatch):
 def test_bad_input_is_refused():
     with pytest.raises(ValueError, match="do not fit together"):
         Evaluation.of(["a"], ["a", "b"], [[1.0, 0.0]], "ab")
+    for wrong in (float("nan"), -0.1, 1.5, float("inf")):
+        with pytest.raises(ValueError, match="row 2 has a probability"):
+            Evaluation.of("ab", "ab", [[0.5, 0.5], [wrong, 0.5]], "ab")
     one = Evaluation.of(["a", "a"], ["a", "a"], [[1.0, 0.0], [0.5, 0.5]], "ab")
     with pytest.raises(ValueError, match="none of one kind"):
         one.roc("a")
