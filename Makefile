@@ -1,4 +1,5 @@
-# Every target sets up what it needs in .venv, once. Needed beforehand: python3 (3.11 or newer), cargo, make.
+# Every target sets up what it needs in .venv, once. Needed beforehand: python3 (3.11 or newer), cargo, make; for the
+# tests also Chromium, which is installed if the package manager is apt and may be used.
 #
 #   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
 #   make bench JOB=name             one benchmark only
@@ -34,7 +35,7 @@ demo: $(MADE)/native ## train, explain and classify on built-in data
 	@echo "==> discern demo"
 	@$(BIN)/discern demo
 
-test: $(MADE)/native $(MADE)/test ## run the Rust tests and the Python tests
+test: $(MADE)/native $(MADE)/test $(MADE)/chromium ## run the Rust tests and the Python tests
 	@echo "==> cargo test (the core alone, without Python)"
 	@cargo test --locked --quiet --no-default-features
 	@echo "==> pytest"
@@ -100,6 +101,14 @@ $(MADE)/venv:
 $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench: $(MADE)/%: pyproject.toml $(MADE)/venv
 	@echo "==> .venv: installing the $* tools"
 	@$(PIP) install --group $*
+	@touch $@
+
+# The pages are tested in a browser; where there is none, and Debian's packages can be had, it is installed.
+$(MADE)/chromium: $(MADE)/venv
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
+		echo "==> installing Chromium"; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >$@.log 2>&1 || \
+		{ tail -n 5 $@.log; echo "Chromium was not found and could not be installed: install it, then run make again"; exit 1; }; }
 	@touch $@
 
 $(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build

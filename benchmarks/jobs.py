@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import discern
+from benchmarks import judge_jobs as judging
 from benchmarks import table_jobs as tables
 from benchmarks.data import MESSAGES, REVIEWS, TYPES, Texts, path_of, read, vocabulary
 from benchmarks.measure import LeftOutError, Side, command, cpu, each, require, task, wall
@@ -537,6 +538,44 @@ JOBS = (
         tables.prepare_categories,
         cpu(tables.probabilities_ours),
         (Peer(SCIKIT_LEARN, Goal("faster", 3), tables.same_probabilities, cpu(tables.probabilities_scikit_learn)),),
+    ),
+    Job(
+        "judge",
+        "1,000,000 scored rows: all figures, ROC, intervals; the peer: classification_report, roc_curve, log_loss",
+        None,
+        judging.prepare_scores,
+        cpu(judging.judge),
+        (Peer(SCIKIT_LEARN, Goal("faster", 1), judging.same_judgement, cpu(judging.judge_scikit_learn)),),
+    ),
+    Job(
+        "judge/default",
+        "how far the area under ROC is from the textbook's 0.9496; both its tables are checked",
+        None,
+        judging.prepare_default,
+        judging.area_is_off,
+        (Peer("", Goal("limit", 5e-5), judging.same_tables),),
+        unit="difference",
+        repeats=1,
+        quick_repeats=1,
+    ),
+    Job(
+        "decide",
+        "german_credit, bad called good costs 5: mean cost of the decisions on held-out rows, 20 splits",
+        None,
+        judging.prepare_credit,
+        judging.held_out_cost(judging.decided_by_cost),
+        (
+            Peer("argmax", Goal("share", 1), judging.nothing_more, judging.held_out_cost(judging.most_probable)),
+            Peer(
+                "TunedThresholdClassifierCV",
+                Goal("share", 1),
+                judging.nothing_more,
+                judging.held_out_cost(judging.tuned_by_scikit_learn),
+            ),
+        ),
+        unit="cost a row",
+        repeats=1,
+        quick_repeats=1,
     ),
 )
 

@@ -66,6 +66,8 @@ def revision() -> str | None:
 
 
 def quantity(value: float, unit: str) -> str:
+    if unit not in ("bytes", "seconds", "CPU seconds"):
+        return f"{value:.4g}"
     if unit == "bytes":
         return f"{value / 1e6:.0f} MB"
     for size, name in ((1, "s"), (1e-3, "ms"), (1e-6, "µs")):

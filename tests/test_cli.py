@@ -490,6 +490,8 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
         "fit": [data, *out],
         "predict": [model, "--message", "free"],
         "evaluate": [model, data],
+        "report": [model, data, "-o", tmp_path / "report.html"],
+        "compare": [data, "--folds", "2"],
         "explain": [model, "free"],
         "info": [model],
         "learn": [model, data, *out],

@@ -17,6 +17,8 @@ _HOMES = {
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
     "DataError": "discern.data",
+    "Decision": "discern.decide",
+    "DecisionClassifier": "discern.estimators.decide",
     "Dirichlet": "discern.bayes",
     "Discretizer": "discern.estimators.discretize",
     "Evaluation": "discern.evaluate",
@@ -25,12 +27,21 @@ _HOMES = {
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
+    "LeastCost": "discern.decide",
     "ModelFileError": "discern.files",
+    "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
     "TextSettings": "discern.text",
     "UnigramLanguageModel": "discern.estimators.language",
+    "choose_threshold": "discern.decide",
     "code_path": "discern._native",
+    "compare": "discern.comparison",
+    "corrected_resampled_t": "discern.significance",
+    "estimate_priors": "discern.decide",
     "load": "discern.classifier",
+    "mcnemar": "discern.significance",
+    "reweight": "discern.decide",
+    "wilson": "discern.significance",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
@@ -42,10 +53,18 @@ if TYPE_CHECKING:
     from discern.bayes import Laplace as Laplace
     from discern.classifier import Classifier as Classifier
     from discern.classifier import load as load
+    from discern.comparison import compare as compare
     from discern.data import DataError as DataError
+    from discern.decide import Decision as Decision
+    from discern.decide import LeastCost as LeastCost
+    from discern.decide import MostRecall as MostRecall
+    from discern.decide import choose_threshold as choose_threshold
+    from discern.decide import estimate_priors as estimate_priors
+    from discern.decide import reweight as reweight
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.discretize import Discretizer as Discretizer
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.tables import CategoricalNB as CategoricalNB
@@ -55,6 +74,9 @@ if TYPE_CHECKING:
     from discern.evaluate import Evaluation as Evaluation
     from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
+    from discern.significance import corrected_resampled_t as corrected_resampled_t
+    from discern.significance import mcnemar as mcnemar
+    from discern.significance import wilson as wilson
     from discern.text import TextSettings as TextSettings
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from discern.cli import options
+from discern.cli import judge, options
 from discern.cli.output import (
     counted,
     in_bytes,
@@ -254,6 +254,9 @@ def evaluate(
     data: options.Source,
     label: options.OtherLabel = None,
     text: options.OtherText = None,
+    threshold: judge.Threshold = None,
+    positive: judge.Positive = None,
+    cost: judge.Costs = None,
     threads: options.Threads = None,
     given: options.Given = None,
     json: options.Json = False,
@@ -261,10 +264,14 @@ def evaluate(
 ) -> None:
     """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
     classifier = _load(model, text, threads, label)
+    decision = judge.decision_of(classifier.labels, threshold, positive, cost)
     with reading([data], given, quiet) as how:
         evaluation = classifier.evaluate(data, reading=how)
+    if decision is not None:
+        evaluation = evaluation.decided_by(decision)
     if json:
-        typer.echo(to_json(evaluation.to_dict()))
+        costs = {"cost": evaluation.cost_of(decision)} if decision is not None and cost else {}
+        typer.echo(to_json({**evaluation.to_dict(positive), **costs}))
         return
     from discern.cli.show import console, show_evaluation
 

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
 from discern.cli.demo import demo
+from discern.cli.judge import compare, report
 
 EXIT_CODES = {
     0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
@@ -33,6 +34,13 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
     evaluate: (
         "discern evaluate messages.discern held-out.csv",
         "discern evaluate messages.discern held-out.csv --json",
+        "discern evaluate credit.discern held-out.csv --cost bad:good=5 --cost unsure=0.5",
+        "discern evaluate messages.discern held-out.csv --threshold 0.99 --positive spam",
+    ),
+    report: ("discern report messages.discern held-out.csv -o report.html",),
+    compare: (
+        "discern compare messages.csv",
+        "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
     ),
     explain: ('discern explain messages.discern "Claim your free prize now"',),
     info: ("discern info messages.discern", "discern info messages.discern --json"),

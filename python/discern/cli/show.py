@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -15,12 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from discern.cli.output import in_bytes, percent, visible
+from discern.highlight import spoken_words
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.evaluate import Evaluation
     from discern.evidence import Evidence
-    from discern.text import TextSettings
 
 PIPE_WIDTH = 1000
 """Where there is no terminal nothing is wrapped or cut."""
@@ -164,37 +162,6 @@ def _style(weight: float) -> str:
     if abs(weight) >= STRONG:
         return f"bold {colour}"
     return colour if abs(weight) >= CLEAR else "dim"
-
-
-def spoken_words(settings: TextSettings, message: str, known: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
-    """Say where the words of a message stand and what each said; its words share what an n-gram said."""
-    if settings.analyzer != "word":
-        for match in re.finditer(r"\S+", message):
-            weights = [known.get(term, 0.0) for term in settings.terms(match.group())]
-            yield match.start(), match.end(), sum(weights)
-        return
-    single = replace(settings, ngrams=(1, 1))
-    places = list(_places(replace(single, stem=None, stop_words=(), lowercase=False), message))
-    terms = [(index, term) for index, place in enumerate(places) for term in single.terms(message[slice(*place)])]
-    weights = [0.0] * len(places)
-    for length in range(settings.ngrams[0], settings.ngrams[1] + 1):
-        for start in range(len(terms) - length + 1):
-            window = terms[start : start + length]
-            said = known.get(" ".join(term for _, term in window), 0.0)
-            for index, _ in window:
-                weights[index] += said / length
-    for (start, end), weight in zip(places, weights, strict=True):
-        yield start, end, weight
-
-
-def _places(surface: TextSettings, message: str) -> Iterator[tuple[int, int]]:
-    """Find the words of a message as they stand in it."""
-    position = 0
-    for word in surface.terms(message):
-        start = message.find(word, position)
-        if start >= 0:
-            position = start + len(word)
-            yield start, position
 
 
 def evidence_table(evidence: Evidence, top: int) -> Table:

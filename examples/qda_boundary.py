@@ -1,0 +1,31 @@
+"""ISLR Figure 4.9: where two classes share a covariance a line is best, and where they do not a curve is."""
+
+import sys
+from typing import Any
+
+import matplotlib.pyplot as plt
+from problems import normals
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+
+from discern.plots import DecisionBoundaryDisplay
+
+CASES = {
+    "both correlated 0.7": normals([[0, 0], [1.2, -1.2]], (0.7, 0.7)),
+    "correlated 0.7 and −0.7": normals([[0, 0], [1.2, -1.2]], (0.7, -0.7)),
+}
+
+
+def draw() -> Any:
+    methods = {"LDA": LinearDiscriminantAnalysis(), "QDA": QuadraticDiscriminantAnalysis()}
+    figure, axes = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
+    for row, (title, problem) in zip(axes, CASES.items(), strict=True):
+        X, y = problem.sample(200, 9)
+        for ax, (name, method) in zip(row, methods.items(), strict=True):
+            DecisionBoundaryDisplay.from_estimator(method.fit(X, y), X, y, bayes=problem, ax=ax)
+            ax.set_title(f"{name}, {title}")
+        row[0].get_legend().remove()
+    return figure
+
+
+if __name__ == "__main__":
+    draw().savefig(sys.argv[1] if len(sys.argv) > 1 else "qda_boundary.png", dpi=150)
