@@ -16,10 +16,12 @@ _HOMES = {
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
+    "CrossValidation": "discern.crossvalidation",
     "DataError": "discern.data",
     "Decision": "discern.decide",
     "DecisionClassifier": "discern.estimators.decide",
     "Dirichlet": "discern.bayes",
+    "Drift": "discern.window",
     "Discretizer": "discern.estimators.discretize",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.evidence",
@@ -31,12 +33,17 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
+    "NaiveBayes": "discern.estimators.mixed",
+    "Receipt": "discern.classifier",
     "TextSettings": "discern.text",
     "UnigramLanguageModel": "discern.estimators.language",
     "choose_threshold": "discern.decide",
     "code_path": "discern._native",
+    "Window": "discern.window",
     "compare": "discern.comparison",
     "corrected_resampled_t": "discern.significance",
+    "cross_validate": "discern.crossvalidation",
+    "drift": "discern.window",
     "estimate_priors": "discern.decide",
     "load": "discern.classifier",
     "mcnemar": "discern.significance",
@@ -52,8 +59,11 @@ if TYPE_CHECKING:
     from discern.bayes import JelinekMercer as JelinekMercer
     from discern.bayes import Laplace as Laplace
     from discern.classifier import Classifier as Classifier
+    from discern.classifier import Receipt as Receipt
     from discern.classifier import load as load
     from discern.comparison import compare as compare
+    from discern.crossvalidation import CrossValidation as CrossValidation
+    from discern.crossvalidation import cross_validate as cross_validate
     from discern.data import DataError as DataError
     from discern.decide import Decision as Decision
     from discern.decide import LeastCost as LeastCost
@@ -67,6 +77,7 @@ if TYPE_CHECKING:
     from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.discretize import Discretizer as Discretizer
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
+    from discern.estimators.mixed import NaiveBayes as NaiveBayes
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
@@ -78,6 +89,9 @@ if TYPE_CHECKING:
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson
     from discern.text import TextSettings as TextSettings
+    from discern.window import Drift as Drift
+    from discern.window import Window as Window
+    from discern.window import drift as drift
 
 
 def __getattr__(name: str) -> Any:

@@ -179,7 +179,7 @@ class Classifier:
         first = next(stream, None)
         if first is None:
             raise DataError("there are no rows to learn from")
-        features, left_out = self._features_of(first)
+        features, left_out = self.features_of(first)
         stream = itertools.chain([first], stream)
         settings = self._asked
         choice: Choice | None = None
@@ -213,6 +213,12 @@ class Classifier:
 
         Gives a receipt: the checksum of the model file, which equals that of a model that never saw the rows.
         """
+        with self._lock:
+            forgotten = self.take_back(data, reading=reading)
+            return Receipt(self.checksum(), forgotten, self.rows)
+
+    def take_back(self, data: Any, *, reading: Reading | None = None) -> int:
+        """Forget rows as :meth:`forget` does, without a receipt; gives how many."""
         _ = self.statistics  # refuse before reading
         sums = self._sum(batches(data, reading), self.features, self.settings)
         with self._lock:
@@ -226,7 +232,17 @@ class Classifier:
             if not rest.rows:
                 raise DataError("nothing would be left to decide by; nothing was changed")
             self._replace(rest)
-            return Receipt(self.checksum(), sums.rows, rest.rows)
+        return sums.rows
+
+    def decay(self, factor: float) -> Classifier:
+        """Let what was learned so far count less: all counts times a factor, rounded.
+
+        This is not exact, unlike everything else: rows that have decayed cannot be forgotten, and rounding makes the
+        model depend on how often it decays. For exact recency see :class:`discern.Window`.
+        """
+        with self._lock:
+            self._replace(self.statistics.decayed(factor))
+        return self
 
     def merge(self, other: Classifier) -> Classifier:
         """Give a new model: the one that learned the rows of both.
@@ -266,7 +282,7 @@ class Classifier:
 
     # ------------------------------------------------------------------------------------------- choosing
 
-    def _features_of(self, batch: Batch) -> tuple[Sequence[Feature], dict[str, str]]:
+    def features_of(self, batch: Batch) -> tuple[Sequence[Feature], dict[str, str]]:
         """Give the columns to decide by, inferred if none were given, and which are left out and why."""
         if self.given:
             return self.given, {}
@@ -287,6 +303,12 @@ class Classifier:
         """Say whether something is left to choose or to calibrate."""
         bins = any(feature.role == "number" for feature in features) and self.numbers != "gaussian"
         return self._is_auto or self.calibrate is True or bins
+
+    def planned(self, sample: Sample, features: Sequence[Feature]) -> Choice:
+        """Give what :meth:`fit` would learn these rows with."""
+        from discern.validate import Choice
+
+        return self.choose(sample, features) if self._validates(features) else Choice(*self._asked, tuple(features))
 
     def _choose(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, features: Sequence[Feature]
@@ -441,6 +463,21 @@ class Classifier:
             if self._model is not None:
                 columns = (replace(column, feature=renamed(column.feature)) for column in self._model.columns)
                 self._model = replace(self._model, columns=tuple(columns))
+
+    def rename_labels(self, names: Sequence[str]) -> None:
+        """Call the labels otherwise, in the same order."""
+        labels = tuple(names)
+        if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
+            raise ValueError("the new names must be as many as the labels, different and in order")
+        sums, new = self.statistics, dict(zip(self.labels, labels, strict=True))
+        columns = (
+            replace(column, labels=tuple(new[label] for label in column.labels))
+            if isinstance(column, Counts)
+            else column
+            for column in sums.columns
+        )
+        with self._lock:
+            self._replace(replace(sums, labels=labels, columns=tuple(columns)))
 
     @property
     def solved(self) -> Model:

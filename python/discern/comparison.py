@@ -276,7 +276,8 @@ class _Rows:
         whole = copy.deepcopy(method).fit(self.table.columns)
         for fold in range(folds):
             part = self.table.take(np.flatnonzero(numbers == fold))
-            yield whole.forget(part)
+            whole.forget(part)
+            yield whole
             whole.learn(part)
 
     def features(self, chosen: Integers) -> Any:

@@ -114,6 +114,23 @@ class Counts:
             cells[terms, classes],
         )
 
+    def decayed(self, factor: float) -> Counts:
+        """Give the counts times a factor, rounded; what becomes zero is gone."""
+        documents = np.rint(self.documents * factor).astype(np.int64)
+        kept = documents > 0
+        rounded = Counts(
+            self.labels,
+            np.maximum(np.rint(self.class_documents * factor), 1).astype(np.int64),
+            self.terms,
+            self.entry_terms[kept],
+            self.entry_classes[kept],
+            np.maximum(np.rint(self.occurrences * factor).astype(np.int64), documents)[kept],
+            documents[kept],
+        )
+        used = np.zeros(len(self.terms), bool)
+        used[rounded.entry_terms] = True
+        return rounded.with_terms(used)
+
     def with_labels(self, labels: Sequence[str]) -> Counts:
         """Give the counts with more labels, of which there is nothing."""
         if tuple(labels) == self.labels:
@@ -392,6 +409,13 @@ class Moments:
         moved = other.about(self.pivot)
         return Moments(self.pivot, self.counts - moved.counts, self.first - moved.first, self.second - moved.second)
 
+    def decayed(self, factor: float) -> Moments:
+        """Give the sums times a factor; numbers are counted in whole numbers, so that they are rounded."""
+        counts = np.rint(self.counts * factor)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = np.where(self.counts > 0, counts / self.counts, 0.0)
+        return Moments(self.pivot, counts, self.first * share, self.second * share)
+
     def of_classes(self, keep: NDArray[Any]) -> Moments:
         """Give the sums of some classes only."""
         return Moments(self.pivot, self.counts[keep], self.first[keep], self.second[keep])
@@ -466,6 +490,13 @@ class Sums:
             tuple(_joined(left, right, sign) for left, right in zip(columns, theirs.columns, strict=True)),
         )
         return sums._without_zeros() if sign < 0 else sums
+
+    def decayed(self, factor: float) -> Sums:
+        """Give all sums times a factor from 0 to 1, counts rounded to whole numbers; what becomes zero is gone."""
+        if not 0 < factor <= 1:
+            raise ValueError(f"the factor must be above 0 and at most 1, not {factor!r}")
+        class_rows = np.maximum(np.rint(self.class_rows * factor), 1).astype(np.int64)
+        return Sums(self.labels, class_rows, tuple(column.decayed(factor) for column in self.columns))
 
     def _over(self, labels: tuple[str, ...]) -> Sums:
         """Give the sums with a place for each of ``labels``."""

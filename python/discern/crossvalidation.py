@@ -1,0 +1,129 @@
+"""Cross-validation of a classifier on named columns, from one counting pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.bayes import posterior
+from discern.classifier import Classifier
+from discern.data import DataError, Reading, batches
+from discern.evaluate import Evaluation
+from discern.significance import Interval, mean_interval
+from discern.validate import Folds, Sample, held_out, stratified
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FIGURES = ("accuracy", "log_loss", "brier", "calibration_error")
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """How good a classifier is on rows it has not seen.
+
+    ``folds`` has an evaluation for each fold (with leave-one-out, one for all rows), ``total`` is their sum.
+    ``probabilities`` are those of each row, in the order of the data, under the model that never saw it, labels in the
+    order of ``labels``; ``decided`` are the labels given.
+    """
+
+    folds: tuple[Evaluation, ...]
+    total: Evaluation
+    labels: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    decided: NDArray[np.str_]
+
+    @property
+    def accuracy(self) -> float:
+        """The share of all rows called right."""
+        return self.total.accuracy
+
+    @property
+    def log_loss(self) -> float:
+        """The mean log loss of all rows."""
+        return self.total.log_loss
+
+    def values(self, figure: str) -> NDArray[np.float64]:
+        """Give a figure of each fold, such as ``"accuracy"``."""
+        return np.array([getattr(fold, figure) for fold in self.folds], np.float64)
+
+    def interval(self, figure: str = "accuracy", level: float = 0.95) -> Interval:
+        """Say where a figure lies: by how it varies from fold to fold, or from row to row if there is but one fold."""
+        if len(self.folds) > 1:
+            return mean_interval(self.values(figure), level)
+        return self.total.intervals(level)[figure]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything but the rows as plain values."""
+        figures = {}
+        for figure in FIGURES:
+            known = len(self.folds) > 1 or figure in self.total.intervals()
+            where = self.interval(figure) if known else None
+            figures[figure] = {
+                "value": float(getattr(self.total, figure)),
+                "folds": self.values(figure).tolist(),
+                "interval": None if where is None else [where.low, where.high],
+            }
+        return {"rows": self.total.rows, "folds": len(self.folds), **figures}
+
+    def __str__(self) -> str:
+        lines = [f"{self.total.rows:,} rows, {len(self.folds)} folds"]
+        for figure, values in self.to_dict().items():
+            if isinstance(values, dict):
+                where = "" if values["interval"] is None else " [{:.4f}, {:.4f}]".format(*values["interval"])
+                lines.append(f"  {figure:18} {values['value']:.4f}{where}")
+        return "\n".join(lines)
+
+
+def cross_validate(
+    classifier: Classifier, data: Any, folds: int | str = 10, *, reading: Reading | None = None
+) -> CrossValidation:
+    """Judge a classifier on rows left out, exactly as if it were trained again without them.
+
+    Rows are read and counted once; the model of a fold is the total minus the fold. Folds are stratified, rows that are
+    the same stay in one fold, and the order of the rows does not matter. What the classifier chooses by validation
+    (smoothing, n-grams, bins, calibration) is chosen once, by all rows.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        Its settings are used; it is not changed.
+    data : path, frame or rows
+    folds : int or "leave-one-out"
+
+    Examples
+    --------
+    >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} word{i % 3}"} for i in range(60)]
+    >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
+    >>> result.accuracy, len(result.folds)
+    (1.0, 3)
+    """
+    parts = [batch for batch in batches(data, reading) if batch.rows]
+    if not parts:
+        raise DataError("there are no rows to judge by")
+    features, _ = classifier.features_of(parts[0])
+    sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
+    choice = classifier.planned(sample, features)
+    if folds == "leave-one-out":
+        left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
+    elif isinstance(folds, int):
+        left_out = stratified(sample.classes, sample.keys, folds)
+    else:
+        raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
+    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, classifier.min_df)
+    shares = posterior(said.scores) if choice.calibration is None else choice.calibration(said.scores, said.known)
+    labels = np.array(sample.labels, dtype=np.str_)
+    true, decided = labels[sample.classes[left_out.order]], labels[said.scores.argmax(axis=1)]
+    bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
+    judged = tuple(
+        Evaluation.of(true[start:end], decided[start:end], shares[start:end], sample.labels)
+        for start, end in pairwise(bounds)
+    )
+    total = judged[0]
+    for part in judged[1:]:
+        total = total + part
+    back = np.argsort(left_out.order)
+    return CrossValidation(judged, total, sample.labels, shares[back], decided[back])

@@ -1,0 +1,200 @@
+"""One naive Bayes over the columns of a data frame, in scikit-learn's shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
+
+from discern.classifier import Classifier
+from discern.columns import ROLES
+from discern.data import Batch, batches
+
+LABEL = "\0label"
+
+
+class NaiveBayes(ClassifierMixin, BaseEstimator):
+    """Naive Bayes on a data frame with columns of different kinds: text, numbers, categories, yes or no.
+
+    The score of a class is its log prior plus, for each column, the log probability of the value under the column's
+    event model. A missing value leaves its column out; a word or category never seen in training is left out and
+    counted. The columns of a matrix are numbers.
+
+    Parameters
+    ----------
+    roles : mapping of column to {"text", "number", "category", "flag"}, optional
+        The columns to use, and how. By default all, with inferred roles: see ``roles_``.
+    model, smoothing, numbers, calibrate, priors, min_df, ngrams, threads
+        As in :class:`discern.Classifier`. ``priors`` may also be a sequence in the order of ``classes_``.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    roles_ : dict
+        The role of each column that is used.
+    left_out_ : dict
+        The columns that are not used, and why.
+    classifier_ : Classifier
+        The model itself, which explains, saves, learns and forgets.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"size": [1.0, 2.0, 8.0, 9.0], "country": ["fr", "fr", "de", None]})
+    >>> model = NaiveBayes().fit(frame, [0, 0, 1, 1])
+    >>> model.roles_
+    {'size': 'number', 'country': 'category'}
+    >>> model.predict(frame.tail(1)).tolist()
+    [1]
+    """
+
+    def __init__(
+        self,
+        *,
+        roles: Mapping[str, str] | None = None,
+        model: str = "naive-bayes",
+        smoothing: Any = "auto",
+        numbers: str = "auto",
+        calibrate: str | bool = "auto",
+        priors: Any = "data",
+        min_df: int = 1,
+        ngrams: tuple[int, int] | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.roles = roles
+        self.model = model
+        self.smoothing = smoothing
+        self.numbers = numbers
+        self.calibrate = calibrate
+        self.priors = priors
+        self.min_df = min_df
+        self.ngrams = ngrams
+        self.threads = threads
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows, forgetting everything learned before."""
+        parts, y = self._checked(X, y, reset=True)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        self.classifier_ = self._classifier(X, parts).fit(_labelled(parts, numbers))
+        self._describe()
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn more rows; labels that are new grow the model. ``classes`` is accepted and not needed."""
+        if not hasattr(self, "classifier_"):
+            return self.fit(X, y)
+        parts, y = self._checked(X, y, reset=False)
+        every = np.union1d(self.classes_, y)
+        self._renumber(every)
+        self.classes_ = every
+        self.classifier_.learn(_labelled(parts, np.searchsorted(every, y)))
+        return self
+
+    def forget(self, X: Any, y: Any) -> Self:
+        """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
+        check_is_fitted(self)
+        parts, y = self._checked(X, y, reset=False)
+        if not np.isin(y, self.classes_).all():
+            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        self.classifier_.take_back(_labelled(parts, np.searchsorted(self.classes_, y)))
+        kept = self.classes_[[int(label) for label in self.classifier_.labels]]
+        self._renumber(kept)
+        self.classes_ = kept
+        return self
+
+    def predict_joint_log_proba(self, X: Any) -> Any:
+        """Give log P(k) + log P(x|k)."""
+        check_is_fitted(self)
+        return self.classifier_.log_joint(iter(self._parts(X, reset=False)))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Give the probability of each class for each row."""
+        check_is_fitted(self)
+        return self.classifier_.predict_proba(iter(self._parts(X, reset=False)))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Give the log probability of each class for each row."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def predict(self, X: Any) -> Any:
+        """Give the class of each row."""
+        joint = self.predict_joint_log_proba(X)
+        return self.classes_[joint.argmax(axis=1)]
+
+    # ------------------------------------------------------------------------------------------------ columns
+
+    def _classifier(self, X: Any, parts: list[Batch]) -> Classifier:
+        named: dict[str, list[str]] = {role: [] for role in ROLES}
+        roles = {} if _is_frame(X) else dict.fromkeys(parts[0].columns, "number")
+        for name, role in (roles if self.roles is None else self.roles).items():
+            if role not in ROLES:
+                raise ValueError(f"the role of {name!r} must be one of {', '.join(ROLES)}, not {role!r}")
+            named[role].append(name)
+        priors = self.priors
+        if not isinstance(priors, str):
+            priors = {_label(number): share for number, share in enumerate(priors)}
+        return Classifier(
+            LABEL,
+            model=self.model,
+            smoothing=self.smoothing,
+            numbers=self.numbers,
+            calibrate=self.calibrate,
+            priors=priors,
+            min_df=self.min_df,
+            ngrams=self.ngrams,
+            threads=self.threads,
+            text=named["text"],
+            number=named["number"],
+            category=named["category"],
+            flag=named["flag"],
+        )
+
+    def _describe(self) -> None:
+        self.roles_ = {feature.name: feature.role for feature in self.classifier_.features}
+        self.left_out_ = dict(self.classifier_.left_out)
+
+    def _renumber(self, classes: Any) -> None:
+        """Give the labels of the model the numbers of other classes."""
+        known = self.classes_[[int(label) for label in self.classifier_.labels]]
+        self.classifier_.rename_labels([_label(number) for number in np.searchsorted(classes, known)])
+
+    def _checked(self, X: Any, y: Any, reset: bool) -> tuple[list[Batch], Any]:
+        parts = self._parts(X, reset)
+        y = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
+        check_classification_targets(y)
+        check_consistent_length(np.zeros(sum(part.rows for part in parts)), y)
+        return parts, y
+
+    def _parts(self, X: Any, reset: bool) -> list[Batch]:
+        if _is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return [part for part in batches(X) if part.rows]
+        table = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=reset)
+        return [Batch({f"x{place}": table[:, place] for place in range(table.shape[1])}, len(table))]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") and hasattr(X, "columns")
+
+
+def _label(number: int) -> str:
+    return f"{number:09d}"
+
+
+def _labelled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
+    start = 0
+    for part in parts:
+        own = [_label(number) for number in numbers[start : start + part.rows].tolist()]
+        yield replace(part, columns={**part.columns, LABEL: own})
+        start += part.rows
