@@ -24,8 +24,11 @@ _HOMES = {
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
+    "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
+    "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
+    "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "code_path": "discern._native",
     "load": "discern.classifier",
@@ -45,12 +48,15 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+    from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
+    from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.text import TextSettings as TextSettings
 
 
