@@ -28,6 +28,7 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
+    "RidgeClassifier": "discern.estimators.ridge",
     "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "code_path": "discern._native",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
     from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
+    from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer

@@ -3,9 +3,9 @@
 Linear, with the covariance Σ pooled over the classes:  δ_k(x) = xᵀΣ⁻¹μ_k − ½ μ_kᵀΣ⁻¹μ_k + log π_k.
 Quadratic, with one for each:  δ_k(x) = −½ log|Σ_k| − ½ (x−μ_k)ᵀΣ_k⁻¹(x−μ_k) + log π_k.
 
-No covariance is inverted: each is taken apart as D V Λ Vᵀ D, with D the standard deviations and V Λ Vᵀ the correlations,
-and W = D⁻¹ V Λ^(−½) makes its rows white: Σ⁻¹ = W Wᵀ. The smallest of Λ says whether Σ can be used as it is; if not, its
-correlations are shrunk, and the message of the model says so.
+No covariance is inverted: each is taken apart as D V Λ Vᵀ D, with D the standard deviations and V Λ Vᵀ the
+correlations, and W = D⁻¹ V Λ^(−½) makes its rows white: Σ⁻¹ = W Wᵀ. The smallest of Λ says whether Σ can be used as it
+is; if not, its correlations are shrunk, and the message of the model says so.
 """
 
 from __future__ import annotations
@@ -210,8 +210,8 @@ def _divisors(counts: Array, taken: float, divisor: str) -> Array:
     fractional = (counts > 0) & (left <= 0) & (counts != np.round(counts))
     if np.any(fractional):
         raise ValueError(
-            f"the weights of the rows sum to {counts[fractional][0]:.3g}, no more than the {taken:g} means they give: they "
-            "count as repetitions of rows, so scale them up, or divide by their sum with divisor='likelihood'"
+            f"the weights of the rows sum to {counts[fractional][0]:.3g}, no more than the {taken:g} means they give: "
+            "they count as repetitions of rows, so scale them up, or divide by their sum with divisor='likelihood'"
         )
     return np.asarray(np.where(left > 0, left, 1.0))
 
@@ -416,7 +416,7 @@ def blocks(rows: int, size: int) -> Iterator[slice]:
 def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterator[tuple[slice, Array]]:
     """Give x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
-    for block in blocks(len(rows), LINEAR_BLOCK):
+    for block in blocks(rows.shape[0], LINEAR_BLOCK):
         with np.errstate(all="ignore"):  # who calls looks for what is not finite
             scores = rows[block] @ weights
             scores += intercepts

@@ -1,8 +1,8 @@
 """Scatter: how many rows each class has, their sums and their products about a pivot.
 
 Linear and quadratic discriminants and least squares need of their training data no more than this. The pivot of a class
-is a point near its rows, so that no digits are lost when they are far from zero; sums about different pivots are moved to
-one algebraically. Results are exact to rounding.
+is a point near its rows, so that no digits are lost when they are far from zero; sums about different pivots are moved
+to one algebraically. Results are exact to rounding.
 """
 
 from __future__ import annotations
@@ -87,9 +87,12 @@ class Scatter:
         else:
             second = self.second + _outer(self.first, step) + _outer(step, first)
         moved = Scatter(pivot, self.counts, first, second, self.pooled)
-        return moved if self.fourth is None else replace(moved, **self._powers_about(step))
+        if self.fourth is None:
+            return moved
+        third, fourth = self._powers_about(step)
+        return replace(moved, third=third, fourth=fourth)
 
-    def _powers_about(self, step: Array) -> dict[str, Array]:
+    def _powers_about(self, step: Array) -> tuple[Array, Array]:
         """Expand Σ(d+t)_i²(d+t)_j and Σ(d+t)_i²(d+t)_j² for the step t, in the sums of powers of d."""
         assert self.third is not None
         assert self.fourth is not None
@@ -117,7 +120,7 @@ class Scatter:
             + 2 * row**2 * column * first_column
             + row**2 * column**2 * counts
         )
-        return {"third": third, "fourth": fourth}
+        return third, fourth
 
     def with_classes(self, places: Array, width: int) -> Scatter:
         """Give the sums of ``width`` classes, those here at ``places``, the others empty."""

@@ -51,14 +51,6 @@ class _Discriminant(ScatterClassifier):
         X, scores = self._scores(X)
         return gathered(scores, len(X), len(self.classes_))
 
-    def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
-        decision = self.decision_function(X)
-        if len(self.classes_) == 1:
-            return np.repeat(self.classes_, len(decision))
-        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
     def predict_proba(self, X: Any) -> Array:
         """Give the probability of each class for each row."""
         X, scores = self._scores(X)
@@ -200,7 +192,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def _n_features_out(self) -> int:
-        return min(self._max_components, self.scalings_.shape[1])
+        return int(min(self._max_components, self.scalings_.shape[1]))
 
     def _settings(self) -> CovarianceSettings:
         by_prior = self.solver != "svd" and self.priors is not None

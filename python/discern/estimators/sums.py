@@ -1,4 +1,4 @@
-"""What classifiers share whose training data reduce to a :class:`~discern.scatter.Scatter`: they learn, forget, merge."""
+"""What classifiers share whose data reduce to a :class:`~discern.scatter.Scatter`: they learn, forget and merge."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         """Learn from rows, forgetting everything learned before. Weights count as repetitions of rows."""
         self._validate_params()
         X, y = self._validated(X, y, reset=True)
-        classes, numbers, weights = self._numbered(X, y, sample_weight)
-        self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
+        self._learn(X, *self._numbered(X, y, sample_weight))
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -87,7 +86,19 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         merged._become(*_union(self.classes_, self._scatter, other.classes_, other._scatter))
         return merged
 
+    def predict(self, X: Any) -> Array:
+        """Give the class of each row."""
+        decision = self.decision_function(X)
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, len(decision))
+        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
     # --------------------------------------------------------------------------------------- for subclasses
+
+    def decision_function(self, X: Any) -> Array:
+        """Give the score of each class for each row; of two classes, one score, above 0 for the second."""
+        raise TypeError("each classifier scores its own")
 
     def _summed(self) -> dict[str, bool]:
         """Say which sums are needed: pooled ones, those of fourth powers."""
@@ -128,6 +139,9 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
     def _sums(self, X: Any, numbers: Array, width: int, weights: Array | None) -> Scatter:
         return Scatter.of(X, numbers, width, weights, **self._summed())
 
+    def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
+        self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
+
     def _become(self, classes: Array, scatter: Scatter, rows: Any = None) -> None:
         kept = scatter.counts > 0
         if not kept.all():  # rows without weight are no rows
@@ -135,8 +149,16 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
             rows = None if rows is None else _kept_rows(rows, kept)
         solved = self._solve(classes, scatter, rows)
         self.classes_, self._scatter = classes, scatter
-        for name, value in solved.items():
+        self._take(solved)
+
+    def _take(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
             setattr(self, name, value)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
 
     def _watched(self, scores: Any, X: Any) -> Any:
         """Pass scores on, looking at the rows themselves only where a score is not finite: that saves a pass."""
