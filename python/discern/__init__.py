@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BayesClassifier": "discern.densities",
+    "BayesRate": "discern.densities",
     "BernoulliNB": "discern.estimators.bayes",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
     "DataError": "discern.data",
+    "Density": "discern.densities",
     "Dirichlet": "discern.bayes",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.classifier",
+    "GaussianBasis": "discern.estimators.basis",
     "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
@@ -28,11 +32,13 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
+    "QuadraticFeatures": "discern.estimators.basis",
     "RidgeClassifier": "discern.estimators.ridge",
     "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "code_path": "discern._native",
     "load": "discern.classifier",
+    "mixture": "discern.densities",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
@@ -46,6 +52,12 @@ if TYPE_CHECKING:
     from discern.classifier import Evidence as Evidence
     from discern.classifier import load as load
     from discern.data import DataError as DataError
+    from discern.densities import BayesClassifier as BayesClassifier
+    from discern.densities import BayesRate as BayesRate
+    from discern.densities import Density as Density
+    from discern.densities import mixture as mixture
+    from discern.estimators.basis import GaussianBasis as GaussianBasis
+    from discern.estimators.basis import QuadraticFeatures as QuadraticFeatures
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
