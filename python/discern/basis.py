@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 100
 """When k-means stops, if its centres still move."""
-MOST_PLACED = 100_000
-"""Of more rows than this, a sample places the centres."""
+MOST_PLACED = 10_000
+"""Of more rows than this (and than 50 for each centre), a sample places the centres."""
 
 
 # ------------------------------------------------------------------------------------------------- quadratic
@@ -78,15 +78,16 @@ def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
 
 def sampled_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
     """Draw distinct rows as centres, by their weights; fewer if there are fewer."""
-    distinct, shares = _distinct(rows, weights, random)
+    distinct, shares = _distinct(rows, weights, count, random)
     chosen = random.choice(len(distinct), min(count, len(distinct)), replace=False, p=shares / shares.sum())
     return np.asarray(distinct[chosen])
 
 
-def _distinct(rows: Array, weights: Array, random: Any) -> tuple[Array, Array]:
+def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Array, Array]:
     """Give the distinct rows that have weight, in order, with their weights; of very many rows, those of a sample."""
-    if len(rows) > MOST_PLACED:
-        rows = rows[random.choice(len(rows), MOST_PLACED, p=weights / weights.sum())]
+    most = max(MOST_PLACED, 50 * count)
+    if len(rows) > most:
+        rows = rows[random.choice(len(rows), most, p=weights / weights.sum())]
         weights = np.ones(len(rows))
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
     totals = np.bincount(inverse.ravel(), weights, len(distinct))
@@ -102,7 +103,7 @@ def kmeans_centres(rows: Array, weights: Array, count: int, random: Any) -> Arra
     >>> np.sort(kmeans_centres(rows, np.ones(4), 2, np.random.default_rng(0)).ravel()).round(9).tolist()
     [0.1, 9.1]
     """
-    rows, weights = _distinct(rows, weights, random)
+    rows, weights = _distinct(rows, weights, count, random)
     centres = _spread_centres(rows, weights, min(count, len(rows)), random)
     nearest = np.full(len(rows), -1)
     for _ in range(MOST_ROUNDS):

@@ -491,7 +491,7 @@ def _checked_priors(priors: Any, classes: int) -> Array:
 
 @dataclass(frozen=True)
 class _Axis:
-    """A column in a coordinate t from ``low`` to ``high``: x = centre + scale · sinh(t), or t itself without a scale."""
+    """A column in a coordinate t from ``low`` to ``high``: x = centre + scale · sinh(t), or t itself if no scale."""
 
     centre: float
     scale: float | None
@@ -543,7 +543,7 @@ def tilted(marginal: Density, share: Callable[[Array], Array], prior: float) -> 
 
     def log(rows: Array) -> Array:
         with np.errstate(divide="ignore"):
-            return marginal.log(rows) + np.log(share(rows)) - np.log(prior)
+            return np.asarray(marginal.log(rows) + np.log(share(rows)) - np.log(prior))
 
     def draw(rows: int, random: np.random.Generator) -> Array:
         kept = [np.empty((0, marginal.dimension))]

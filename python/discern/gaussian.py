@@ -27,8 +27,10 @@ ROUNDING = 1e-14
 """A column whose standard deviation is a smaller share of its mean is constant, but for rounding."""
 LEAST_SHRINKAGE = 1e-6
 """Automatic shrinkage is at least so strong, so that what it gives can be inverted."""
-LINEAR_BLOCK, QUADRATIC_BLOCK = 1 << 13, 1 << 9
+LINEAR_BLOCK = 1 << 13
 """Rows scored at once: what is made of them stays in the processor's cache."""
+QUADRATIC_BYTES = 1 << 18
+"""The same for the products of rows with the covariances of all classes."""
 
 
 class SingularCovarianceWarning(UserWarning):
@@ -329,24 +331,37 @@ class QuadraticDiscriminant:
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Give the scores of rows, block by block."""
-        origin = self.means.mean(axis=0)
-        wide = np.hstack([white.matrix for white in self.whitenings])
-        pairs = zip(self.means, self.whitenings, strict=True)
-        shift = np.hstack([(mean - origin) @ white.matrix for mean, white in pairs])
-        shape = (len(self.priors), wide.shape[1] // len(self.priors))
-        size = min(QUADRATIC_BLOCK, len(rows))
-        # Repeated for each row of a block: one long subtraction is faster than many short ones.
-        origins, shifts = np.tile(origin, (size, 1)), np.tile(shift, (size, 1))
-        room, products = np.empty_like(origins), np.empty_like(shifts)
-        for block in blocks(len(rows), QUADRATIC_BLOCK):
-            size = block.stop - block.start
+        distances = _Distances(self.means, [white.matrix for white in self.whitenings])
+        for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # who calls looks for what is not finite
-                centred = np.subtract(rows[block], origins[:size], out=room[:size])
-                white = np.matmul(centred, wide, out=products[:size])
-                white -= shifts[:size]
-                parts = white.reshape(size, *shape)
-                scores = self.levels - 0.5 * np.einsum("ijk,ijk->ij", parts, parts)
+                scores = self.levels - distances.of(rows[block])
             yield block, scores
+
+
+class _Distances:
+    """Room for ½‖(x − μ_k) W_k‖² of a few rows at once and all classes: one product for them all."""
+
+    def __init__(self, means: Array, whitenings: list[Array]) -> None:
+        origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
+        halved = [matrix * np.sqrt(0.5) for matrix in whitenings]
+        shift = np.hstack([(mean - origin) @ matrix for mean, matrix in zip(means, halved, strict=True)])
+        self._wide = np.hstack(halved)
+        self._shape = (len(means), whitenings[0].shape[1])
+        self._size = int(np.clip(QUADRATIC_BYTES // (8 * max(len(shift), 1)), 64, LINEAR_BLOCK))
+        # Repeated for each row: one long subtraction is faster than many short ones.
+        self._origins, self._shifts = np.tile(origin, (self._size, 1)), np.tile(shift, (self._size, 1))
+        self._room, self._products = np.empty_like(self._origins), np.empty_like(self._shifts)
+
+    def of(self, rows: Array) -> Array:
+        result = np.empty((len(rows), self._shape[0]))
+        for block in blocks(len(rows), self._size):
+            size = block.stop - block.start
+            centred = np.subtract(rows[block], self._origins[:size], out=self._room[:size])
+            white = np.matmul(centred, self._wide, out=self._products[:size])
+            white -= self._shifts[:size]
+            parts = white.reshape(size, *self._shape)
+            np.einsum("ijk,ijk->ij", parts, parts, out=result[block])
+        return result
 
 
 def solve_quadratic(
@@ -436,11 +451,13 @@ def probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes: int
 
 
 def _fill_binary(odds: Array, result: Array) -> None:
-    """Write 1/(1+e^s) and 1/(1+e^−s), each to full precision."""
-    for place, signed in ((0, odds), (1, -odds)):
-        shares = np.exp(signed)
-        shares += 1.0
-        np.reciprocal(shares, out=result[:, place])
+    """Write 1/(1+e^s) and e^s/(1+e^s): each to full precision, where one less the other would lose what is small."""
+    powers = np.minimum(odds, 709.0)  # beyond, e^s overflows
+    np.exp(powers, out=powers)
+    shares = powers + 1.0
+    np.reciprocal(shares, out=shares)
+    result[:, 0] = shares
+    np.multiply(powers, shares, out=result[:, 1])
 
 
 def _shares(scores: Array) -> Array:
