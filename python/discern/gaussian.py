@@ -331,15 +331,17 @@ class QuadraticDiscriminant:
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Give the scores of rows, block by block."""
-        distances = _Distances(self.means, [white.matrix for white in self.whitenings])
+        matrices = [white.matrix for white in self.whitenings]
+        groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
+        distances = [_Distances(self.means[group], matrices[group]) for group in groups]
         for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # who calls looks for what is not finite
-                scores = self.levels - distances.of(rows[block])
+                scores = self.levels - np.hstack([part.of(rows[block]) for part in distances])
             yield block, scores
 
 
 class _Distances:
-    """Room for ½‖(x − μ_k) W_k‖² of a few rows at once and all classes: one product for them all."""
+    """Room for ½‖(x − μ_k) W_k‖² of a few rows at once and some classes: one product for them all."""
 
     def __init__(self, means: Array, whitenings: list[Array]) -> None:
         origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
@@ -431,7 +433,8 @@ def blocks(rows: int, size: int) -> Iterator[slice]:
 def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterator[tuple[slice, Array]]:
     """Give x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
-    for block in blocks(rows.shape[0], LINEAR_BLOCK):
+    size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
+    for block in blocks(rows.shape[0], size):
         with np.errstate(all="ignore"):  # who calls looks for what is not finite
             scores = rows[block] @ weights
             scores += intercepts

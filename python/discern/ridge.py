@@ -99,13 +99,14 @@ def solve(normal: Normal, penalty: Any) -> Array:
         shifted = normal.products + value * np.eye(len(normal.products))
         try:
             factor = scipy.linalg.cho_factor(shifted, check_finite=False)
-            sound = np.diagonal(factor[0]).min(initial=np.inf) ** 2 > 1e-13 * np.diagonal(shifted).max(initial=0.0)
+            # What is left of each column when those before it are taken off, as a share of it.
+            sound = bool(np.all(np.diagonal(factor[0]) ** 2 > 1e-13 * np.diagonal(shifted)))
         except np.linalg.LinAlgError:
             sound = False
         if sound:
             weights[:, chosen] = scipy.linalg.cho_solve(factor, normal.cross[:, chosen], check_finite=False)
         else:
-            weights[:, chosen] = scipy.linalg.pinvh(shifted, rtol=1e-13) @ normal.cross[:, chosen]
+            weights[:, chosen] = scipy.linalg.pinvh(shifted) @ normal.cross[:, chosen]
     return weights
 
 

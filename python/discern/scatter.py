@@ -186,7 +186,7 @@ def _outer(left: Array, right: Array) -> Array:
 
 def _combine(left: Scatter, right: Scatter, sign: float) -> Scatter:
     if left.pooled != right.pooled:
-        raise ValueError("sums by class and pooled sums do not add up")
+        raise ValueError("sums by class and pooled sums do not add up; fit again after a change of parameters")
     powers: tuple[Any, Any] = (None, None)
     if left.third is not None and right.third is not None and left.fourth is not None and right.fourth is not None:
         powers = left.third + sign * right.third, left.fourth + sign * right.fourth

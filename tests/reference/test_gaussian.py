@@ -284,6 +284,24 @@ def test_what_is_not_finite_is_refused(value):
             model.partial_fit(broken, y)
 
 
+@pytest.mark.parametrize("make", [LINEAR, QUADRATIC, lambda: QUADRATIC(shrinkage="auto"), discern.RidgeClassifier])
+def test_numbers_too_large_to_multiply_are_refused(make):
+    X, y = problem(16)
+    with pytest.raises(ValueError, match="too large"):
+        make().fit(X * 1e200, y)
+
+
+def test_many_classes_are_scored_in_groups():
+    X, y = problem(17, 2000, 5, 5)
+    y = np.array([f"{label}{number}" for label, number in zip(y, np.arange(2000) % 50, strict=True)])
+    model = QUADRATIC(shrinkage=0.5).fit(X, y)
+    scores = model.decision_function(X[:7])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("discern.gaussian.QUADRATIC_BYTES", 1)
+        np.testing.assert_allclose(model.decision_function(X[:7]), scores, rtol=1e-9)
+    assert scores.shape == (7, 250)
+
+
 def test_labels_outside_classes_are_refused():
     X, y = problem(14)
     with pytest.raises(ValueError, match="not in classes"):

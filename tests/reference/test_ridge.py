@@ -47,6 +47,14 @@ def test_equals_the_reference(load, options):
     assert (ours.predict(X) == theirs.predict(X)).all()
 
 
+def test_columns_of_very_different_scales_are_solved():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = X * np.logspace(-4, 4, X.shape[1])
+    theirs = reference.RidgeClassifier(1e-9, solver="svd").fit(X / X.std(axis=0), y)  # as good as none
+    ours = RIDGE(0.0).fit(X, y)
+    np.testing.assert_allclose(ours.coef_ * X.std(axis=0), theirs.coef_, rtol=1e-5, atol=1e-7)
+
+
 def test_penalties_for_each_target():
     X, y = problem()
     alpha = np.array([1.0, 10.0, 0.1])

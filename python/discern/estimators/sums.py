@@ -125,7 +125,8 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Give the classes that have rows, the number of each row's, and the weights."""
         classes = np.unique(y)
-        check_classification_targets(classes)
+        # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
+        check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
         numbers = np.searchsorted(classes, y)
         if sample_weight is None:
             return classes, numbers, None
@@ -137,7 +138,12 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         return classes, numbers, weights
 
     def _sums(self, X: Any, numbers: Array, width: int, weights: Array | None) -> Scatter:
-        return Scatter.of(X, numbers, width, weights, **self._summed())
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = Scatter.of(X, numbers, width, weights, **self._summed())
+            sound = np.isfinite(sums.second.sum()) and (sums.fourth is None or np.isfinite(sums.fourth.sum()))
+        if not sound:
+            raise ValueError("X has numbers too large for their products to be summed; scale the columns")
+        return sums
 
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
