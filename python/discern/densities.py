@@ -124,10 +124,11 @@ def _frozen(frozen: Any) -> Density:
     """Take a distribution of scipy.stats, on the line or of several columns."""
     if not hasattr(frozen, "ppf"):
         return _frozen_vector(frozen)
-    discrete = hasattr(frozen.dist, "pmf")
+    family = getattr(frozen, "dist", frozen)  # a distribution that is not frozen stands for its standard form
+    discrete = hasattr(family, "pmf")
     log = frozen.logpmf if discrete else frozen.logpdf
     normal = None
-    if frozen.dist.name == "norm":
+    if family.name == "norm":
         normal = (np.array([frozen.mean()]), np.array([[frozen.var()]]))
 
     def edges() -> Array:
@@ -147,7 +148,11 @@ def _frozen(frozen: Any) -> Density:
 
 def _frozen_vector(frozen: Any) -> Density:
     some = np.asarray(frozen.rvs(size=2, random_state=np.random.default_rng(0)))
+    if some.ndim > 2:
+        raise ValueError("a density of matrices cannot classify rows; give one of numbers or of rows")
     dimension = 1 if some.ndim == 1 else some.shape[1]
+    discrete = not hasattr(frozen, "logpdf")
+    log = frozen.logpmf if discrete else frozen.logpdf
     is_normal = type(frozen).__name__ == "multivariate_normal_frozen"
     covariance = frozen.cov_object.covariance if is_normal else None
 
@@ -155,10 +160,11 @@ def _frozen_vector(frozen: Any) -> Density:
         return np.asarray(frozen.rvs(size=rows, random_state=random), np.float64).reshape(rows, dimension)
 
     return Density(
-        lambda rows: np.asarray(frozen.logpdf(rows)).reshape(-1),
+        lambda rows: np.asarray(log(rows)).reshape(-1),
         dimension,
         draw,
         normal=None if covariance is None else (np.atleast_1d(frozen.mean), np.atleast_2d(covariance)),
+        discrete=discrete,
     )
 
 

@@ -104,6 +104,19 @@ def test_rate_of_whole_numbers_is_a_sum():
     assert found.method == "sum"
 
 
+def test_all_kinds_of_frozen_distributions_are_taken():
+    shares = [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]
+    found = rate([stats.multinomial(4, share) for share in shares])
+    rows = np.array([[i, j, 4 - i - j] for i in range(5) for j in range(5 - i)])
+    heights = [stats.multinomial.pmf(rows, 4, share) for share in shares]
+    assert abs(found.rate - (1 - np.max(heights, axis=0).sum() / 2)) < 4 * found.standard_error
+    np.testing.assert_allclose(rate([stats.norm, stats.norm(1)]).rate, ndtr(-0.5))
+    heavy = [stats.multivariate_t(mean, np.eye(2), df=5) for mean in ([0, 0], [2, 0])]
+    assert abs(rate(heavy).rate - stats.t.sf(1, 5)) < 1e-5  # the boundary is the line between the means
+    with pytest.raises(ValueError, match="of matrices"):
+        rate([stats.wishart(3, np.eye(2)), stats.wishart(4, np.eye(2))])
+
+
 def test_rate_of_functions():
     wedge = Density.of_function(lambda rows: 4 * rows[:, 0] * rows[:, 1], 2, bounds=[[0, 1], [0, 1]])
     flat = Density.of_function(lambda rows: np.ones(len(rows)), 2, bounds=[[0, 1], [0, 1]])
