@@ -180,13 +180,8 @@ def whiten(covariance: Array, spread: Spread, settings: CovarianceSettings, degr
         values, vectors = np.linalg.eigh(part / np.outer(scale, scale))
         if len(live) == 0 or values[0] > settings.tolerance**2:
             return _whitening(covariance, live, scale, values, vectors, 0.0, None)
+    share, shrunk = _shrunk_correlations(part, spread, degrees)
     scale = spread.scale()
-    correlations = part / np.outer(scale, scale)
-    share = normal_shrinkage(correlations, degrees)
-    level = float(np.trace(correlations)) / len(live)
-    if level <= 0:  # nothing varies within the classes: go by the columns' scales alone
-        correlations, share, level = np.eye(len(live)), 1.0, 1.0
-    shrunk = _shrunk(correlations, share, level)
     whole = covariance.copy()
     whole[np.ix_(live, live)] = shrunk * np.outer(scale, scale)
     message = (
@@ -194,6 +189,17 @@ def whiten(covariance: Array, spread: Spread, settings: CovarianceSettings, degr
         "Wolf's rule for normal rows); give more rows, leave out columns that others determine, or set shrinkage"
     )
     return _whitening(whole, live, scale, *np.linalg.eigh(shrunk), share, message)
+
+
+def _shrunk_correlations(covariance: Array, spread: Spread, degrees: float) -> tuple[float, Array]:
+    """Shrink a covariance of live columns in units of their scales; give how far, too."""
+    scale = spread.scale()
+    correlations = covariance / np.outer(scale, scale)
+    level = float(np.trace(correlations)) / len(scale)
+    if level <= 0:  # nothing varies within the classes: go by the columns' scales alone
+        return 1.0, np.eye(len(scale))
+    share = normal_shrinkage(correlations, degrees)
+    return share, _shrunk(correlations, share, level)
 
 
 def _whitening(
