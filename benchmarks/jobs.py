@@ -579,6 +579,10 @@ JOBS = (
     ),
 )
 
+# Other files bring their own jobs; they import this one, which is complete by here.
+for path in sorted(Path(__file__).parent.glob("*_jobs.py")):
+    JOBS += getattr(importlib.import_module(f"benchmarks.{path.stem}"), "JOBS", ())
+
 
 def selected(name: str | None) -> list[str]:
     """Give the names of the jobs that are meant: all, one, or one with its parts."""

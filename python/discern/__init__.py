@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BayesClassifier": "discern.densities",
+    "BayesRate": "discern.densities",
     "BernoulliNB": "discern.estimators.bayes",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
@@ -20,26 +22,33 @@ _HOMES = {
     "DataError": "discern.data",
     "Decision": "discern.decide",
     "DecisionClassifier": "discern.estimators.decide",
+    "Density": "discern.densities",
     "Dirichlet": "discern.bayes",
-    "Drift": "discern.window",
     "Discretizer": "discern.estimators.discretize",
+    "Drift": "discern.window",
     "Evaluation": "discern.evaluate",
     "Evidence": "discern.evidence",
+    "GaussianBasis": "discern.estimators.basis",
     "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
     "LeastCost": "discern.decide",
+    "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
     "ModelFileError": "discern.files",
     "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
     "NaiveBayes": "discern.estimators.mixed",
+    "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
+    "QuadraticFeatures": "discern.estimators.basis",
     "Receipt": "discern.classifier",
+    "RidgeClassifier": "discern.estimators.ridge",
+    "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "UnigramLanguageModel": "discern.estimators.language",
+    "Window": "discern.window",
     "choose_threshold": "discern.decide",
     "code_path": "discern._native",
-    "Window": "discern.window",
     "compare": "discern.comparison",
     "corrected_resampled_t": "discern.significance",
     "cross_validate": "discern.crossvalidation",
@@ -47,6 +56,7 @@ _HOMES = {
     "estimate_priors": "discern.decide",
     "load": "discern.classifier",
     "mcnemar": "discern.significance",
+    "mixture": "discern.densities",
     "reweight": "discern.decide",
     "wilson": "discern.significance",
 }
@@ -71,13 +81,22 @@ if TYPE_CHECKING:
     from discern.decide import choose_threshold as choose_threshold
     from discern.decide import estimate_priors as estimate_priors
     from discern.decide import reweight as reweight
+    from discern.densities import BayesClassifier as BayesClassifier
+    from discern.densities import BayesRate as BayesRate
+    from discern.densities import Density as Density
+    from discern.densities import mixture as mixture
+    from discern.estimators.basis import GaussianBasis as GaussianBasis
+    from discern.estimators.basis import QuadraticFeatures as QuadraticFeatures
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
     from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.discretize import Discretizer as Discretizer
+    from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+    from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.mixed import NaiveBayes as NaiveBayes
+    from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
@@ -85,6 +104,7 @@ if TYPE_CHECKING:
     from discern.evaluate import Evaluation as Evaluation
     from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
+    from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.significance import corrected_resampled_t as corrected_resampled_t
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson

@@ -29,6 +29,7 @@ from discern.bayes import (
     multinomial_weight,
     posterior,
 )
+from discern.estimators.sums import begin_merge
 from discern.labels import Numbered, number
 
 Array = NDArray[Any]
@@ -90,16 +91,7 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
 
     def _merged(self, other: Self) -> Self:
         """Give an empty model for the rows of both; refuses models that do not fit together."""
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if type(self) is not type(other) or self.get_params() != other.get_params():
-            raise ValueError("only models of the same kind with the same parameters can be merged")
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(f"cannot merge models of {self.n_features_in_} and {other.n_features_in_} features")
-        merged = type(self)(**self.get_params())
-        merged.n_features_in_ = self.n_features_in_
-        if hasattr(self, "feature_names_in_"):
-            merged.feature_names_in_ = self.feature_names_in_
+        merged: Self = begin_merge(self, other)
         return merged
 
 

@@ -1,0 +1,140 @@
+"""Basis expansion: more columns, of which a linear classifier makes curved boundaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+MOST_ROUNDS = 100
+"""When k-means stops, if its centres still move."""
+MOST_PLACED = 10_000
+"""Of more rows than this (and than 50 for each centre), a sample places the centres."""
+
+
+# ------------------------------------------------------------------------------------------------- quadratic
+
+
+def pairs(columns: int) -> tuple[Array, Array]:
+    """Give the columns of each product x_i·x_j with i < j, in order."""
+    return np.triu_indices(columns, 1)
+
+
+def quadratic_features(rows: Array, products: bool = True, squares: bool = True) -> Array:
+    """Give the columns, their products by two, and their squares.
+
+    Examples
+    --------
+    >>> quadratic_features(np.array([[2.0, 3.0]])).tolist()
+    [[2.0, 3.0, 6.0, 4.0, 9.0]]
+    """
+    first, second = pairs(rows.shape[1])
+    parts = [rows, *([rows[:, first] * rows[:, second]] if products else []), *([rows**2] if squares else [])]
+    return np.hstack(parts)
+
+
+def quadratic_names(names: Array, products: bool = True, squares: bool = True) -> Array:
+    """Name the columns of :func:`quadratic_features`.
+
+    Examples
+    --------
+    >>> quadratic_names(np.array(["age", "income"])).tolist()
+    ['age', 'income', 'age income', 'age^2', 'income^2']
+    """
+    names = np.array([str(name) for name in names], object)
+    first, second = pairs(len(names))
+    mixed = [f"{names[one]} {names[other]}" for one, other in zip(first, second, strict=True)]
+    return np.array(
+        [*names, *(mixed if products else []), *([f"{name}^2" for name in names] if squares else [])], object
+    )
+
+
+# ---------------------------------------------------------------------------------------------- Gaussian bumps
+
+
+def squared_distances(rows: Array, centres: Array) -> Array:
+    """Give ‖x − c‖² of each row and centre; about the centres' mean, so that no digits are lost far from zero."""
+    origin = centres.mean(axis=0)
+    moved, places = rows - origin, centres - origin
+    squares = (moved**2).sum(axis=1)[:, None] + (places**2).sum(axis=1) - 2 * moved @ places.T
+    return np.asarray(np.maximum(squares, 0.0))
+
+
+def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
+    """Give exp(−‖x − c‖² / 2s²) of each row and centre.
+
+    Examples
+    --------
+    >>> gaussian_features(np.array([[0.0], [1.0]]), np.array([[0.0]]), 1.0).round(4).tolist()
+    [[1.0], [0.6065]]
+    """
+    return np.asarray(np.exp(squared_distances(rows, centres) / (-2.0 * width**2)))
+
+
+def sampled_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+    """Draw distinct rows as centres, by their weights; fewer if there are fewer."""
+    distinct, shares = _distinct(rows, weights, count, random)
+    chosen = random.choice(len(distinct), min(count, len(distinct)), replace=False, p=shares / shares.sum())
+    return np.asarray(distinct[chosen])
+
+
+def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Array, Array]:
+    """Give the distinct rows that have weight, in order, with their weights; of very many rows, those of a sample."""
+    most = max(MOST_PLACED, 50 * count)
+    if len(rows) > most:
+        rows = rows[random.choice(len(rows), most, p=weights / weights.sum())]
+        weights = np.ones(len(rows))
+    distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
+    totals = np.bincount(inverse.ravel(), weights, len(distinct))
+    return distinct[totals > 0], totals[totals > 0]
+
+
+def kmeans_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+    """Place centres by k-means (Lloyd), begun by k-means++ (Arthur and Vassilvitskii 2007).
+
+    Examples
+    --------
+    >>> rows = np.array([[0.0], [0.2], [9.0], [9.2]])
+    >>> np.sort(kmeans_centres(rows, np.ones(4), 2, np.random.default_rng(0)).ravel()).round(9).tolist()
+    [0.1, 9.1]
+    """
+    rows, weights = _distinct(rows, weights, count, random)
+    centres = _spread_centres(rows, weights, min(count, len(rows)), random)
+    nearest = np.full(len(rows), -1)
+    for _ in range(MOST_ROUNDS):
+        before, nearest = nearest, squared_distances(rows, centres).argmin(axis=1)
+        if np.array_equal(before, nearest):
+            break
+        totals = np.bincount(nearest, weights, len(centres))
+        sums = np.stack([np.bincount(nearest, weights * column, len(centres)) for column in rows.T], axis=1)
+        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
+    return centres
+
+
+def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+    """Draw centres, each by its squared distance from those there are."""
+    chosen = [int(random.choice(len(rows), p=weights / weights.sum()))]
+    far = np.full(len(rows), np.inf)
+    while len(chosen) < count:
+        far = np.minimum(far, squared_distances(rows, rows[chosen[-1:]])[:, 0])
+        far[chosen] = 0.0
+        if not far.any():  # all other rows are the same, but for rounding
+            break
+        chosen.append(int(random.choice(len(rows), p=far * weights / (far @ weights))))
+    return np.asarray(rows[chosen])
+
+
+def fitting_width(centres: Array, rows: Array, weights: Array) -> float:
+    """Give a width at which neighbouring bumps overlap: the mean distance of a centre from its nearest."""
+    if len(centres) > 1:
+        apart = squared_distances(centres, centres)
+        np.fill_diagonal(apart, np.inf)
+        width = float(np.sqrt(apart.min(axis=1)).mean())
+    else:
+        width = float(np.sqrt(np.average(squared_distances(rows, centres)[:, 0], weights=weights)))
+    return width or 1.0
