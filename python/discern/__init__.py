@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BayesianLogisticRegression": "discern.estimators.logistic",
     "BernoulliNB": "discern.estimators.bayes",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
@@ -24,10 +25,14 @@ _HOMES = {
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
+    "LogisticRegression": "discern.estimators.logistic",
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
+    "Separation": "discern.separation",
+    "SeparationWarning": "discern.separation",
     "TextSettings": "discern.text",
     "code_path": "discern._native",
+    "find_separation": "discern.separation",
     "load": "discern.classifier",
 }
 
@@ -45,12 +50,17 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
+    from discern.estimators.logistic import LogisticRegression as LogisticRegression
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
+    from discern.separation import Separation as Separation
+    from discern.separation import SeparationWarning as SeparationWarning
+    from discern.separation import find_separation as find_separation
     from discern.text import TextSettings as TextSettings
 
 
