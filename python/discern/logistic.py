@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 from scipy.special import expit, logsumexp
 
+import discern._native as _native
 from discern.separation import Separation, find_separation
+from discern.statistics import default_threads
 
 Array = NDArray[Any]
 
@@ -28,8 +30,14 @@ BLOCK_NUMBERS = 1 << 16
 """Dense rows are taken in blocks of about so many numbers, which stay in the cache."""
 MOST_NEWTON = 400
 """With more coefficients than this the Hessian is not written out."""
-SUBSAMPLE_ROWS = 1 << 15
-"""Newton's method starts from the solution for so many rows when there are many times more."""
+SAMPLE = 16
+"""Where there are many dense rows, their Hessian is taken from one in so many."""
+MANY_ROWS = 1 << 18
+"""So many dense rows are many."""
+MOST_NATIVE = 64
+"""Up to so many columns the Hessian of dense rows is summed by the native code, beyond by BLAS."""
+MOST_EPOCHS = 50
+"""Epochs of descent in the dual, after which Newton's method goes on: only with a weak ridge it takes so many."""
 FAR = 100.0
 """Columns whose mean is so many standard deviations from zero are centred first."""
 
@@ -167,12 +175,27 @@ def statistics(
 
 
 def _statistics(rows: Rows, coefficients: Array, hessian: bool = True) -> Statistics:
+    if rows.outputs == 1 and not rows.sparse and (not hessian or rows.columns <= MOST_NATIVE):
+        return _native_statistics(rows, coefficients, hessian)
     one = _binary_statistics if rows.outputs == 1 else _multinomial_statistics
     blocks = rows.blocks()
     total = one(next(blocks), coefficients, hessian)
     for block in blocks:
         total = total + one(block, coefficients, hessian)
     return total
+
+
+def _native_statistics(rows: Rows, coefficients: Array, hessian: bool) -> Statistics:
+    table = np.ascontiguousarray(rows.table, np.float64)
+    weights = None if rows.weights is None else np.ascontiguousarray(rows.weights, np.float64)
+    wide = coefficients[0] if rows.intercept else np.append(coefficients[0], 0.0)
+    threads = default_threads() if len(table) > 1 << 15 else 1
+    loss, gradient, squared = _native.logistic_sums(
+        table, np.ascontiguousarray(rows.classes), np.ascontiguousarray(wide), weights, hessian, threads
+    )
+    columns = rows.columns
+    squared = None if squared is None else squared[:columns, :columns]
+    return Statistics(loss, gradient[None, :columns], squared, rows.total)
 
 
 def _binary_statistics(rows: Rows, coefficients: Array, hessian: bool) -> Statistics:
@@ -240,6 +263,7 @@ class Objective:
 
     rows: Rows
     penalty: Array
+    known_scale: float | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -259,7 +283,7 @@ class Objective:
     @cached_property
     def scale(self) -> float:
         """The norm of the gradient at zero coefficients, against which others are measured."""
-        norm = float(np.linalg.norm(_gradient_at_zero(self.rows)))
+        norm = self.known_scale or float(np.linalg.norm(_gradient_at_zero(self.rows)))
         return norm if norm > 0 else 1.0
 
     def relative_norm(self, gradient: Array) -> float:
@@ -484,6 +508,12 @@ def probabilities(scores: Array) -> Array:
     return np.asarray(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)))
 
 
+def pair_probabilities(table: Array, coefficients: Array) -> Array:
+    """Give the probabilities of two classes for the rows of a dense table; NaN where a score is not finite."""
+    wide = np.ascontiguousarray(coefficients.ravel(), np.float64)
+    return _native.logistic_probabilities(np.ascontiguousarray(table), wide, default_threads())
+
+
 def conjugate_gradients(product: Callable[[Array], Array], right: Array, accuracy: float, most: int = 200) -> Array:
     """Solve H s = right to a relative accuracy; stops early where H is flat."""
     step, residual = np.zeros_like(right), right.copy()
@@ -533,15 +563,102 @@ def limited_memory(objective: Objective, start: Array, tol: float, max_iter: int
     return Fit(found.x.reshape(objective.shape), ended)
 
 
-SOLVERS = {"newton": newton, "truncated newton": truncated_newton, "lbfgs": limited_memory}
+def sampled_newton(objective: Objective, start: Array, tol: float, max_iter: int) -> Fit:
+    """Minimise by quasi-Newton steps from the solution for a sample of the rows, beginning with its Hessian.
+
+    The Hessian of a sample is nearly that of all rows, so that each look at all rows, for a gradient, leaves a small
+    share of the error; what the sample got wrong the BFGS formula learns on the way. Where that does not hold, Newton's
+    method takes over.
+    """
+    rows = objective.rows
+    sample = rows.take(np.arange(0, len(rows.classes), SAMPLE))
+    share = max(sample.total, 1e-300) / max(rows.total, 1e-300)
+    part = Objective(sample, objective.penalty * share)
+    small = Objective(sample.take(np.arange(0, len(sample.classes), SAMPLE)), part.penalty / SAMPLE)
+    objective = replace(objective, known_scale=part.scale / share)
+    found = newton(part, newton(small, start, 1e-3, max_iter).coefficients, 1e-3, max_iter)
+    assert found.hessian is not None
+    inverse, point = Inverse.of(found.hessian / share, rows.outputs), found.coefficients
+    steps: list[tuple[Array, Array]] = []
+    state, iterations = objective.at(point, hessian=False), 0
+    norm = objective.relative_norm(state.gradient)
+    while norm > tol and iterations < max_iter:
+        step = quasi_newton_step(state.gradient, inverse, steps)
+        moved = objective.at(point + step, hessian=False)
+        iterations, before, norm = iterations + 1, norm, objective.relative_norm(moved.gradient)
+        if not norm < 0.5 * before:
+            return newton(objective, point, tol, max_iter)
+        steps.append((step, moved.gradient - state.gradient))
+        point, state = point + step, moved
+    ended = Convergence("sampled newton", iterations, state.loss, norm, norm <= tol)
+    # A ridge has no tests to speak of: the Hessian of the sample will do for it.
+    exact = not objective.penalty.any()
+    hessian = objective.at(point).hessian if exact else found.hessian / share
+    return Fit(point, ended, hessian)
+
+
+def quasi_newton_step(gradient: Array, inverse: Inverse, steps: list[tuple[Array, Array]]) -> Array:
+    """Give −H⁻¹g with an inverse Hessian corrected by past steps (BFGS, in the two loops of Nocedal 1980)."""
+    rest, shares = gradient.copy(), []
+    for step, change in reversed(steps):
+        shares.append(float(np.sum(step * rest) / np.sum(step * change)))
+        rest = rest - shares[-1] * change
+    result = inverse.solve(rest.ravel()).reshape(gradient.shape)
+    for (step, change), share in zip(steps, reversed(shares), strict=True):
+        result = result + step * (share - float(np.sum(change * result) / np.sum(step * change)))
+    return -result
+
+
+def dual_descent(objective: Objective, start: Array, tol: float, max_iter: int) -> Fit:
+    """Minimise by descent in the dual, in time linear in the entries; what is left, if anything, by truncated Newton.
+
+    For sparse rows of two classes, with the same ridge on every column and none on the intercept.
+    """
+    rows, ridge = objective.rows, float(objective.penalty[0])
+    table = rows.table.astype(np.float64)
+    weights = np.ones(len(rows.classes)) if rows.weights is None else np.asarray(rows.weights, np.float64)
+    costs = weights / ridge
+    free = rows.intercept
+    mean = np.asarray(weights @ table).ravel() / max(float(weights.sum()), 1e-300) if free else np.zeros(table.shape[1])
+    # In the dual's scale the gradient is what the dual variables lack, times the rows.
+    enough = tol * objective.scale / ridge / max(_longest(table), 1e-300)
+    indices = (table.indptr.astype(np.int32), table.indices.astype(np.int32), table.data)
+    found, epochs, _ = _native.logistic_dual(
+        *indices, rows.classes, costs, mean, free, min(max_iter, MOST_EPOCHS), enough, 1
+    )
+    point = (found if free else found[:-1])[None, :]
+    polished = truncated_newton(objective, point, tol, max_iter)
+    ended = polished.convergence
+    return replace(polished, convergence=replace(ended, solver="dual descent", iterations=epochs + ended.iterations))
+
+
+def _longest(table: Any) -> float:
+    """Give the largest length of a row."""
+    squares = np.add.reduceat(np.append(table.data**2, 0.0), table.indptr[:-1])
+    return float(np.sqrt(np.where(np.diff(table.indptr) > 0, squares, 0.0).max(initial=0.0)))
+
+
+SOLVERS = {
+    "newton": newton,
+    "sampled newton": sampled_newton,
+    "truncated newton": truncated_newton,
+    "dual descent": dual_descent,
+    "lbfgs": limited_memory,
+}
 
 
 # ----------------------------------------------------------------------------------------------------- fitting
 
 
-def choose_solver(rows: Rows) -> str:
-    """Give the solver for rows: Newton while the Hessian is small, else conjugate gradients for its steps."""
-    return "newton" if rows.outputs * rows.columns <= MOST_NEWTON else "truncated newton"
+def choose_solver(rows: Rows, penalty: Array) -> str:
+    """Give the solver for rows: by how many coefficients there are, whether the rows are sparse, and how many."""
+    if rows.outputs * rows.columns <= MOST_NEWTON:
+        return "sampled newton" if not rows.sparse and len(rows.classes) >= MANY_ROWS else "newton"
+    ridges = penalty[: rows.table.shape[1]]
+    alike = rows.sparse and rows.outputs == 1 and ridges.min() > 0 and ridges.min() == ridges.max()
+    free = not rows.intercept or penalty[-1] == 0
+    small = rows.sparse and max(rows.table.nnz, *rows.table.shape) < 2**31
+    return "dual descent" if alike and free and small else "truncated newton"
 
 
 def fit(
@@ -560,7 +677,7 @@ def fit(
     rows : Rows
     penalty : array
         One number for each column of the coefficients; 0 leaves a column free.
-    solver : {"auto", "newton", "truncated newton", "lbfgs"}
+    solver : {"auto", "newton", "sampled newton", "truncated newton", "dual descent", "lbfgs"}
     tol : float
         The norm of the gradient to reach, relative to that at zero coefficients.
 
@@ -573,27 +690,15 @@ def fit(
     offsets = _offsets(rows, penalty)
     if offsets is not None:
         return _fit_centred(rows, penalty, offsets, solver=solver, tol=tol, max_iter=max_iter, start=start)
-    name = choose_solver(rows) if solver == "auto" else solver
+    name = choose_solver(rows, penalty) if solver == "auto" else solver
+    if start is not None and name in ("sampled newton", "dual descent"):
+        name = "newton" if name == "sampled newton" else "truncated newton"
     objective = Objective(rows, penalty)
-    if start is None:
-        start = _start(objective, name, tol, max_iter)
+    start = np.zeros(objective.shape) if start is None else start
     found = SOLVERS[name](objective, start, tol, max_iter)
     ridge = 0.5 * float(np.sum(penalty * found.coefficients**2))
     found = replace(found, loss=found.convergence.objective - ridge)
     return found if np.all(penalty > 0) else _with_existence(rows, penalty, found)
-
-
-def _start(objective: Objective, solver: str, tol: float, max_iter: int) -> Array:
-    """Give where to start: the solution for a sample of the rows, if there are many more."""
-    rows = objective.rows
-    if solver != "newton" or rows.sparse or len(rows.classes) < 8 * SUBSAMPLE_ROWS:
-        return np.zeros(objective.shape)
-    every = len(rows.classes) // SUBSAMPLE_ROWS
-    sample = rows.take(slice(None, None, every))
-    share = max(sample.total, 1e-300) / max(rows.total, 1e-300)
-    part = Objective(sample, objective.penalty * share)
-    found = newton(part, np.zeros(objective.shape), max(tol, 1e-4), max_iter)
-    return found.coefficients if found.convergence.converged else np.zeros(objective.shape)
 
 
 def _offsets(rows: Rows, penalty: Array) -> Array | None:

@@ -320,6 +320,35 @@ pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     let _ = memory;
 }
 
+/// Runs a loop compiled for the widest vectors of this processor.
+///
+/// The closure, and what it calls, must be marked `#[inline(always)]`: only what is inlined here is compiled anew. No
+/// products and sums are fused, so that every path gives the same numbers.
+#[inline(always)]
+pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+    match code_path() {
+        // SAFETY: this path is only chosen when the processor has the features.
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx512 => unsafe { vectorised_avx512(work) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        CodePath::Avx2 => unsafe { vectorised_avx2(work) },
+        _ => work(),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+fn vectorised_avx512<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn vectorised_avx2<R>(work: impl FnOnce() -> R) -> R {
+    work()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -26,7 +26,7 @@ from discern.inference import (
     sampled_probabilities,
     score_variances,
 )
-from discern.logistic import Convergence, Fit, Rows, fit, fit_firth, probabilities
+from discern.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
 from discern.separation import Separation, SeparationWarning
 
 Array = NDArray[Any]
@@ -171,8 +171,19 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Array:
         """Give the probability of each class for each row."""
         check_is_fitted(self)
+        if len(self.classes_) == 2 and isinstance(self.coef_, np.ndarray) and isinstance(X, np.ndarray):
+            return self._pairs(X)
         scores = self.decision_function(X)
         return probabilities(scores[:, None] if scores.ndim == 1 else scores)
+
+    def _pairs(self, X: Array) -> Array:
+        """Give the probabilities of two classes; looks at the numbers once, and closer only if a result is not one."""
+        options: dict[str, Any] = {"reset": False, "dtype": np.float64, "order": "C"}
+        checked = validate_data(self, X, ensure_all_finite=False, **options)
+        pairs = pair_probabilities(checked, self._coefficients())
+        if not np.isfinite(pairs[:, 0].sum()):
+            validate_data(self, X, **options)
+        return pairs
 
     def predict_log_proba(self, X: Any) -> Array:
         """Give the log probability of each class for each row."""
@@ -228,9 +239,13 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             penalties[-1] = strength / self.intercept_scaling**2 if penalised else 0.0
         return penalties
 
-    def _start(self) -> Array:
+    def _coefficients(self) -> Array:
+        """Give coefficients and intercepts as one matrix."""
         coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
-        return np.asarray(np.hstack([coef, self.intercept_[:, None]]) if self.fit_intercept else coef.copy())
+        return np.hstack([coef, self.intercept_[:, None]])
+
+    def _start(self) -> Array:
+        return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
 
     def _solve(self, rows: Rows, start: Array | None) -> Fit:
         if self.penalty == "firth":

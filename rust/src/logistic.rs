@@ -1,0 +1,599 @@
+//! Loops of logistic regression with two classes: statistics of dense rows at given coefficients, probabilities, and
+//! coordinate descent in the dual for sparse rows.
+
+use crate::simd::vectorised;
+
+/// Rows whose scores are worked out together, so that the exponentials are vectorised.
+const BLOCK: usize = 64;
+
+/// Numbers in a vector: rows are padded to whole vectors, so that no loop has a rest.
+const LANES: usize = 8;
+type Vector = [f64; LANES];
+
+/// A step of a calculation for each lane of a vector: written out by lanes, the compiler makes one instruction of it.
+#[inline(always)]
+fn each(step: impl Fn(usize) -> f64) -> Vector {
+    [step(0), step(1), step(2), step(3), step(4), step(5), step(6), step(7)]
+}
+
+/// e^-|x|, to the last bit or two; 0 where |x| > 708.
+#[inline(always)]
+fn exponential(x: Vector) -> Vector {
+    const SHIFT: f64 = 6755399441055744.0; // 1.5 · 2^52: adding it rounds to a whole number, in the lowest bits
+    const LN2_HIGH: f64 = 6.931471803691238e-1;
+    const LN2_LOW: f64 = 1.9082149292705877e-10;
+    let size = each(|lane| x[lane].abs());
+    let held = each(|lane| if size[lane] > 708.0 { -708.0 } else { -size[lane] });
+    let shifted = each(|lane| held[lane] * std::f64::consts::LOG2_E + SHIFT);
+    let whole = each(|lane| shifted[lane] - SHIFT);
+    let r = each(|lane| (held[lane] - whole[lane] * LN2_HIGH) - whole[lane] * LN2_LOW);
+    // Taylor's series on |r| ≤ ½ ln 2: the first term left out is below 2^-53.
+    let mut sum = each(|lane| r[lane] * (1.0 / 6227020800.0) + 1.0 / 479001600.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 39916800.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 3628800.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 362880.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 40320.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 5040.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 720.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 120.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 24.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 6.0);
+    sum = each(|lane| sum[lane] * r[lane] + 0.5);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0);
+    sum = each(|lane| sum[lane] * r[lane] + 1.0);
+    let power = each(|lane| f64::from_bits(shifted[lane].to_bits().wrapping_add(1023) << 52));
+    each(|lane| {
+        if size[lane] > 708.0 {
+            0.0
+        } else {
+            sum[lane] * power[lane]
+        }
+    })
+}
+
+/// A block of rows, each followed by the 1 of the intercept and zeros up to whole vectors.
+struct Block {
+    width: usize,
+    stride: usize,
+    numbers: Vec<Vector>,
+    scores: [f64; BLOCK],
+}
+
+impl Block {
+    fn new(width: usize) -> Self {
+        let stride = (width + 1).div_ceil(LANES);
+        let mut numbers = vec![[0.0; LANES]; stride * BLOCK];
+        let rows = numbers.chunks_exact_mut(stride);
+        rows.for_each(|row| row[width / LANES][width % LANES] = 1.0);
+        Block {
+            width,
+            stride,
+            numbers,
+            scores: [0.0; BLOCK],
+        }
+    }
+
+    /// The coefficients, padded as the rows are.
+    fn padded(&self, coefficients: &[f64]) -> Vec<Vector> {
+        let mut padded = vec![[0.0; LANES]; self.stride];
+        let numbers = padded.as_flattened_mut().iter_mut().zip(coefficients);
+        numbers.for_each(|(number, coefficient)| *number = *coefficient);
+        padded
+    }
+
+    /// Takes up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are those of others.
+    #[inline(always)]
+    fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
+        let taken = rows.chunks_exact(self.width);
+        let mut partial = [[0.0; LANES]; BLOCK];
+        let room = self.numbers.chunks_exact_mut(self.stride).zip(&mut partial);
+        for (row, (padded, partial)) in taken.zip(room) {
+            let (vectors, rest) = row.as_chunks::<LANES>();
+            let (whole, last) = padded.split_at_mut(vectors.len());
+            whole.copy_from_slice(vectors);
+            if let Some(last) = last.first_mut() {
+                last.iter_mut().zip(rest).for_each(|(number, value)| *number = *value);
+            }
+            for (x, w) in padded.iter().zip(coefficients) {
+                *partial = multiplied(*partial, *x, *w);
+            }
+        }
+        for (score, partial) in self.scores.iter_mut().zip(&partial) {
+            *score = total(partial);
+        }
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> &[Vector] {
+        &self.numbers[row * self.stride..(row + 1) * self.stride]
+    }
+}
+
+/// By value, as in all such loops, so that the compiler sees that nothing overlaps and takes whole vectors.
+#[inline(always)]
+fn multiplied(mut sums: Vector, a: Vector, b: Vector) -> Vector {
+    for lane in 0..LANES {
+        sums[lane] += a[lane] * b[lane];
+    }
+    sums
+}
+
+/// e^-|x| of a block.
+#[inline(always)]
+fn exponentials(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
+    let mut smalls = [0.0; BLOCK];
+    let vectors = smalls.as_chunks_mut::<LANES>().0.iter_mut();
+    for (small, score) in vectors.zip(scores.as_chunks::<LANES>().0) {
+        *small = exponential(*score);
+    }
+    smalls
+}
+
+#[inline(always)]
+fn total(sums: &Vector) -> f64 {
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}
+
+/// Loss, gradient and Hessian of rows at given coefficients; the intercept is last.
+pub struct Sums {
+    pub loss: f64,
+    gradient: Vec<Vector>,
+    hessian: Vec<Vector>,
+    block: Block,
+}
+
+impl Sums {
+    /// Room for rows of so many numbers; for the Hessian only if it is asked for.
+    pub fn new(width: usize, hessian: bool) -> Self {
+        let block = Block::new(width);
+        let lines = if hessian { width + 1 } else { 0 };
+        Sums {
+            loss: 0.0,
+            gradient: vec![[0.0; LANES]; block.stride],
+            hessian: vec![[0.0; LANES]; lines * block.stride],
+            block,
+        }
+    }
+
+    pub fn merge(&mut self, other: &Sums) {
+        self.loss += other.loss;
+        for (mine, theirs) in [
+            (&mut self.gradient, &other.gradient),
+            (&mut self.hessian, &other.hessian),
+        ] {
+            let sums = mine.as_flattened_mut().iter_mut().zip(theirs.as_flattened());
+            sums.for_each(|(sum, part)| *sum += part);
+        }
+    }
+
+    pub fn gradient(&self) -> Vec<f64> {
+        self.gradient.as_flattened()[..=self.block.width].to_vec()
+    }
+
+    /// The Hessian as a square, row after row. Only what is on and above the diagonal was summed.
+    pub fn hessian(&self) -> Vec<f64> {
+        let (side, stride, sums) = (
+            self.block.width + 1,
+            self.block.stride * LANES,
+            self.hessian.as_flattened(),
+        );
+        (0..side * side)
+            .map(|place| (place / side, place % side))
+            .map(|(row, column)| sums[row.min(column) * stride + row.max(column)])
+            .collect()
+    }
+
+    /// Adds rows with their classes (0 or 1) and weights, at coefficients whose last is the intercept.
+    pub fn add_rows(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[f64]) {
+        let padded = self.block.padded(coefficients);
+        vectorised(
+            #[inline(always)]
+            || {
+                let mut start = 0;
+                for (rows, classes) in rows.chunks(BLOCK * self.block.width).zip(classes.chunks(BLOCK)) {
+                    let weights = weights.map(|weights| &weights[start..start + classes.len()]);
+                    self.add_block(rows, classes, weights, &padded);
+                    start += classes.len();
+                }
+            },
+        )
+    }
+
+    #[inline(always)]
+    fn add_block(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[Vector]) {
+        self.block.take(rows, coefficients);
+        let (mut signs, mut counted) = ([1.0; BLOCK], [0.0; BLOCK]);
+        for ((sign, counts), class) in signs.iter_mut().zip(&mut counted).zip(classes) {
+            *sign = if *class == 1 { 1.0 } else { -1.0 };
+            *counts = 1.0;
+        }
+        let scores = self.block.scores;
+        let mut smalls = exponentials(&scores);
+        let (mut residuals, mut curvatures, mut wrongs) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
+        for place in 0..BLOCK {
+            // With t the score towards the row's own class, the loss is ln(1 + e^-t).
+            let (toward, small) = (signs[place] * scores[place], smalls[place]);
+            let share = 1.0 / (1.0 + small);
+            let missing = if toward > 0.0 { small * share } else { share };
+            residuals[place] = -signs[place] * missing * counted[place];
+            curvatures[place] = small * share * share * counted[place];
+            smalls[place] = small * counted[place];
+            wrongs[place] = if toward > 0.0 { 0.0 } else { -toward } * counted[place];
+        }
+        match weights {
+            None => self.loss += sum_of_losses(&smalls, &wrongs),
+            Some(weights) => {
+                for (place, weight) in weights.iter().enumerate() {
+                    self.loss += weight * (smalls[place].ln_1p() + wrongs[place]);
+                    residuals[place] *= weight;
+                    curvatures[place] *= weight;
+                }
+            }
+        }
+        self.add_products(&residuals, &curvatures);
+    }
+
+    /// Adds Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
+    #[inline(always)]
+    fn add_products(&mut self, residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
+        let stride = self.block.stride;
+        for (fours, (residuals, curvatures)) in residuals
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .zip(curvatures.as_chunks::<4>().0)
+            .enumerate()
+        {
+            let rows = [0, 1, 2, 3].map(|row| self.block.row(fours * 4 + row));
+            add_four(&mut self.gradient, residuals, rows);
+            for (place, line) in self.hessian.chunks_exact_mut(stride).enumerate() {
+                let (vector, lane) = (place / LANES, place % LANES);
+                let tails = rows.map(|row| &row[vector..]);
+                let factors = [0, 1, 2, 3].map(|row| curvatures[row] * tails[row][0][lane]);
+                add_four(&mut line[vector..], &factors, tails);
+            }
+        }
+    }
+}
+
+/// Σ ln(1 + small) + wrong; the logarithm of products of at most 2^64 instead of the sum of logarithms.
+#[inline(always)]
+fn sum_of_losses(smalls: &[f64; BLOCK], wrongs: &[f64; BLOCK]) -> f64 {
+    let (mut products, mut sums) = ([1.0; LANES], [0.0; LANES]);
+    let pairs = smalls.as_chunks::<LANES>().0.iter().zip(wrongs.as_chunks::<LANES>().0);
+    for (small, wrong) in pairs {
+        for lane in 0..LANES {
+            products[lane] *= 1.0 + small[lane];
+            sums[lane] += wrong[lane];
+        }
+    }
+    products.iter().product::<f64>().ln() + total(&sums)
+}
+
+/// Adds Σ factor·row to sums, vector by vector.
+#[inline(always)]
+fn add_four(sums: &mut [Vector], factors: &[f64; 4], rows: [&[Vector]; 4]) {
+    let [a, b, c, d] = rows;
+    for ((((sums, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        *sums = combined(*sums, factors, *a, *b, *c, *d);
+    }
+}
+
+#[inline(always)]
+fn combined(mut sums: Vector, factors: &[f64; 4], a: Vector, b: Vector, c: Vector, d: Vector) -> Vector {
+    for lane in 0..LANES {
+        sums[lane] += (factors[0] * a[lane] + factors[1] * b[lane]) + (factors[2] * c[lane] + factors[3] * d[lane]);
+    }
+    sums
+}
+
+/// Fills pairs of probabilities, of the first and the second class, of rows.
+pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pairs: &mut [f64]) {
+    let mut block = Block::new(width);
+    let padded = block.padded(coefficients);
+    vectorised(
+        #[inline(always)]
+        || {
+            for (rows, pairs) in rows.chunks(BLOCK * width).zip(pairs.chunks_mut(2 * BLOCK)) {
+                block.take(rows, &padded);
+                let (scores, smalls) = (block.scores, exponentials(&block.scores));
+                let mut both = [[0.0; 2]; BLOCK];
+                for place in 0..BLOCK {
+                    let (score, small) = (scores[place], smalls[place]);
+                    let share = 1.0 / (1.0 + small);
+                    // A score that is not a number shows: the comparison would hide it.
+                    let unsound = score - score;
+                    both[place][0] = if score > 0.0 { small * share } else { share } + unsound;
+                    both[place][1] = if score > 0.0 { share } else { small * share } + unsound;
+                }
+                let filled = pairs.len();
+                pairs.copy_from_slice(&both.as_flattened()[..filled]);
+            }
+        },
+    )
+}
+
+/// Rows of a sparse matrix; indices are below `width` and ends within the entries (checked by [`Sparse::new`]).
+pub struct Sparse<'a> {
+    starts: &'a [i32],
+    columns: &'a [i32],
+    values: &'a [f64],
+    width: usize,
+}
+
+impl<'a> Sparse<'a> {
+    pub fn new(starts: &'a [i32], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
+        let sound = starts.first() == Some(&0)
+            && starts.is_sorted()
+            && starts.last().is_some_and(|&end| end as usize == columns.len())
+            && columns.len() == values.len()
+            && columns.iter().all(|&column| column >= 0 && (column as usize) < width);
+        sound.then_some(Sparse {
+            starts,
+            columns,
+            values,
+            width,
+        })
+    }
+
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    #[inline(always)]
+    fn row(&self, row: usize) -> (&[i32], &[f64]) {
+        let range = self.starts[row] as usize..self.starts[row + 1] as usize;
+        (&self.columns[range.clone()], &self.values[range])
+    }
+
+    #[inline(always)]
+    fn dot(&self, row: usize, vector: &[f64]) -> f64 {
+        let (columns, values) = self.row(row);
+        let (mut sums, heads, tails) = ([0.0; 4], columns.chunks_exact(4), values.chunks_exact(4));
+        let rest: f64 = heads
+            .remainder()
+            .iter()
+            .zip(tails.remainder())
+            .map(|(&column, value)| vector[column as usize] * value)
+            .sum();
+        for (columns, values) in heads.zip(tails) {
+            for lane in 0..4 {
+                sums[lane] += vector[columns[lane] as usize] * values[lane];
+            }
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    }
+
+    #[inline(always)]
+    fn add_to(&self, row: usize, factor: f64, vector: &mut [f64]) {
+        let (columns, values) = self.row(row);
+        for (&column, value) in columns.iter().zip(values) {
+            vector[column as usize] += factor * value;
+        }
+    }
+}
+
+/// Dual coordinate descent for logistic regression with a ridge, in linear time (Yu, Huang and Lin 2011, "Dual coordinate
+/// descent methods for logistic regression and maximum entropy models").
+///
+/// Minimises ½‖w‖² + Σ cost·ln(1 + e^{-y(w·x + b)}). Each row has an α in (0, cost) with w = Σ α y x; at the optimum
+/// α = cost·σ(-y(w·x + b)). The change of one α is found by Newton's method in u = ln(α / (cost - α)), where the equation
+/// is nearly linear. The intercept b is free: rows are centred about their mean, in which terms b hardly depends on w, and
+/// b follows after each epoch by a Newton step towards Σ α y = 0. Centring costs nothing: w·(x - μ) needs only x·v, where
+/// v = Σ α y x, and three numbers.
+pub struct DualDescent<'a> {
+    rows: &'a Sparse<'a>,
+    classes: &'a [i32],
+    costs: &'a [f64],
+    mean: &'a [f64],
+    /// x·μ and ‖x - μ‖² of each row.
+    along_mean: Vec<f64>,
+    squares: Vec<f64>,
+    mean_square: f64,
+    alphas: Vec<f64>,
+    order: Vec<u32>,
+    random: u64,
+    /// v = Σ α y x, v·μ and Σ α y.
+    vector: Vec<f64>,
+    vector_mean: f64,
+    balance: f64,
+    intercept: f64,
+    free_intercept: bool,
+    violation: f64,
+    /// The norm of what α lacks of its optimum, over the last epoch.
+    pub lacking: f64,
+}
+
+impl<'a> DualDescent<'a> {
+    pub fn new(
+        rows: &'a Sparse<'a>,
+        classes: &'a [i32],
+        costs: &'a [f64],
+        mean: &'a [f64],
+        free_intercept: bool,
+        seed: u64,
+    ) -> Self {
+        let mean_square = mean.iter().map(|value| value * value).sum::<f64>();
+        let along_mean: Vec<f64> = (0..rows.rows()).map(|row| rows.dot(row, mean)).collect();
+        let squares = along_mean
+            .iter()
+            .enumerate()
+            .map(|(row, along)| {
+                let own: f64 = rows.row(row).1.iter().map(|value| value * value).sum();
+                (own - 2.0 * along + mean_square).max(0.0)
+            })
+            .collect();
+        DualDescent {
+            rows,
+            classes,
+            costs,
+            mean,
+            along_mean,
+            squares,
+            mean_square,
+            alphas: vec![0.0; rows.rows()],
+            order: (0..rows.rows() as u32).collect(),
+            random: seed,
+            vector: vec![0.0; rows.width],
+            vector_mean: 0.0,
+            balance: 0.0,
+            intercept: 0.0,
+            free_intercept,
+            violation: 0.0,
+            lacking: f64::INFINITY,
+        }
+    }
+
+    /// Begins an epoch: a new order of the rows.
+    pub fn shuffle(&mut self) {
+        self.violation = 0.0;
+        for place in (1..self.order.len()).rev() {
+            // xorshift64*: the order only has to be without pattern.
+            self.random ^= self.random >> 12;
+            self.random ^= self.random << 25;
+            self.random ^= self.random >> 27;
+            let drawn = self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
+            self.order.swap(place, (drawn * (place as u64 + 1) >> 32) as usize);
+        }
+    }
+
+    /// Visits the rows at some places of the order.
+    pub fn visit(&mut self, places: std::ops::Range<usize>) {
+        for place in places {
+            let row = self.order[place] as usize;
+            if self.costs[row] > 0.0 {
+                self.visit_row(row);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn visit_row(&mut self, row: usize) {
+        let (cost, alpha) = (self.costs[row], self.alphas[row]);
+        let sign = if self.classes[row] == 1 { 1.0 } else { -1.0 };
+        let along = self.along_mean[row];
+        let score = self.rows.dot(row, &self.vector) - self.balance * along - self.vector_mean
+            + self.balance * self.mean_square;
+        let margin = sign * (score + self.intercept);
+        let wanted = cost / (1.0 + margin.exp());
+        self.violation += (alpha - wanted) * (alpha - wanted);
+        let change = best_alpha(alpha, cost, margin, self.squares[row]) - alpha;
+        self.alphas[row] = alpha + change;
+        let step = sign * change;
+        self.rows.add_to(row, step, &mut self.vector);
+        self.vector_mean += step * along;
+        self.balance += step;
+    }
+
+    /// Ends an epoch: the intercept moves towards Σ α y = 0.
+    pub fn end_epoch(&mut self) {
+        self.lacking = self.violation.sqrt();
+        if !self.free_intercept {
+            return;
+        }
+        let curvature: f64 = self
+            .alphas
+            .iter()
+            .zip(self.costs)
+            .filter(|(_, cost)| **cost > 0.0)
+            .map(|(alpha, cost)| alpha * (cost - alpha) / cost)
+            .sum();
+        if curvature > 0.0 {
+            self.intercept += self.balance / curvature;
+        }
+    }
+
+    /// The coefficients, the intercept last.
+    pub fn coefficients(&self) -> Vec<f64> {
+        let mut weights: Vec<f64> = self
+            .vector
+            .iter()
+            .zip(self.mean)
+            .map(|(value, mean)| value - self.balance * mean)
+            .collect();
+        let shift: f64 = weights.iter().zip(self.mean).map(|(weight, mean)| weight * mean).sum();
+        weights.push(self.intercept - shift);
+        weights
+    }
+}
+
+/// The z in (0, cost) with square·(z - alpha) + margin + ln(z / (cost - z)) = 0.
+#[inline(always)]
+fn best_alpha(alpha: f64, cost: f64, margin: f64, square: f64) -> f64 {
+    // In u = ln(z / (cost - z)) the left side rises with a slope from 1 to 1 + square·cost/4.
+    let (mut low, mut high) = (-margin - square * (cost - alpha), -margin + square * alpha);
+    let mut u = if alpha > 0.0 && alpha < cost {
+        (alpha / (cost - alpha)).ln().clamp(low, high)
+    } else {
+        0.5 * (low + high)
+    };
+    let mut z = cost / (1.0 + (-u).exp());
+    for _ in 0..20 {
+        let value = square * (z - alpha) + margin + u;
+        if value > 0.0 {
+            high = u;
+        } else {
+            low = u;
+        }
+        let slope = 1.0 + square * z * (cost - z) / cost;
+        let step = value / slope;
+        let next = u - step;
+        u = if next >= low && next <= high {
+            next
+        } else {
+            0.5 * (low + high)
+        };
+        z = cost / (1.0 + (-u).exp());
+        if step.abs() < 1e-3 {
+            break; // Newton's next step would be a millionth
+        }
+    }
+    z
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponentials_are_exact() {
+        for step in 0..70_000 {
+            let x = -f64::from(step) / 99.0;
+            let error = (exponential([x; LANES])[3] - x.exp()).abs() / x.exp();
+            assert!(error < 1e-15, "{x}: {error}");
+        }
+        assert_eq!(exponential([-1e300; LANES]), [0.0; LANES]);
+        assert_eq!(exponential([f64::INFINITY; LANES]), [0.0; LANES]);
+        assert_eq!(exponential([0.0; LANES]), [1.0; LANES]);
+    }
+
+    #[test]
+    fn sums_of_one_row() {
+        let mut sums = Sums::new(2, true);
+        sums.add_rows(&[1.0, 2.0], &[1], None, &[0.0, 0.0, 0.0]);
+        assert!((sums.loss - 2f64.ln()).abs() < 1e-15);
+        assert_eq!(sums.gradient(), [-0.5, -1.0, -0.5]);
+        assert_eq!(sums.hessian(), [0.25, 0.5, 0.25, 0.5, 1.0, 0.5, 0.25, 0.5, 0.25]);
+        let mut weighed = Sums::new(2, true);
+        weighed.add_rows(&[1.0, 2.0], &[1], Some(&[2.0]), &[0.0, 0.0, 0.0]);
+        assert!((weighed.loss - 2.0 * 2f64.ln()).abs() < 1e-15);
+        assert_eq!(weighed.gradient(), [-1.0, -2.0, -1.0]);
+    }
+
+    #[test]
+    fn one_coordinate_is_solved() {
+        for (alpha, cost, margin, square) in [(0.0, 1.0, 0.0, 1.0), (0.5, 1.0, 30.0, 1.0), (3.0, 1e3, -2.0, 50.0)] {
+            let z = best_alpha(alpha, cost, margin, square);
+            let left = square * (z - alpha) + margin + (z / (cost - z)).ln();
+            assert!(left.abs() < 1e-4, "{left}");
+        }
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_refused() {
+        assert!(Sparse::new(&[0, 1], &[2], &[1.0], 2).is_none());
+        assert!(Sparse::new(&[0, 2], &[1], &[1.0], 2).is_none());
+        assert!(Sparse::new(&[0, 1], &[-1], &[1.0], 2).is_none());
+        assert!(Sparse::new(&[0, 1], &[1], &[1.0], 2).is_some());
+    }
+}
