@@ -9,17 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
-from discern.logistic import Convergence, Inverse, Rows, dense_table, fit, probabilities
+from discern.logistic import Convergence, Inverse, Objective, Rows, dense_table, newton, probabilities
 
 Array = NDArray[Any]
-
-
-def covariance(hessian: Array, outputs: int) -> Array:
-    """Give the inverse of the information, for more classes that of coefficients less those of the first class."""
-    columns = len(hessian) // outputs
-    if outputs > 1:  # in terms of the differences the information is that of all classes but the first
-        hessian = hessian[columns:, columns:]
-    return Inverse.of(hessian).solve(np.eye(len(hessian)))
 
 
 @dataclass(frozen=True)
@@ -152,7 +144,7 @@ def laplace(rows: Rows, prior_scale: float, *, tol: float = 1e-8, max_iter: int 
     features = rows.table.shape[1]
     penalty = np.zeros(rows.columns)
     penalty[:features] = prior_scale**-2
-    found = fit(rows, penalty, solver="newton", tol=tol, max_iter=max_iter)
+    found = newton(Objective(rows, penalty), np.zeros((rows.outputs, rows.columns)), tol, max_iter)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian + _intercept_lift(rows))
     log_evidence = -found.convergence.objective - 0.5 * inverse.log_determinant()
@@ -183,23 +175,34 @@ def best_prior_scale(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> f
     return float(np.exp(found.x))
 
 
-def score_variances(rows: Rows, posterior: Posterior) -> Array:
-    """Give the variance of each row's scores under the posterior."""
-    table, columns = dense_table(rows), rows.columns
-    blocks = posterior.covariance.reshape(len(posterior.mean), columns, len(posterior.mean), columns)
-    parts = [np.einsum("ij,jk,ik->i", table, blocks[k, :, k, :], table) for k in range(len(posterior.mean))]
-    return np.asarray(np.maximum(np.stack(parts, axis=1), 0.0))
+def score_covariances(rows: Rows, posterior: Posterior) -> Array:
+    """Give the covariance of each row's scores under the posterior, of shape (rows, outputs, outputs)."""
+    table, (outputs, columns) = dense_table(rows), posterior.mean.shape
+    blocks = posterior.covariance.reshape(outputs, columns, outputs, columns)
+    spread = np.empty((len(table), outputs, outputs))
+    for k in range(outputs):
+        for j in range(k + 1):
+            spread[:, k, j] = spread[:, j, k] = np.einsum("ij,jk,ik->i", table, blocks[k, :, j, :], table)
+    return spread
 
 
-def probit_probabilities(scores: Array, variances: Array) -> Array:
+def probit_probabilities(scores: Array, covariances: Array) -> Array:
     """Average the probability over Gaussian scores, by MacKay's probit approximation σ(s / √(1 + πv/8)).
+
+    For more classes it is applied to each difference of two scores, p_k ∝ 1 / Σ_j exp(−(s_k − s_j) / √(1 + πv_kj/8)).
 
     Examples
     --------
-    >>> probit_probabilities(np.array([[2.0]]), np.array([[4.0]])).round(4).tolist()
+    >>> probit_probabilities(np.array([[2.0]]), np.array([[[4.0]]])).round(4).tolist()
     [[0.2232, 0.7768]]
     """
-    return probabilities(scores / np.sqrt(1.0 + np.pi / 8.0 * variances))
+    if scores.shape[1] == 1:
+        return probabilities(scores / np.sqrt(1.0 + np.pi / 8.0 * covariances[:, 0]))
+    own = np.diagonal(covariances, axis1=1, axis2=2)
+    variances = np.maximum(own[:, :, None] + own[:, None, :] - 2 * covariances, 0.0)
+    differences = (scores[:, :, None] - scores[:, None, :]) / np.sqrt(1.0 + np.pi / 8.0 * variances)
+    shares = np.exp(-np.logaddexp.reduce(-differences, axis=2))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
 def sampled_probabilities(rows: Rows, posterior: Posterior, samples: int, random: np.random.Generator) -> Array:

@@ -38,6 +38,8 @@ MOST_NATIVE = 64
 """Up to so many columns the Hessian of dense rows is summed by the native code, beyond by BLAS."""
 MOST_EPOCHS = 50
 """Epochs of descent in the dual, after which Newton's method goes on: only with a weak ridge it takes so many."""
+STIFF = 1e3
+"""Where a row's weight times its squared length is so many times the ridge, descent in the dual is slow."""
 FAR = 100.0
 """Columns whose mean is so many standard deviations from zero are centred first."""
 
@@ -303,7 +305,9 @@ def _gradient_at_zero(rows: Rows) -> Array:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted coefficients, how they were found, and the statistics there (penalty included)."""
+    """Fitted coefficients, how they were found, and the Hessian there (penalty included; of centred columns if there
+    are ``offsets``).
+    """
 
     coefficients: Array
     convergence: Convergence
@@ -311,6 +315,23 @@ class Fit:
     loss: float = np.nan
     separation: Separation | None = None
     dependent: tuple[int, ...] = ()
+    offsets: Array | None = None
+
+    def covariance(self) -> Array | None:
+        """Give the inverse of the information; for more classes, of coefficients less those of the first class."""
+        if self.hessian is None:
+            return None
+        outputs, columns = self.coefficients.shape
+        # In terms of the differences the information is that of all classes but the first.
+        own = self.hessian if outputs == 1 else self.hessian[columns:, columns:]
+        spread = Inverse.of(own).solve(np.eye(len(own)))
+        if self.offsets is None:
+            return spread
+        # The Hessian is that of centred columns, b + w·c in the place of b: undone here, where no digits are lost.
+        back = np.eye(columns)
+        back[-1, :-1] = -self.offsets
+        every = np.kron(np.eye(max(outputs - 1, 1)), back)
+        return np.asarray(every @ spread @ every.T)
 
 
 def newton(objective: Objective, start: Array, tol: float, max_iter: int) -> Fit:
@@ -329,8 +350,9 @@ def newton(objective: Objective, start: Array, tol: float, max_iter: int) -> Fit
             break
         point, state = moved
         converged = _is_stationary(objective, state, tol)
-    if converged:  # one step more costs no look at the rows, and squares what is left of the error
+    if converged and iterations:  # one step more squares what is left of the error
         point = point + _small(newton_step(state, objective.rows.outputs), point)
+        state = objective.at(point) if len(objective.rows.classes) < MANY_ROWS else state
     norm = objective.relative_norm(state.gradient)
     return Fit(point, Convergence("newton", iterations, state.loss, norm, converged), state.hessian)
 
@@ -615,14 +637,17 @@ def dual_descent(objective: Objective, start: Array, tol: float, max_iter: int) 
     For sparse rows of two classes, with the same ridge on every column and none on the intercept.
     """
     rows, ridge = objective.rows, float(objective.penalty[0])
-    table = rows.table.astype(np.float64)
+    table = rows.table.astype(np.float64, copy=False)
     weights = np.ones(len(rows.classes)) if rows.weights is None else np.asarray(rows.weights, np.float64)
     costs = weights / ridge
     free = rows.intercept
     mean = np.asarray(weights @ table).ravel() / max(float(weights.sum()), 1e-300) if free else np.zeros(table.shape[1])
     # In the dual's scale the gradient is what the dual variables lack, times the rows.
-    enough = tol * objective.scale / ridge / max(_longest(table), 1e-300)
-    indices = (table.indptr.astype(np.int32), table.indices.astype(np.int32), table.data)
+    longest = max(_longest(table), 1e-300)
+    if costs.max(initial=0.0) * longest**2 > STIFF:
+        return truncated_newton(objective, start, tol, max_iter)
+    enough = tol * objective.scale / ridge / longest
+    indices = (table.indptr.astype(np.int32, copy=False), table.indices.astype(np.int32, copy=False), table.data)
     found, epochs, _ = _native.logistic_dual(
         *indices, rows.classes, costs, mean, free, min(max_iter, MOST_EPOCHS), enough, 1
     )
@@ -719,16 +744,15 @@ def _fit_centred(rows: Rows, penalty: Array, offsets: Array, start: Array | None
     found = fit(replace(rows, table=rows.table - offsets), penalty, start=start, **options)
     coefficients = found.coefficients.copy()
     coefficients[:, -1] -= coefficients[:, :-1] @ offsets
-    hessian = None if found.hessian is None else _moved_hessian(found.hessian, rows, offsets)
-    return replace(found, coefficients=coefficients, hessian=hessian)
+    return replace(found, coefficients=coefficients, separation=_moved(found.separation, offsets), offsets=offsets)
 
 
-def _moved_hessian(hessian: Array, rows: Rows, offsets: Array) -> Array:
-    """Give the Hessian in terms of the columns as they were, x = (x − c) + c·1."""
-    back = np.eye(rows.columns)
-    back[:-1, -1] = offsets
-    every = np.kron(np.eye(rows.outputs), back)
-    return np.asarray(every @ hessian @ every.T)
+def _moved(separation: Separation | None, offsets: Array) -> Separation | None:
+    if separation is None:
+        return None
+    direction = separation.direction.copy()
+    direction[:, -1] -= direction[:, :-1] @ offsets
+    return replace(separation, direction=direction)
 
 
 # ------------------------------------------------------------------------------- whether there is a maximum

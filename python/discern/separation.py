@@ -25,7 +25,9 @@ STRICT = 1e-6
 ACTIVE_ROWS = 4000
 """Larger problems are solved for some rows, and those that contradict the solution are added."""
 SMALL = 2_000_000
-"""Up to so many numbers a direction with the fewest columns is looked for."""
+"""Up to so many numbers a direction with few columns is looked for."""
+MOST_TRIED = 30
+"""So many columns are tried to be done without."""
 
 
 class SeparationWarning(UserWarning):
@@ -97,7 +99,7 @@ def find_separation(
     direction, apart = _directions(sides, first)
     if not apart.any():
         return None
-    direction = _sparsest(sides, direction, apart)
+    direction = _sparsest(sides, direction, apart, scaled.table.shape[1])
     given = scaled.direction(direction, width)
     used = np.abs(direction).reshape(-1, scaled.table.shape[1])[:, : table.shape[1]].max(axis=0)
     columns = np.flatnonzero(used > 1e-7 * max(float(np.abs(direction).max()), 1e-300))
@@ -202,18 +204,36 @@ def _directions(sides: Any, candidate: Array | None) -> tuple[Array, NDArray[np.
     return total, apart
 
 
-def _sparsest(sides: Any, direction: Array, apart: Array) -> Array:
-    """Give the direction of least Σ|β| that sets apart the same rows: it has the fewest columns, or nearly so."""
+def _sparsest(sides: Any, direction: Array, apart: Array, columns: int) -> Array:
+    """Give a direction that sets apart the same rows and needs every one of its columns.
+
+    The least Σ|β| gives few columns; then each is tried to be done without.
+    """
     if sides.shape[0] * sides.shape[1] > SMALL:
         return direction
-    cost, bounds = np.ones(2 * len(direction)), [(0.0, None)] * (2 * len(direction))
-    found = _program(cost, _side_by_side(sides, -sides), apart.astype(np.float64), bounds)
-    if found is None:
+    left_out: set[int] = set()
+    best = _least(sides, apart, columns, left_out)
+    if best is None:
         return direction
-    sparse = found[: len(direction)] - found[len(direction) :]
-    margins = sides @ sparse
-    sound = bool(np.all(margins[apart] > 0.5)) and margins.min() >= -CONTRADICTION * max(np.abs(sparse).max(), 1.0)
-    return sparse if sound else direction
+    sizes = np.abs(best).reshape(-1, columns).max(axis=0)
+    for column in [place for place in np.argsort(sizes).tolist() if sizes[place] > 0][:MOST_TRIED]:
+        fewer = _least(sides, apart, columns, left_out | {column})
+        if fewer is not None:
+            best, left_out = fewer, left_out | {column}
+    return best
+
+
+def _least(sides: Any, apart: Array, columns: int, left_out: set[int]) -> Array | None:
+    """Give the direction of least Σ|β| that sets these rows apart without some columns; None if there is none."""
+    width = sides.shape[1]
+    free = [(0.0, 0.0 if place % columns in left_out else None) for place in range(width)]
+    found = _program(np.ones(2 * width), _side_by_side(sides, -sides), apart.astype(np.float64), [*free, *free])
+    if found is None:
+        return None
+    direction = found[:width] - found[width:]
+    margins, size = sides @ direction, max(float(np.abs(direction).max()), 1.0)
+    sound = bool(np.all(margins[apart] > 0.5)) and margins.min() >= -CONTRADICTION * size
+    return direction if sound else None
 
 
 def _program(cost: Array, sides: Any, least: Array, bounds: Any) -> Array | None:

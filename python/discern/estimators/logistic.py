@@ -20,11 +20,10 @@ from discern.inference import (
     Posterior,
     Summary,
     best_prior_scale,
-    covariance,
     laplace,
     probit_probabilities,
     sampled_probabilities,
-    score_variances,
+    score_covariances,
 )
 from discern.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
 from discern.separation import Separation, SeparationWarning
@@ -262,7 +261,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self.intercept_ = found.coefficients[:, features].copy() if self.fit_intercept else free
         self.n_iter_ = np.array([max(found.convergence.iterations, min(self.max_iter, 1))], dtype=np.int32)
         self.convergence_, self.separation_ = found.convergence, found.separation
-        self.covariance_ = None if found.hessian is None else covariance(found.hessian, rows.outputs)
+        self.covariance_ = found.covariance()
         self.log_likelihood_ = -found.loss
         self.null_log_likelihood_ = _null_log_likelihood(rows)
         self.n_observations_ = rows.table.shape[0]
@@ -500,8 +499,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         rows = self._rows(X)
         if self.predictive == "sampling":
             return sampled_probabilities(rows, self._posterior, self.draws, np.random.default_rng(self._seed))
-        variances = [score_variances(block, self._posterior) for block in rows.blocks()]
-        return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(variances))
+        covariances = [score_covariances(block, self._posterior) for block in rows.blocks()]
+        return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(covariances))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Give the log probability of each class for each row."""
