@@ -507,6 +507,11 @@ JOBS = (
     ),
 )
 
+# Jobs of their own file need what is above.
+from benchmarks.logistic_jobs import LOGISTIC_JOBS  # noqa: E402
+
+JOBS = (*JOBS, *LOGISTIC_JOBS)
+
 
 def selected(name: str | None) -> list[str]:
     """Give the names of the jobs that are meant: all, one, or one with its parts."""

@@ -72,9 +72,9 @@ class Summary:
     def cells(self) -> list[tuple[str, ...]]:
         """Give the rows of the table as texts."""
         parts = (self.coefficients, self.standard_errors, self.z_values, self.p_values, self.lower, self.upper)
-        shown = ("{:.4f}", "{:.3f}", "{:.3f}", "{:.3f}", "{:.3f}", "{:.3f}")
+        shown = (_number, _number, _fixed, _fixed, _number, _number)
         return [
-            (name, *(_shown(form, number) for form, number in zip(shown, numbers, strict=True)))
+            (name, *(show(number) for show, number in zip(shown, numbers, strict=True)))
             for name, *numbers in zip(self.names, *parts, strict=True)
         ]
 
@@ -111,10 +111,14 @@ class Summary:
         return f"<table>{facts}</table><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
-def _shown(form: str, number: float) -> str:
-    """Give a number with so many decimals, or in powers of ten where these would show nothing of it."""
-    small = number != 0 and abs(number) < 0.01 and form != "{:.3f}"
-    return f"{number:.3e}" if small or abs(number) >= 1e6 else form.format(number)
+def _fixed(number: float) -> str:
+    return f"{number:.3f}"
+
+
+def _number(number: float) -> str:
+    """Give a number with four decimals, or in powers of ten where these would show little of it."""
+    plain = number == 0 or not np.isfinite(number) or 1e-2 <= abs(number) < 1e6
+    return f"{number:.4f}" if plain else f"{number:.3e}"
 
 
 # ------------------------------------------------------------------------------------------------------ Laplace
