@@ -1,111 +1,68 @@
 //! Loops of logistic regression with two classes: statistics of dense rows at given coefficients, probabilities, and
 //! coordinate descent in the dual for sparse rows.
 
-use crate::simd::vectorised;
+use crate::simd::{EXPONENTIALS, code_path, exponentials, vectorised};
 
 /// Rows whose scores are worked out together, so that the exponentials are vectorised.
-const BLOCK: usize = 64;
+const BLOCK: usize = EXPONENTIALS;
 
 /// Numbers in a vector: rows are padded to whole vectors, so that no loop has a rest.
 const LANES: usize = 8;
 type Vector = [f64; LANES];
 
-/// A step of a calculation for each lane of a vector: written out by lanes, the compiler makes one instruction of it.
-#[inline(always)]
-fn each(step: impl Fn(usize) -> f64) -> Vector {
-    [step(0), step(1), step(2), step(3), step(4), step(5), step(6), step(7)]
-}
-
-/// e^-|x|, to the last bit or two; 0 where |x| > 708.
-#[inline(always)]
-fn exponential(x: Vector) -> Vector {
-    const SHIFT: f64 = 6755399441055744.0; // 1.5 · 2^52: adding it rounds to a whole number, in the lowest bits
-    const LN2_HIGH: f64 = 6.931471803691238e-1;
-    const LN2_LOW: f64 = 1.9082149292705877e-10;
-    let size = each(|lane| x[lane].abs());
-    let held = each(|lane| if size[lane] > 708.0 { -708.0 } else { -size[lane] });
-    let shifted = each(|lane| held[lane] * std::f64::consts::LOG2_E + SHIFT);
-    let whole = each(|lane| shifted[lane] - SHIFT);
-    let r = each(|lane| (held[lane] - whole[lane] * LN2_HIGH) - whole[lane] * LN2_LOW);
-    // Taylor's series on |r| ≤ ½ ln 2: the first term left out is below 2^-53.
-    let mut sum = each(|lane| r[lane] * (1.0 / 6227020800.0) + 1.0 / 479001600.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 39916800.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 3628800.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 362880.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 40320.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 5040.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 720.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 120.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 24.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0 / 6.0);
-    sum = each(|lane| sum[lane] * r[lane] + 0.5);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0);
-    sum = each(|lane| sum[lane] * r[lane] + 1.0);
-    let power = each(|lane| f64::from_bits(shifted[lane].to_bits().wrapping_add(1023) << 52));
-    each(|lane| {
-        if size[lane] > 708.0 {
-            0.0
-        } else {
-            sum[lane] * power[lane]
-        }
-    })
-}
-
-/// A block of rows, each followed by the 1 of the intercept and zeros up to whole vectors.
+/// A block of rows: whole vectors where they lie in the table, and the rest of each row, followed by the 1 of the
+/// intercept and zeros, as one vector here.
 struct Block {
     width: usize,
-    stride: usize,
-    numbers: Vec<Vector>,
+    lasts: [Vector; BLOCK],
     scores: [f64; BLOCK],
 }
 
 impl Block {
     fn new(width: usize) -> Self {
-        let stride = (width + 1).div_ceil(LANES);
-        let mut numbers = vec![[0.0; LANES]; stride * BLOCK];
-        let rows = numbers.chunks_exact_mut(stride);
-        rows.for_each(|row| row[width / LANES][width % LANES] = 1.0);
+        let mut last = [0.0; LANES];
+        last[width % LANES] = 1.0;
         Block {
             width,
-            stride,
-            numbers,
+            lasts: [last; BLOCK],
             scores: [0.0; BLOCK],
         }
     }
 
+    /// How many vectors a row has, the last included.
+    fn stride(&self) -> usize {
+        self.width / LANES + 1
+    }
+
     /// The coefficients, padded as the rows are.
     fn padded(&self, coefficients: &[f64]) -> Vec<Vector> {
-        let mut padded = vec![[0.0; LANES]; self.stride];
+        let mut padded = vec![[0.0; LANES]; self.stride()];
         let numbers = padded.as_flattened_mut().iter_mut().zip(coefficients);
         numbers.for_each(|(number, coefficient)| *number = *coefficient);
         padded
     }
 
-    /// Takes up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are those of others.
+    /// Takes up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are 0.
     #[inline(always)]
     fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
-        let taken = rows.chunks_exact(self.width);
+        let rows = rows.chunks_exact(self.width);
+        // All rests first: a vector that is read just after its numbers were written one by one has to wait for them.
+        for (row, last) in rows.clone().zip(&mut self.lasts) {
+            let rest = row.as_chunks::<LANES>().1;
+            last.iter_mut().zip(rest).for_each(|(number, value)| *number = *value);
+        }
         let mut partial = [[0.0; LANES]; BLOCK];
-        let room = self.numbers.chunks_exact_mut(self.stride).zip(&mut partial);
-        for (row, (padded, partial)) in taken.zip(room) {
-            let (vectors, rest) = row.as_chunks::<LANES>();
-            let (whole, last) = padded.split_at_mut(vectors.len());
-            whole.copy_from_slice(vectors);
-            if let Some(last) = last.first_mut() {
-                last.iter_mut().zip(rest).for_each(|(number, value)| *number = *value);
-            }
-            for (x, w) in padded.iter().zip(coefficients) {
+        for (row, (last, partial)) in rows.zip(self.lasts.iter().zip(&mut partial)) {
+            let vectors = row.as_chunks::<LANES>().0;
+            let (whole, end) = coefficients.split_at(vectors.len());
+            for (x, w) in vectors.iter().zip(whole) {
                 *partial = multiplied(*partial, *x, *w);
             }
+            *partial = multiplied(*partial, *last, end[0]);
         }
         for (score, partial) in self.scores.iter_mut().zip(&partial) {
             *score = total(partial);
         }
-    }
-
-    #[inline(always)]
-    fn row(&self, row: usize) -> &[Vector] {
-        &self.numbers[row * self.stride..(row + 1) * self.stride]
     }
 }
 
@@ -118,15 +75,11 @@ fn multiplied(mut sums: Vector, a: Vector, b: Vector) -> Vector {
     sums
 }
 
-/// e^-|x| of a block.
+/// The first number where the sign is plus, the second where it is minus. Not by a branch: signs cannot be foreseen.
 #[inline(always)]
-fn exponentials(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
-    let mut smalls = [0.0; BLOCK];
-    let vectors = smalls.as_chunks_mut::<LANES>().0.iter_mut();
-    for (small, score) in vectors.zip(scores.as_chunks::<LANES>().0) {
-        *small = exponential(*score);
-    }
-    smalls
+fn chosen(sign: f64, plus: f64, minus: f64) -> f64 {
+    let mask = (sign.to_bits().cast_signed() >> 63).cast_unsigned();
+    f64::from_bits((minus.to_bits() & mask) | (plus.to_bits() & !mask))
 }
 
 #[inline(always)]
@@ -149,8 +102,8 @@ impl Sums {
         let lines = if hessian { width + 1 } else { 0 };
         Sums {
             loss: 0.0,
-            gradient: vec![[0.0; LANES]; block.stride],
-            hessian: vec![[0.0; LANES]; lines * block.stride],
+            gradient: vec![[0.0; LANES]; block.stride()],
+            hessian: vec![[0.0; LANES]; lines * block.stride()],
             block,
         }
     }
@@ -174,7 +127,7 @@ impl Sums {
     pub fn hessian(&self) -> Vec<f64> {
         let (side, stride, sums) = (
             self.block.width + 1,
-            self.block.stride * LANES,
+            self.block.stride() * LANES,
             self.hessian.as_flattened(),
         );
         (0..side * side)
@@ -204,21 +157,21 @@ impl Sums {
         self.block.take(rows, coefficients);
         let (mut signs, mut counted) = ([1.0; BLOCK], [0.0; BLOCK]);
         for ((sign, counts), class) in signs.iter_mut().zip(&mut counted).zip(classes) {
-            *sign = if *class == 1 { 1.0 } else { -1.0 };
+            *sign = f64::from(2 * *class - 1);
             *counts = 1.0;
         }
         let scores = self.block.scores;
-        let mut smalls = exponentials(&scores);
+        let mut smalls = exponentials(code_path(), &scores);
         let (mut residuals, mut curvatures, mut wrongs) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for place in 0..BLOCK {
             // With t the score towards the row's own class, the loss is ln(1 + e^-t).
             let (toward, small) = (signs[place] * scores[place], smalls[place]);
             let share = 1.0 / (1.0 + small);
-            let missing = if toward > 0.0 { small * share } else { share };
+            let missing = chosen(toward, small * share, share);
             residuals[place] = -signs[place] * missing * counted[place];
             curvatures[place] = small * share * share * counted[place];
             smalls[place] = small * counted[place];
-            wrongs[place] = if toward > 0.0 { 0.0 } else { -toward } * counted[place];
+            wrongs[place] = chosen(toward, 0.0, -toward) * counted[place];
         }
         match weights {
             None => self.loss += sum_of_losses(&smalls, &wrongs),
@@ -230,26 +183,36 @@ impl Sums {
                 }
             }
         }
-        self.add_products(&residuals, &curvatures);
+        self.add_products(rows, &residuals, &curvatures);
     }
 
     /// Adds Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
     #[inline(always)]
-    fn add_products(&mut self, residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
-        let stride = self.block.stride;
-        for (fours, (residuals, curvatures)) in residuals
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .zip(curvatures.as_chunks::<4>().0)
-            .enumerate()
-        {
-            let rows = [0, 1, 2, 3].map(|row| self.block.row(fours * 4 + row));
-            add_four(&mut self.gradient, residuals, rows);
+    fn add_products(&mut self, rows: &[f64], residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
+        let (width, stride) = (self.block.width, self.block.stride());
+        let factors = residuals.as_chunks::<4>().0.iter().zip(curvatures.as_chunks::<4>().0);
+        for (fours, (residuals, curvatures)) in factors.enumerate() {
+            // A row that is missing has the factor 0, and the first row's numbers.
+            let four = [0, 1, 2, 3].map(|place| {
+                let row = fours * 4 + place;
+                let start = if (row + 1) * width <= rows.len() {
+                    row * width
+                } else {
+                    0
+                };
+                (
+                    rows[start..start + width].as_chunks::<LANES>().0,
+                    &self.block.lasts[row],
+                )
+            });
+            add_four(&mut self.gradient, residuals, four);
             for (place, line) in self.hessian.chunks_exact_mut(stride).enumerate() {
                 let (vector, lane) = (place / LANES, place % LANES);
-                let tails = rows.map(|row| &row[vector..]);
-                let factors = [0, 1, 2, 3].map(|row| curvatures[row] * tails[row][0][lane]);
+                let tails = four.map(|(vectors, last)| (&vectors[vector..], last));
+                let factors = [0, 1, 2, 3].map(|row| {
+                    let (vectors, last) = tails[row];
+                    curvatures[row] * vectors.first().unwrap_or(last)[lane]
+                });
                 add_four(&mut line[vector..], &factors, tails);
             }
         }
@@ -270,13 +233,15 @@ fn sum_of_losses(smalls: &[f64; BLOCK], wrongs: &[f64; BLOCK]) -> f64 {
     products.iter().product::<f64>().ln() + total(&sums)
 }
 
-/// Adds Σ factor·row to sums, vector by vector.
+/// Adds Σ factor·row to sums, vector by vector; a row is its whole vectors and its last.
 #[inline(always)]
-fn add_four(sums: &mut [Vector], factors: &[f64; 4], rows: [&[Vector]; 4]) {
+fn add_four(sums: &mut [Vector], factors: &[f64; 4], rows: [(&[Vector], &Vector); 4]) {
     let [a, b, c, d] = rows;
-    for ((((sums, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+    let (whole, end) = sums.split_at_mut(a.0.len());
+    for ((((sums, a), b), c), d) in whole.iter_mut().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
         *sums = combined(*sums, factors, *a, *b, *c, *d);
     }
+    end[0] = combined(end[0], factors, *a.1, *b.1, *c.1, *d.1);
 }
 
 #[inline(always)]
@@ -296,15 +261,15 @@ pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pair
         || {
             for (rows, pairs) in rows.chunks(BLOCK * width).zip(pairs.chunks_mut(2 * BLOCK)) {
                 block.take(rows, &padded);
-                let (scores, smalls) = (block.scores, exponentials(&block.scores));
+                let (scores, smalls) = (block.scores, exponentials(code_path(), &block.scores));
                 let mut both = [[0.0; 2]; BLOCK];
                 for place in 0..BLOCK {
                     let (score, small) = (scores[place], smalls[place]);
                     let share = 1.0 / (1.0 + small);
                     // A score that is not a number shows: the comparison would hide it.
                     let unsound = score - score;
-                    both[place][0] = if score > 0.0 { small * share } else { share } + unsound;
-                    both[place][1] = if score > 0.0 { share } else { small * share } + unsound;
+                    both[place][0] = chosen(score, small * share, share) + unsound;
+                    both[place][1] = chosen(score, share, small * share) + unsound;
                 }
                 let filled = pairs.len();
                 pairs.copy_from_slice(&both.as_flattened()[..filled]);
@@ -554,18 +519,6 @@ fn best_alpha(alpha: f64, cost: f64, margin: f64, square: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exponentials_are_exact() {
-        for step in 0..70_000 {
-            let x = -f64::from(step) / 99.0;
-            let error = (exponential([x; LANES])[3] - x.exp()).abs() / x.exp();
-            assert!(error < 1e-15, "{x}: {error}");
-        }
-        assert_eq!(exponential([-1e300; LANES]), [0.0; LANES]);
-        assert_eq!(exponential([f64::INFINITY; LANES]), [0.0; LANES]);
-        assert_eq!(exponential([0.0; LANES]), [1.0; LANES]);
-    }
 
     #[test]
     fn sums_of_one_row() {

@@ -101,7 +101,13 @@ pub(super) fn fill_scores<'py>(
     score: impl Fn(std::ops::Range<usize>, &mut [f64]) + Sync,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
     let portions = rows.div_ceil(TABLE_ROWS);
-    let mut scores = bias.repeat(rows);
+    // Zeros come from the system as they are first touched; other numbers would have to be written first.
+    let zeros = bias.iter().all(|value| *value == 0.0);
+    let mut scores = if zeros {
+        vec![0.0; rows * bias.len()]
+    } else {
+        bias.repeat(rows)
+    };
     {
         let slots: Vec<Mutex<&mut [f64]>> = scores
             .chunks_mut((TABLE_ROWS * bias.len()).max(1))
