@@ -267,7 +267,7 @@ pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pair
                     let (score, small) = (scores[place], smalls[place]);
                     let share = 1.0 / (1.0 + small);
                     // A score that is not a number shows: the comparison would hide it.
-                    let unsound = score - score;
+                    let unsound = score * 0.0;
                     both[place][0] = chosen(score, small * share, share) + unsound;
                     both[place][1] = chosen(score, share, small * share) + unsound;
                 }
@@ -418,7 +418,7 @@ impl<'a> DualDescent<'a> {
             self.random ^= self.random << 25;
             self.random ^= self.random >> 27;
             let drawn = self.random.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 32;
-            self.order.swap(place, (drawn * (place as u64 + 1) >> 32) as usize);
+            self.order.swap(place, ((drawn * (place as u64 + 1)) >> 32) as usize);
         }
     }
 
