@@ -13,6 +13,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "BayesClassifier": "discern.densities",
     "BayesRate": "discern.densities",
+    "BayesianLogisticRegression": "discern.estimators.logistic",
     "BernoulliNB": "discern.estimators.bayes",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
@@ -35,6 +36,7 @@ _HOMES = {
     "Laplace": "discern.bayes",
     "LeastCost": "discern.decide",
     "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
+    "LogisticRegression": "discern.estimators.logistic",
     "ModelFileError": "discern.files",
     "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
@@ -43,6 +45,8 @@ _HOMES = {
     "QuadraticFeatures": "discern.estimators.basis",
     "Receipt": "discern.classifier",
     "RidgeClassifier": "discern.estimators.ridge",
+    "Separation": "discern.separation",
+    "SeparationWarning": "discern.separation",
     "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "UnigramLanguageModel": "discern.estimators.language",
@@ -54,6 +58,7 @@ _HOMES = {
     "cross_validate": "discern.crossvalidation",
     "drift": "discern.window",
     "estimate_priors": "discern.decide",
+    "find_separation": "discern.separation",
     "load": "discern.classifier",
     "mcnemar": "discern.significance",
     "mixture": "discern.densities",
@@ -95,6 +100,8 @@ if TYPE_CHECKING:
     from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
+    from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
+    from discern.estimators.logistic import LogisticRegression as LogisticRegression
     from discern.estimators.mixed import NaiveBayes as NaiveBayes
     from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
     from discern.estimators.tables import CategoricalNB as CategoricalNB
@@ -105,6 +112,9 @@ if TYPE_CHECKING:
     from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
     from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.separation import Separation as Separation
+    from discern.separation import SeparationWarning as SeparationWarning
+    from discern.separation import find_separation as find_separation
     from discern.significance import corrected_resampled_t as corrected_resampled_t
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson

@@ -159,3 +159,26 @@ def layout(
 def code_path() -> str: ...
 def fail_on_purpose(small: bool) -> None: ...
 def work_for(seconds: float) -> None: ...
+def logistic_sums(
+    table: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    coefficients: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    hessian: bool,
+    threads: int,
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64] | None]: ...
+def logistic_probabilities(
+    table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
+) -> NDArray[np.float64]: ...
+def logistic_dual(
+    starts: NDArray[np.int32],
+    columns: NDArray[np.int32],
+    values: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    costs: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    intercept: bool,
+    epochs: int,
+    enough: float,
+    seed: int,
+) -> tuple[NDArray[np.float64], int, float]: ...

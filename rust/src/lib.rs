@@ -8,6 +8,7 @@ pub mod csv;
 pub mod documents;
 pub mod folds;
 pub mod lexicon;
+pub mod logistic;
 pub mod posterior;
 #[cfg(feature = "python")]
 mod python;

@@ -2,6 +2,7 @@
 
 mod files;
 mod folds;
+mod logistic;
 mod sources;
 mod tables;
 mod text;
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(module)?;
     folds::register(module)?;
+    logistic::register(module)?;
     tables::register(module)?;
     text::register(module)?;
     work::register(module)

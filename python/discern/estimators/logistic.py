@@ -1,0 +1,518 @@
+"""Logistic regression, with scikit-learn's parameters and attributes, and what statisticians ask of it."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils._param_validation import Hidden, Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from discern.inference import (
+    Posterior,
+    Summary,
+    best_prior_scale,
+    laplace,
+    probit_probabilities,
+    sampled_probabilities,
+    score_covariances,
+)
+from discern.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
+from discern.separation import Separation, SeparationWarning
+
+Array = NDArray[Any]
+
+SOLVERS = {
+    "auto": "auto",
+    "newton-cholesky": "newton",
+    "newton-cg": "truncated newton",
+    "lbfgs": "lbfgs",
+    "liblinear": "auto",
+    "sag": "auto",
+    "saga": "auto",
+}
+"""scikit-learn's names of solvers, and ours: all go to the same optimum."""
+
+
+class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+    """Logistic regression for two or more classes.
+
+    Parameters and attributes are scikit-learn's. What differs: the solver is chosen by the size of the problem and goes
+    to a relative gradient of ``tol``; without a penalty, separated classes are noticed and reported
+    (``SeparationWarning``); ``summary()`` gives standard errors and tests.
+
+    Parameters
+    ----------
+    penalty : {"l2", None, "firth"}, default="l2"
+        A ridge of strength 1/C, no penalty (the same as ``C=np.inf``), or Firth's, which has finite results for
+        separated classes and less bias in small samples (two classes only).
+    C : float, default=1.0
+        The inverse of the strength of the ridge.
+    solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
+        How the optimum is found. ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``, which
+        furthermore penalises the intercept as scikit-learn's does.
+    tol : float, default=1e-8
+        The norm of the gradient to reach, relative to that at zero coefficients.
+    l1_ratio, dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
+        As in scikit-learn; ``l1_ratio`` must be 0.
+
+    Attributes
+    ----------
+    convergence_ : Convergence
+        Solver, iterations, objective, relative gradient norm.
+    separation_ : Separation or None
+        How classes are separated; looked for only without a penalty.
+    covariance_ : ndarray or None
+        Of the coefficients as in ``summary()``; None where there are too many.
+    log_likelihood_, null_log_likelihood_ : float
+        At the coefficients, and of a model with an intercept only.
+
+    Examples
+    --------
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0], [5.0], [6.0]], ["no", "no", "yes", "no", "yes", "yes"]
+    >>> model = LogisticRegression(penalty=None).fit(X, y)
+    >>> model.predict([[1.5]]).tolist()
+    ['no']
+    >>> print(model.summary())
+                             Logistic regression
+    =====================================================================
+    Classes:             no, yes   Null deviance:       8.3178
+    Observations:        6         Pseudo R²:           0.4042
+    Residual d.f.:       4         AIC:                 8.9560
+    Penalty:             none      BIC:                 8.5395
+    Log-likelihood:      -2.4780   Solver:              newton
+    Null log-likelihood: -4.1589   Converged:           yes, 5 iterations
+    Deviance:            4.9560
+    =====================================================================
+                  coef  std err       z  P>|z|    [0.025  0.975]
+    ---------------------------------------------------------------------
+    intercept  -4.2491   3.3879  -1.254  0.210  -10.8892  2.3910
+    x0          1.2140   0.9126   1.330  0.183   -0.5746  3.0027
+    =====================================================================
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "penalty": [StrOptions({"l2", "firth"}), None, Hidden(StrOptions({"l1", "elasticnet", "deprecated"}))],
+        "C": [Interval(Real, 0, None, closed="right")],
+        "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
+        "dual": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "random_state": ["random_state"],
+        "solver": [StrOptions(set(SOLVERS))],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "verbose": ["verbose"],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+    }
+    classes_: Array
+    coef_: Any
+    intercept_: Array
+    convergence_: Convergence
+    separation_: Separation | None
+    covariance_: Array | None
+
+    def __init__(
+        self,
+        penalty: str | None = "l2",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-8,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "auto",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before (with ``warm_start``, starting from it)."""
+        self._validate_params()
+        self._check_penalty()
+        start = self._start() if self.warm_start and hasattr(self, "coef_") else None
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        self.classes_, numbers = encoded(y)
+        weights = self._weights(X, y, numbers, sample_weight)
+        rows = Rows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
+        self._keep(rows, self._solve(rows, start))
+        return self
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row."""
+        check_is_fitted(self)
+        if len(self.classes_) == 2 and isinstance(self.coef_, np.ndarray) and isinstance(X, np.ndarray):
+            return self._pairs(X)
+        scores = self.decision_function(X)
+        return probabilities(scores[:, None] if scores.ndim == 1 else scores)
+
+    def _pairs(self, X: Array) -> Array:
+        """Give the probabilities of two classes; looks at the numbers once, and closer only if a result is not one."""
+        options: dict[str, Any] = {"reset": False, "dtype": np.float64, "order": "C"}
+        checked = validate_data(self, X, ensure_all_finite=False, **options)
+        pairs = pair_probabilities(checked, self._coefficients())
+        if not np.isfinite(pairs[:, 0].sum()):
+            validate_data(self, X, **options)
+        return pairs
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give the log probability of each class for each row."""
+        scores = self.decision_function(X)
+        both = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
+        return np.asarray(both - np.logaddexp.reduce(both, axis=1, keepdims=True))
+
+    def summary(self, level: float = 0.95) -> Summary:
+        """Give coefficients, standard errors, z and p values and intervals as a table.
+
+        With more than two classes the coefficients are relative to the first class, as statsmodels gives them.
+        """
+        check_is_fitted(self)
+        if self.covariance_ is None:
+            raise ValueError(
+                f"there are no standard errors: the {self.convergence_.solver} solver does not form the Hessian; "
+                "fit with solver='newton-cholesky'"
+            )
+        return Summary.of(
+            self._names(), self._inferred(), self._shown_covariance(), self._facts(), self._notes(), level
+        )
+
+    # -------------------------------------------------------------------------------------------------- fit
+
+    def _check_penalty(self) -> None:
+        if self.penalty in ("l1", "elasticnet") or self.l1_ratio:
+            raise ValueError(
+                "Only the ridge penalty (l1_ratio=0), none (C=np.inf) and Firth's (penalty='firth') can be fitted; "
+                f"got penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. "
+                "For an l1 penalty use scikit-learn's LogisticRegression(solver='saga')."
+            )
+        if self.dual and self.solver != "liblinear":
+            raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
+        if self.penalty in (None, "firth") and self.C not in (1.0, np.inf):
+            warnings.warn(f"Setting penalty={self.penalty} will ignore the C and l1_ratio parameters", stacklevel=3)
+
+    def _weights(self, X: Any, y: Array, numbers: Array, sample_weight: Any) -> Array | None:
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if self.class_weight is None:
+            return weights
+        if self.class_weight == "balanced":
+            totals = np.bincount(numbers, weights, len(self.classes_))
+            by_class = totals.sum() / (len(self.classes_) * np.where(totals > 0, totals, 1.0))
+        else:
+            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        return np.asarray(by_class[numbers] if weights is None else weights * by_class[numbers])
+
+    def _penalties(self, rows: Rows) -> Array:
+        strength = 0.0 if self.penalty is None else 1.0 / self.C
+        penalties = np.full(rows.columns, strength)
+        if self.fit_intercept:
+            penalised = self.solver == "liblinear"
+            penalties[-1] = strength / self.intercept_scaling**2 if penalised else 0.0
+        return penalties
+
+    def _coefficients(self) -> Array:
+        """Give coefficients and intercepts as one matrix."""
+        coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
+        return np.hstack([coef, self.intercept_[:, None]])
+
+    def _start(self) -> Array:
+        return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
+
+    def _solve(self, rows: Rows, start: Array | None) -> Fit:
+        if self.penalty == "firth":
+            return fit_firth(rows, tol=self.tol, max_iter=self.max_iter)
+        if start is not None and start.shape != (rows.outputs, rows.columns):
+            start = None
+        options: dict[str, Any] = {"solver": SOLVERS[self.solver], "tol": self.tol, "max_iter": self.max_iter}
+        return fit(rows, self._penalties(rows), start=start, **options)
+
+    def _keep(self, rows: Rows, found: Fit) -> None:
+        features = rows.table.shape[1]
+        self.coef_ = np.ascontiguousarray(found.coefficients[:, :features])
+        free = np.zeros(rows.outputs)
+        self.intercept_ = found.coefficients[:, features].copy() if self.fit_intercept else free
+        self.n_iter_ = np.array([max(found.convergence.iterations, min(self.max_iter, 1))], dtype=np.int32)
+        self.convergence_, self.separation_ = found.convergence, found.separation
+        self.covariance_ = found.covariance()
+        self.log_likelihood_ = -found.loss
+        self.null_log_likelihood_ = _null_log_likelihood(rows)
+        self.n_observations_ = rows.table.shape[0]
+        self._warn(found)
+
+    def _warn(self, found: Fit) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        if found.separation is not None:
+            warnings.warn(
+                f"{found.separation.describe(names)}. Without a penalty their coefficients have no finite best values "
+                "and those given mean nothing; use penalty='firth', or a ridge (penalty='l2' with a finite C).",
+                SeparationWarning,
+                stacklevel=4,
+            )
+        elif found.dependent:
+            listed = ", ".join(str(names[place] if names is not None else place) for place in found.dependent[:8])
+            warnings.warn(
+                f"columns are linear combinations of others, so that their coefficients are not determined: {listed}; "
+                "leave them out, or use a ridge (penalty='l2' with a finite C)",
+                stacklevel=4,
+            )
+        elif not found.convergence.converged:
+            warnings.warn(
+                f"{found.convergence}; increase max_iter or scale the columns", ConvergenceWarning, stacklevel=4
+            )
+
+    # ---------------------------------------------------------------------------------------------- summary
+
+    def _names(self) -> tuple[str, ...]:
+        features = getattr(self, "feature_names_in_", [f"x{place}" for place in range(self.n_features_in_)])
+        names = [*(["intercept"] if self.fit_intercept else []), *map(str, features)]
+        if len(self.classes_) == 2:
+            return tuple(names)
+        return tuple(f"{label}: {name}" for label in self.classes_[1:] for name in names)
+
+    def _ordered(self, matrix: Array) -> Array:
+        """Move the intercept from the last place to the first."""
+        return np.asarray(np.roll(matrix, 1, axis=1) if self.fit_intercept else matrix)
+
+    def _inferred(self) -> Array:
+        coefficients = self._start()
+        shown = coefficients if len(coefficients) == 1 else coefficients[1:] - coefficients[0]
+        return np.asarray(self._ordered(shown).ravel())
+
+    def _shown_covariance(self) -> Array:
+        assert self.covariance_ is not None
+        shape = (max(len(self.classes_) - 1, 1), self.n_features_in_ + self.fit_intercept)
+        order = self._ordered(np.arange(shape[0] * shape[1]).reshape(shape)).ravel()
+        shown = self.covariance_[np.ix_(order, order)]
+        if self.separation_ is not None:
+            direction = self.separation_.direction if shape[0] == 1 else self.separation_.direction[1:]
+            endless = np.flatnonzero(self._ordered(direction).ravel())
+            shown[endless, endless] = np.inf
+        return np.asarray(shown)
+
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        numbers = len(self._inferred())
+        deviance = -2 * self.log_likelihood_
+        penalty = {"firth": "Firth", None: "none"}.get(self.penalty, f"ridge, C={self.C:g}")
+        return (
+            ("Classes", ", ".join(map(str, self.classes_))),
+            ("Observations", str(self.n_observations_)),
+            ("Residual d.f.", str(self.n_observations_ - numbers)),
+            ("Penalty", "none" if self.penalty == "l2" and np.isinf(self.C) else penalty),
+            ("Log-likelihood", f"{self.log_likelihood_:.4f}"),
+            ("Null log-likelihood", f"{self.null_log_likelihood_:.4f}"),
+            ("Deviance", f"{deviance:.4f}"),
+            ("Null deviance", f"{-2 * self.null_log_likelihood_:.4f}"),
+            ("Pseudo R²", f"{1 - self.log_likelihood_ / self.null_log_likelihood_:.4f}"),
+            ("AIC", f"{self.aic_:.4f}"),
+            ("BIC", f"{self.bic_:.4f}"),
+            ("Solver", self.convergence_.solver),
+            (
+                "Converged",
+                f"{'yes' if self.convergence_.converged else 'NO'}, {self.convergence_.iterations} iterations",
+            ),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        notes = []
+        if self.separation_ is not None:
+            names = getattr(self, "feature_names_in_", None)
+            notes.append(f"{self.separation_.describe(names)}: their coefficients grow without limit.")
+        if self.penalty == "l2" and np.isfinite(self.C):
+            notes.append("The ridge pulls coefficients towards zero: the tests and intervals do not allow for that.")
+        return tuple(notes)
+
+    @property
+    def aic_(self) -> float:
+        """Akaike's criterion, −2 log L + 2 k."""
+        return float(-2 * self.log_likelihood_ + 2 * len(self._inferred()))
+
+    @property
+    def bic_(self) -> float:
+        """The Bayesian criterion, −2 log L + k log n."""
+        return float(-2 * self.log_likelihood_ + np.log(self.n_observations_) * len(self._inferred()))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = self.penalty != "firth"
+        return tags
+
+
+def encoded(y: Array) -> tuple[Array, NDArray[np.int32]]:
+    """Give the sorted classes and the number of each row's; whole numbers within a small range need no sorting."""
+    if y.dtype.kind in "iub" and len(y):
+        low = int(y.min())
+        if int(y.max()) - low < 1 << 16:
+            places = y.astype(np.int64) - low
+            present = np.bincount(places) > 0
+            classes = (np.flatnonzero(present) + low).astype(y.dtype)
+            if len(classes) == len(present):
+                return classes, places.astype(np.int32)
+            return classes, (np.cumsum(present) - 1).astype(np.int32)[places]
+    check_classification_targets(y)
+    classes, numbers = np.unique(y, return_inverse=True)
+    return classes, numbers.astype(np.int32)
+
+
+def checked_width(classes: Array) -> int:
+    """Give the number of classes; refuses fewer than two."""
+    if len(classes) < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
+            f"{classes[0]!r}"
+        )
+    return len(classes)
+
+
+def _null_log_likelihood(rows: Rows) -> float:
+    totals = np.bincount(rows.classes, rows.weights, rows.width)
+    present = totals[totals > 0]
+    return float(present @ np.log(present / present.sum()))
+
+
+class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
+    """Logistic regression with a Gaussian prior on the coefficients, and probabilities averaged over the posterior.
+
+    The posterior is approximated by a Gaussian at its mode (Laplace). Far from the data the averaged probabilities are
+    less sure of themselves than those of the best coefficients.
+
+    Parameters
+    ----------
+    prior_scale : "evidence" or float, default="evidence"
+        Standard deviation of the prior of each coefficient; ``"evidence"`` takes that with the greatest evidence. The
+        prior of the intercept is flat.
+    predictive : {"probit", "sampling"}, default="probit"
+        How to average: by MacKay's probit approximation, or over ``draws`` coefficients from the posterior.
+    draws : int, default=1000
+    fit_intercept : bool, default=True
+    tol, max_iter : as in ``LogisticRegression``
+    random_state : for ``predictive="sampling"``
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, n_iter_, convergence_
+        Those of the mode.
+    prior_scale_ : float
+    log_evidence_ : float
+    covariance_ : ndarray
+        Of the coefficients and the intercept, class after class.
+
+    Examples
+    --------
+    >>> model = BayesianLogisticRegression(prior_scale=1.0).fit([[-1.0], [-0.5], [0.5], [1.0]], [0, 0, 1, 1])
+    >>> model.predict_proba([[100.0]]).round(2).tolist()
+    [[0.13, 0.87]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "prior_scale": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
+        "predictive": [StrOptions({"probit", "sampling"})],
+        "draws": [Interval(Integral, 1, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    classes_: Array
+    _posterior: Posterior
+
+    def __init__(
+        self,
+        prior_scale: Any = "evidence",
+        *,
+        predictive: str = "probit",
+        draws: int = 1000,
+        fit_intercept: bool = True,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        random_state: Any = None,
+    ) -> None:
+        self.prior_scale = prior_scale
+        self.predictive = predictive
+        self.draws = draws
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        self.classes_, numbers = encoded(y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        rows = Rows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
+        # One seed for all predictions: the same row always gets the same probability.
+        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+        scale = best_prior_scale(rows, **options) if isinstance(self.prior_scale, str) else float(self.prior_scale)
+        self._keep(laplace(rows, scale, **options), X.shape[1])
+        return self
+
+    def _keep(self, posterior: Posterior, features: int) -> None:
+        self._posterior = posterior
+        self.coef_ = posterior.mean[:, :features]
+        free = np.zeros(len(posterior.mean))
+        self.intercept_ = posterior.mean[:, features] if self.fit_intercept else free
+        self.covariance_, self.prior_scale_ = posterior.covariance, posterior.prior_scale
+        self.log_evidence_, self.convergence_ = posterior.log_evidence, posterior.convergence
+        self.n_iter_ = max(posterior.convergence.iterations, 1)
+        if not posterior.convergence.converged:
+            warnings.warn(f"{posterior.convergence}; increase max_iter", ConvergenceWarning, stacklevel=3)
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
+        nothing = np.zeros(X.shape[0], np.int32)
+        return Rows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row, averaged over the posterior."""
+        rows = self._rows(X)
+        if self.predictive == "sampling":
+            return sampled_probabilities(rows, self._posterior, self.draws, np.random.default_rng(self._seed))
+        covariances = [score_covariances(block, self._posterior) for block in rows.blocks()]
+        return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(covariances))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give the log probability of each class for each row."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> Array:
+        """Give the most probable class of each row."""
+        chosen = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
