@@ -6,11 +6,14 @@ pub mod bag;
 pub mod counts;
 pub mod csv;
 pub mod documents;
+pub mod kernel;
 pub mod lexicon;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;
 pub mod scores;
 pub mod simd;
+pub mod smo;
 pub mod tables;
 pub mod text;
+pub mod vectors;

@@ -302,6 +302,23 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// Runs loops with the widest vectors that the compiler may use on this processor; what they compute stays the same.
+///
+/// Only what is inlined into `work` gains: mark its functions `#[inline(always)]`.
+#[inline]
+pub fn widest<R>(work: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if code_path() != CodePath::Plain {
+        #[target_feature(enable = "avx2")]
+        fn with_avx2<R>(work: impl FnOnce() -> R) -> R {
+            work()
+        }
+        // SAFETY: every path but the plain one was taken only after AVX2 was found.
+        return unsafe { with_avx2(work) };
+    }
+    work()
+}
+
 /// Asks the system for large pages behind memory that has not been written yet.
 pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
