@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BalancedWinnow": "discern.estimators.online",
+    "BasicLinearClassifier": "discern.estimators.centres",
     "BernoulliNB": "discern.estimators.bayes",
+    "CalibratedClassifier": "discern.estimators.calibrate",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
@@ -26,7 +29,10 @@ _HOMES = {
     "Laplace": "discern.bayes",
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
+    "Perceptron": "discern.estimators.online",
+    "SVC": "discern.estimators.kernel",
     "TextSettings": "discern.text",
+    "Winnow": "discern.estimators.online",
     "code_path": "discern._native",
     "load": "discern.classifier",
 }
@@ -45,6 +51,12 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.calibrate import CalibratedClassifier as CalibratedClassifier
+    from discern.estimators.centres import BasicLinearClassifier as BasicLinearClassifier
+    from discern.estimators.kernel import SVC as SVC
+    from discern.estimators.online import BalancedWinnow as BalancedWinnow
+    from discern.estimators.online import Perceptron as Perceptron
+    from discern.estimators.online import Winnow as Winnow
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer

@@ -5,6 +5,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+_Table = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
+
 @final
 class Text:
     def __new__(
@@ -117,6 +119,30 @@ def category_scores(
     levels: list[int],
     weights: NDArray[np.float64],
     bias: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def fit_machines(
+    table: _Table,
+    problems: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]],
+    kernel: tuple[str, float, float, int],
+    settings: tuple[float, int, bool, int, bool],
+    threads: int,
+) -> list[tuple[NDArray[np.float64], tuple[float, float, float, float, float, int, bool]]]: ...
+def decide_machines(
+    table: _Table,
+    support: _Table,
+    places: NDArray[np.int64],
+    kernel: tuple[str, float, float, int],
+    class_sizes: list[int],
+    coefficients: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def kernel_sums(
+    table: _Table,
+    support: _Table,
+    kernel: tuple[str, float, float, int],
+    coefficients: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...

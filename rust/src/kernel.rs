@@ -3,7 +3,7 @@
 //! The many are laid out for it: dense rows sixteen abreast, column by column; sparse rows as lists of rows by column,
 //! so that rows which share no column with the one asked for cost nothing.
 
-use crate::simd::widest;
+use crate::simd::{Loops, widest};
 use crate::vectors::{Vector, Vectors};
 
 /// Dense rows that are multiplied abreast.
@@ -26,19 +26,31 @@ pub enum Kernel {
     Given,
 }
 
-impl Kernel {
-    /// Turns x·z into κ(x, z), for the row with squared norm `own` and those with `norms`.
+/// Turns x·z into κ(x, z), for the row with squared norm `own` and those with `norms`.
+struct Apply<'a> {
+    kernel: Kernel,
+    products: &'a mut [f64],
+    own: f64,
+    norms: &'a [f64],
+}
+
+impl Loops for Apply<'_> {
+    type Output = ();
+
     #[inline(always)]
-    fn apply(self, products: &mut [f64], own: f64, norms: &[f64]) {
-        match self {
+    fn run(self) {
+        let (own, products) = (self.own, self.products);
+        match self.kernel {
             Kernel::Linear | Kernel::Given => {}
             Kernel::Polynomial { gamma, offset, degree } => products
                 .iter_mut()
                 .for_each(|value| *value = (gamma * *value + offset).powi(degree)),
-            Kernel::Gaussian { gamma } => products.iter_mut().zip(norms).for_each(|(value, norm)| {
-                let distance = own + norm - 2.0 * *value;
-                *value = exp_of_negative(-gamma * if distance > 0.0 { distance } else { 0.0 });
-            }),
+            Kernel::Gaussian { gamma } => {
+                for (value, norm) in products.iter_mut().zip(self.norms) {
+                    let distance = own + norm - 2.0 * *value;
+                    *value = exp_of_negative(-gamma * if distance > 0.0 { distance } else { 0.0 });
+                }
+            }
             Kernel::Sigmoid { gamma, offset } => products
                 .iter_mut()
                 .for_each(|value| *value = (gamma * *value + offset).tanh()),
@@ -145,7 +157,11 @@ impl Points {
             _ => 0.0,
         };
         match (&self.layout, row) {
-            (Layout::Dense(blocks), Vector::Dense(row)) => widest(|| multiply(blocks, row, values)),
+            (Layout::Dense(blocks), Vector::Dense(row)) => widest(Multiply {
+                blocks,
+                row,
+                products: values,
+            }),
             (
                 Layout::Sparse {
                     starts,
@@ -167,8 +183,12 @@ impl Points {
             // The face to Python lets only rows of one kind meet.
             (_, Vector::Sparse(..)) => {}
         }
-        let norms = &self.norms;
-        widest(|| kernel.apply(&mut values[..self.count], own, norms));
+        widest(Apply {
+            kernel,
+            products: &mut values[..self.count],
+            own,
+            norms: &self.norms,
+        });
         values.truncate(self.count.next_multiple_of(LANES));
     }
 
@@ -212,21 +232,31 @@ fn by_column(rows: &Vectors<'_>, chosen: &[u32], width: usize) -> Layout {
 }
 
 /// Writes the products of one row with every row of the blocks, each summed in the order of the columns.
-#[inline(always)]
-fn multiply(blocks: &[f64], row: &[f64], products: &mut [f64]) {
-    if row.is_empty() {
-        return;
-    }
-    let (blocks, _) = blocks.as_chunks::<ABREAST>();
-    let (products, _) = products.as_chunks_mut::<ABREAST>();
-    for (block, products) in blocks.chunks_exact(row.len()).zip(products) {
-        let mut sums = [0.0; ABREAST];
-        for (column, &value) in block.iter().zip(row) {
-            for lane in 0..ABREAST {
-                sums[lane] += value * column[lane];
-            }
+struct Multiply<'a> {
+    blocks: &'a [f64],
+    row: &'a [f64],
+    products: &'a mut [f64],
+}
+
+impl Loops for Multiply<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        if self.row.is_empty() {
+            return;
         }
-        *products = sums;
+        let (blocks, _) = self.blocks.as_chunks::<ABREAST>();
+        let (products, _) = self.products.as_chunks_mut::<ABREAST>();
+        for (block, products) in blocks.chunks_exact(self.row.len()).zip(products) {
+            let mut sums = [0.0; ABREAST];
+            for (column, &value) in block.iter().zip(self.row) {
+                for lane in 0..ABREAST {
+                    sums[lane] += value * column[lane];
+                }
+            }
+            *products = sums;
+        }
     }
 }
 

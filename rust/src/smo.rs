@@ -16,7 +16,7 @@
 //! force are left out for a while (shrinking); the forces of those are computed again before the end.
 
 use crate::kernel::{Kernel, LANES, Points};
-use crate::simd::widest;
+use crate::simd::{Loops, widest};
 use crate::vectors::Vectors;
 
 /// Forces are searched in chunks of so many; only the best chunk is searched a second time, for the place.
@@ -168,20 +168,13 @@ impl Active {
 
     /// Moves the forces by a step along the difference of two kernel rows, and finds the next rising row.
     fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
-        let (force, rising, falling) = (&mut self.force, &self.rising, &self.falling);
-        let found = widest(|| {
-            let (mut best, mut best_chunk, mut least) = (f64::NEG_INFINITY, 0, [f64::INFINITY; LANES]);
-            let chunks = force
-                .chunks_mut(CHUNK)
-                .zip(first.chunks(CHUNK).zip(second.chunks(CHUNK)))
-                .zip(rising.chunks(CHUNK).zip(falling.chunks(CHUNK)));
-            for (chunk, ((force, (first, second)), (rising, falling))) in chunks.enumerate() {
-                let most = move_chunk(step, force, first, second, rising, falling, &mut least);
-                if most > best {
-                    (best, best_chunk) = (most, chunk);
-                }
-            }
-            (best, best_chunk, least.into_iter().fold(f64::INFINITY, f64::min))
+        let found = widest(Move {
+            step,
+            first,
+            second,
+            force: &mut self.force,
+            rising: &self.rising,
+            falling: &self.falling,
         });
         self.pair(found)
     }
@@ -202,17 +195,13 @@ impl Active {
     /// Finds the falling row that gains most together with the rising one; `None` if none gains.
     fn partner<T: Cell>(&self, pair: &Pair, row: &[T]) -> Option<usize> {
         let (most, own) = (pair.most, self.diagonal[pair.up]);
-        let (best, best_chunk) = widest(|| {
-            let (mut best, mut best_chunk) = (0.0, 0);
-            let chunks = (self.force.chunks(CHUNK).zip(self.falling.chunks(CHUNK)))
-                .zip(self.diagonal.chunks(CHUNK).zip(row.chunks(CHUNK)));
-            for (chunk, ((force, falling), (diagonal, row))) in chunks.enumerate() {
-                let gain = best_gain(most, own, force, falling, diagonal, row);
-                if gain > best {
-                    (best, best_chunk) = (gain, chunk);
-                }
-            }
-            (best, best_chunk)
+        let (best, best_chunk) = widest(Gains {
+            most,
+            own,
+            force: &self.force,
+            falling: &self.falling,
+            diagonal: &self.diagonal,
+            row,
         });
         if best <= 0.0 {
             return None;
@@ -225,32 +214,50 @@ impl Active {
     }
 }
 
-#[inline(always)]
-fn move_chunk<T: Cell>(
+/// Moves all forces by a step; gives the largest force that can rise, its chunk, and the least that can fall.
+struct Move<'a, T> {
     step: f64,
-    force: &mut [f64],
-    first: &[T],
-    second: &[T],
-    rising: &[f64],
-    falling: &[f64],
-    least: &mut [f64; LANES],
-) -> f64 {
-    let mut most = [f64::NEG_INFINITY; LANES];
-    let lanes = force
-        .as_chunks_mut::<LANES>()
-        .0
-        .iter_mut()
-        .zip(first.as_chunks::<LANES>().0.iter().zip(second.as_chunks::<LANES>().0))
-        .zip(rising.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0));
-    for ((force, (first, second)), (rising, falling)) in lanes {
-        for lane in 0..LANES {
-            force[lane] -= step * (first[lane].wide() - second[lane].wide());
-            let (up, down) = (force[lane] + rising[lane], force[lane] + falling[lane]);
-            most[lane] = if up > most[lane] { up } else { most[lane] };
-            least[lane] = if down < least[lane] { down } else { least[lane] };
+    first: &'a [T],
+    second: &'a [T],
+    force: &'a mut [f64],
+    rising: &'a [f64],
+    falling: &'a [f64],
+}
+
+impl<T: Cell> Loops for Move<'_, T> {
+    type Output = (f64, usize, f64);
+
+    #[inline(always)]
+    fn run(self) -> (f64, usize, f64) {
+        let (mut best, mut best_chunk, mut least) = (f64::NEG_INFINITY, 0, [f64::INFINITY; LANES]);
+        let chunks = self
+            .force
+            .chunks_mut(CHUNK)
+            .zip(self.first.chunks(CHUNK).zip(self.second.chunks(CHUNK)))
+            .zip(self.rising.chunks(CHUNK).zip(self.falling.chunks(CHUNK)));
+        for (chunk, ((force, (first, second)), (rising, falling))) in chunks.enumerate() {
+            let mut most = [f64::NEG_INFINITY; LANES];
+            let lanes = force
+                .as_chunks_mut::<LANES>()
+                .0
+                .iter_mut()
+                .zip(first.as_chunks::<LANES>().0.iter().zip(second.as_chunks::<LANES>().0))
+                .zip(rising.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0));
+            for ((force, (first, second)), (rising, falling)) in lanes {
+                for lane in 0..LANES {
+                    force[lane] -= self.step * (first[lane].wide() - second[lane].wide());
+                    let (up, down) = (force[lane] + rising[lane], force[lane] + falling[lane]);
+                    most[lane] = if up > most[lane] { up } else { most[lane] };
+                    least[lane] = if down < least[lane] { down } else { least[lane] };
+                }
+            }
+            let most = most.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            if most > best {
+                (best, best_chunk) = (most, chunk);
+            }
         }
+        (best, best_chunk, least.into_iter().fold(f64::INFINITY, f64::min))
     }
-    most.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// Gives twice the gain of a pair by the second-order estimate: (F_i − F_j)² / (K_ii + K_jj − 2 K_ij).
@@ -267,18 +274,42 @@ fn gain(most: f64, own: f64, falling: f64, diagonal: f64, kernel: f64) -> f64 {
     difference * difference / curvature
 }
 
-#[inline(always)]
-fn best_gain<T: Cell>(most: f64, own: f64, force: &[f64], falling: &[f64], diagonal: &[f64], row: &[T]) -> f64 {
-    let mut best = [0.0; LANES];
-    let lanes = (force.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0))
-        .zip(diagonal.as_chunks::<LANES>().0.iter().zip(row.as_chunks::<LANES>().0));
-    for ((force, falling), (diagonal, row)) in lanes {
-        for lane in 0..LANES {
-            let gain = gain(most, own, force[lane] + falling[lane], diagonal[lane], row[lane].wide());
-            best[lane] = if gain > best[lane] { gain } else { best[lane] };
+/// Gives the largest gain of a row that can fall with the rising row, and its chunk.
+struct Gains<'a, T> {
+    most: f64,
+    own: f64,
+    force: &'a [f64],
+    falling: &'a [f64],
+    diagonal: &'a [f64],
+    row: &'a [T],
+}
+
+impl<T: Cell> Loops for Gains<'_, T> {
+    type Output = (f64, usize);
+
+    #[inline(always)]
+    fn run(self) -> (f64, usize) {
+        let (mut best, mut best_chunk) = (0.0, 0);
+        let chunks = (self.force.chunks(CHUNK).zip(self.falling.chunks(CHUNK)))
+            .zip(self.diagonal.chunks(CHUNK).zip(self.row.chunks(CHUNK)));
+        for (chunk, ((force, falling), (diagonal, row))) in chunks.enumerate() {
+            let mut gains = [0.0; LANES];
+            let lanes = (force.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0))
+                .zip(diagonal.as_chunks::<LANES>().0.iter().zip(row.as_chunks::<LANES>().0));
+            for ((force, falling), (diagonal, row)) in lanes {
+                for lane in 0..LANES {
+                    let falling = force[lane] + falling[lane];
+                    let gain = gain(self.most, self.own, falling, diagonal[lane], row[lane].wide());
+                    gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
+                }
+            }
+            let most = gains.into_iter().fold(0.0, f64::max);
+            if most > best {
+                (best, best_chunk) = (most, chunk);
+            }
         }
+        (best, best_chunk)
     }
-    best.into_iter().fold(0.0, f64::max)
 }
 
 /// Kernel rows by place; the one that was not used for longest makes room.
