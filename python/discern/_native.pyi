@@ -145,6 +145,27 @@ def kernel_sums(
     coefficients: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
+def pool_rows(
+    table: _Table, classes: NDArray[np.int32], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def learn_online(
+    table: _Table,
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    positives: list[int],
+    factors: list[tuple[float, float]],
+    rule: tuple[str, list[float]],
+    kernel: tuple[str, float, float, int] | None,
+    settings: tuple[int, float, int, float, bool, int],
+    states: list[tuple[NDArray[np.float64], float, NDArray[np.float64], float, float]],
+    threads: int,
+) -> list[
+    tuple[
+        tuple[NDArray[np.float64], float, NDArray[np.float64], float, float],
+        tuple[int, int, int, float, bool],
+    ]
+]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

@@ -8,6 +8,7 @@ pub mod csv;
 pub mod documents;
 pub mod kernel;
 pub mod lexicon;
+pub mod online;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;

@@ -27,6 +27,10 @@ const LEAST_CURVATURE: f64 = 1e-12;
 const FEW_ROWS: usize = 256;
 const FINEST: f64 = 1e-11;
 const EXTRA_STEPS: u64 = 50_000;
+/// A step that gains less than this share of the objective is lost in rounding.
+const LEAST_GAIN: f64 = 1e-15;
+/// After so many of them in a row, and one a row more, there is nothing left to gain.
+const MOST_IDLE: u64 = 1_000;
 /// Rows whose forces are computed again in one turn.
 const RESTORED_AT_ONCE: usize = 64;
 
@@ -116,6 +120,7 @@ pub struct Solver<'a, T> {
     steps: u64,
     extra_steps: u64,
     steps_to_shrinking: u64,
+    idle_steps: u64,
     dual: f64,
     converged: bool,
 }
@@ -416,6 +421,7 @@ impl<'a, T: Cell> Solver<'a, T> {
             steps: 0,
             extra_steps: 0,
             steps_to_shrinking: 0,
+            idle_steps: 0,
             dual: 0.0,
             converged: false,
             problem,
@@ -493,8 +499,9 @@ impl<'a, T: Cell> Solver<'a, T> {
             if self.steps >= self.settings.most_steps {
                 return self.finish(false);
             }
-            if pair.most - pair.least < self.tolerance {
-                if !self.good_enough(&pair) {
+            let idle = self.idle_steps > MOST_IDLE + self.active.len() as u64;
+            if idle || pair.most - pair.least < self.tolerance {
+                if !idle && !self.good_enough(&pair) {
                     self.tolerance /= 4.0;
                     continue;
                 }
@@ -530,7 +537,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     fn good_enough(&mut self, pair: &Pair) -> bool {
         let wanted = 0.1 * self.settings.tolerance;
         let gap = self.gap(self.bias(pair));
-        let finest = self.settings.tolerance.min(FINEST) * 1e-3;
+        let finest = (self.settings.tolerance * 1e-3).max(FINEST);
         if gap > wanted * (self.dual + gap).abs() && self.tolerance > finest {
             return false;
         }
@@ -576,7 +583,13 @@ impl<'a, T: Cell> Solver<'a, T> {
         } else {
             active.coefficient[down] - step
         };
-        self.dual += step * difference - 0.5 * curvature * step * step;
+        let gain = step * difference - 0.5 * curvature * step * step;
+        self.dual += gain;
+        self.idle_steps = if gain > LEAST_GAIN * self.dual.abs() {
+            0
+        } else {
+            self.idle_steps + 1
+        };
         active.mark(up);
         active.mark(down);
         active.move_forces(step, first, second)
@@ -645,6 +658,7 @@ impl<'a, T: Cell> Solver<'a, T> {
             self.cache = Cache::new(all.len(), self.settings.cache);
             self.lay_out(&all);
             self.activate(all);
+            self.idle_steps = 0;
         }
     }
 

@@ -18,7 +18,7 @@ const STEPS: usize = 256;
 const DECIDED_AT_ONCE: usize = 64;
 
 /// Makes a kernel of its name and its numbers (gamma, offset, degree).
-fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyResult<Kernel> {
+pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyResult<Kernel> {
     Ok(match name {
         "linear" => Kernel::Linear,
         "poly" => Kernel::Polynomial { gamma, offset, degree },

@@ -2,6 +2,7 @@
 
 mod files;
 mod kernel;
+mod online;
 mod sources;
 mod tables;
 mod text;
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(module)?;
     kernel::register(module)?;
+    online::register(module)?;
     tables::register(module)?;
     text::register(module)?;
     work::register(module)
