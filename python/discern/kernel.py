@@ -179,7 +179,8 @@ def fit_machines(
     fitted = _native.fit_machines(
         native_table(table), problems, kernel.native, settings.native(most), threads or default_threads()
     )
-    if not all(np.isfinite(coefficients).all() and np.isfinite(proof[0]) for coefficients, proof in fitted):
+    # Both classes have rows, so that some coefficients are not zero at the optimum.
+    if not all(coefficients.any() and np.isfinite([*coefficients, *proof[:3]]).all() for coefficients, proof in fitted):
         raise ValueError("kernel values are not finite: scale the columns, or lower gamma or the degree")
     return _assemble(by_class, pairs, problems, fitted)
 

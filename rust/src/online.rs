@@ -201,9 +201,8 @@ impl<'a> Learner<'a> {
         let stale = self.loss > self.best_loss - self.settings.tolerance * total;
         self.stale_epochs = if stale { self.stale_epochs + 1 } else { 0 };
         self.best_loss = self.best_loss.min(self.loss);
-        self.outcome.converged = rests
-            || self.outcome.error_share <= self.settings.error_share
-            || self.stale_epochs >= self.settings.patience;
+        let few = self.settings.error_share > 0.0 && self.outcome.error_share <= self.settings.error_share;
+        self.outcome.converged = rests || few || self.stale_epochs >= self.settings.patience;
         self.begin_epoch();
     }
 

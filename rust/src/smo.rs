@@ -31,16 +31,21 @@ const EXTRA_STEPS: u64 = 50_000;
 const LEAST_GAIN: f64 = 1e-15;
 /// After so many of them in a row, and one a row more, there is nothing left to gain.
 const MOST_IDLE: u64 = 1_000;
+/// So often all forces may be computed again.
+const MOST_ROUNDS: u32 = 20;
 /// Rows whose forces are computed again in one turn.
 const RESTORED_AT_ONCE: usize = 64;
 
 /// What a cached kernel value is kept as.
 pub trait Cell: Copy + Send + Sync {
+    /// Whether rounding in the sums of many steps is worth computing the forces again at the end.
+    const EXACT: bool;
     fn narrow(value: f64) -> Self;
     fn wide(self) -> f64;
 }
 
 impl Cell for f32 {
+    const EXACT: bool = false;
     #[inline(always)]
     fn narrow(value: f64) -> f32 {
         value as f32
@@ -52,6 +57,7 @@ impl Cell for f32 {
 }
 
 impl Cell for f64 {
+    const EXACT: bool = true;
     #[inline(always)]
     fn narrow(value: f64) -> f64 {
         value
@@ -96,11 +102,12 @@ pub struct Solution {
 
 enum Phase {
     Searching,
-    /// The forces of rows left out are computed again, those before `next` are done.
+    /// The forces of rows left out, or of all, are computed again; those before `next` are done.
     Restoring {
         support: Points,
         weights: Vec<f64>,
         next: usize,
+        everything: bool,
     },
     Done,
 }
@@ -118,7 +125,12 @@ pub struct Solver<'a, T> {
     phase: Phase,
     tolerance: f64,
     steps: u64,
-    extra_steps: u64,
+    /// Up to where a small problem is carried on, and whether that is over.
+    deadline: u64,
+    refined: bool,
+    /// Steps and rounds up to the last time that all forces were computed again.
+    exact_steps: u64,
+    exact_rounds: u32,
     steps_to_shrinking: u64,
     idle_steps: u64,
     dual: f64,
@@ -419,7 +431,10 @@ impl<'a, T: Cell> Solver<'a, T> {
             phase: Phase::Searching,
             tolerance: settings.tolerance,
             steps: 0,
-            extra_steps: 0,
+            deadline: u64::MAX,
+            refined: false,
+            exact_steps: 0,
+            exact_rounds: 0,
             steps_to_shrinking: 0,
             idle_steps: 0,
             dual: 0.0,
@@ -499,14 +514,23 @@ impl<'a, T: Cell> Solver<'a, T> {
             if self.steps >= self.settings.most_steps {
                 return self.finish(false);
             }
+            if self.steps >= self.deadline {
+                (self.deadline, self.refined) = (u64::MAX, true);
+                self.tolerance = self.settings.tolerance;
+            }
             let idle = self.idle_steps > MOST_IDLE + self.active.len() as u64;
             if idle || pair.most - pair.least < self.tolerance {
-                if !idle && !self.good_enough(&pair) {
+                if !idle && self.asks_for_more(&pair) {
                     self.tolerance /= 4.0;
                     continue;
                 }
                 if self.active.len() < self.problem.rows.len() {
-                    self.begin_restoring();
+                    self.begin_restoring(false);
+                    return false;
+                }
+                if T::EXACT && self.steps > self.exact_steps && self.exact_rounds < MOST_ROUNDS {
+                    (self.exact_steps, self.exact_rounds) = (self.steps, self.exact_rounds + 1);
+                    self.begin_restoring(true);
                     return false;
                 }
                 return self.finish(true);
@@ -533,21 +557,18 @@ impl<'a, T: Cell> Solver<'a, T> {
         vec![T::narrow(0.0); self.active.force.len()]
     }
 
-    /// Whether the duality gap is small enough, and a small problem solved to rounding.
-    fn good_enough(&mut self, pair: &Pair) -> bool {
-        let wanted = 0.1 * self.settings.tolerance;
+    /// Whether the duality gap is still too large, or the problem so small that it is solved to rounding.
+    fn asks_for_more(&mut self, pair: &Pair) -> bool {
         let gap = self.gap(self.bias(pair));
-        let finest = (self.settings.tolerance * 1e-3).max(FINEST);
-        if gap > wanted * (self.dual + gap).abs() && self.tolerance > finest {
+        let finest = (self.settings.tolerance * 1e-3).min(FINEST);
+        if gap > 0.1 * self.settings.tolerance * (self.dual + gap).abs() {
+            return self.tolerance > finest;
+        }
+        if self.refined || self.problem.rows.len() > FEW_ROWS || self.tolerance <= FINEST {
             return false;
         }
-        if self.problem.rows.len() > FEW_ROWS || self.tolerance <= FINEST {
-            return true;
-        }
-        if self.extra_steps == 0 {
-            self.extra_steps = self.steps + EXTRA_STEPS;
-        }
-        self.steps >= self.extra_steps.min(self.settings.most_steps)
+        self.deadline = self.deadline.min(self.steps + EXTRA_STEPS);
+        true
     }
 
     /// Makes sure that the kernel row of an active place is in the cache, as the most recent.
@@ -619,7 +640,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     }
 
     /// Begins to compute the forces of the rows left out again.
-    fn begin_restoring(&mut self) {
+    fn begin_restoring(&mut self, everything: bool) {
         self.write_back();
         let support: Vec<usize> = (0..self.coefficients.len())
             .filter(|&row| self.coefficients[row] != 0.0)
@@ -629,18 +650,25 @@ impl<'a, T: Cell> Solver<'a, T> {
             support: Points::new(&self.problem.table, &chosen, self.problem.kernel),
             weights: support.iter().map(|&row| self.coefficients[row]).collect(),
             next: 0,
+            everything,
         };
     }
 
     fn restore(&mut self) {
-        let Phase::Restoring { support, weights, next } = &mut self.phase else {
+        let Phase::Restoring {
+            support,
+            weights,
+            next,
+            everything,
+        } = &mut self.phase
+        else {
             return;
         };
         let problem = &self.problem;
         let (mut done, start) = (0, *next);
         let mut still = self.active.rows.partition_point(|&row| (row as usize) < start);
         while *next < problem.rows.len() && done < RESTORED_AT_ONCE {
-            if self.active.rows.get(still).is_some_and(|&row| row as usize == *next) {
+            if !*everything && self.active.rows.get(still).is_some_and(|&row| row as usize == *next) {
                 still += 1; // its force was kept up to date
             } else {
                 let vector = problem.table.row(problem.rows[*next] as usize);
@@ -655,8 +683,10 @@ impl<'a, T: Cell> Solver<'a, T> {
         if *next == problem.rows.len() {
             self.phase = Phase::Searching;
             let all: Vec<u32> = (0..self.coefficients.len() as u32).collect();
-            self.cache = Cache::new(all.len(), self.settings.cache);
-            self.lay_out(&all);
+            if self.active.len() < all.len() {
+                self.cache = Cache::new(all.len(), self.settings.cache);
+                self.lay_out(&all);
+            }
             self.activate(all);
             self.idle_steps = 0;
         }
@@ -665,7 +695,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     fn finish(&mut self, converged: bool) -> bool {
         if self.active.len() < self.problem.rows.len() {
             self.settings.most_steps = self.steps; // no more steps, but all forces are wanted
-            self.begin_restoring();
+            self.begin_restoring(false);
             return false;
         }
         self.write_back();

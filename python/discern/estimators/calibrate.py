@@ -33,9 +33,7 @@ def scores_of(model: Any, X: Any) -> Array:
         return np.maximum(np.log(model.predict_proba(X)), LEAST_LOG)
 
 
-def calibrated(
-    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any
-) -> Calibration:
+def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any) -> Calibration:
     """Fit a calibration to the scores that copies of the estimator give to the rows kept from them."""
     classes, numbers = np.unique(y, return_inverse=True)
     width = len(classes)
@@ -127,7 +125,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not is_classifier(wrapped):
             raise ValueError(f"{type(wrapped).__name__} is no classifier: only scores of classes can be calibrated")
         if len(np.unique(y)) < 2:
-            raise ValueError("Only one class is among the rows (1 class): nothing can be calibrated. Give rows of more.")
+            raise ValueError(
+                "Only one class is among the rows (1 class): nothing can be calibrated. Give rows of more."
+            )
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if weights is not None and not has_fit_parameter(wrapped, "sample_weight"):
             raise ValueError(f"{type(wrapped).__name__} takes no sample_weight")

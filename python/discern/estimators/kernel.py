@@ -162,7 +162,9 @@ class SVC(ClassifierMixin, BaseEstimator):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class: give rows of more."
             )
         numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
-        self.class_weight_ = class_weights(self.class_weight, self.classes_, y[kept], None if weights is None else weights[kept])
+        self.class_weight_ = class_weights(
+            self.class_weight, self.classes_, y[kept], None if weights is None else weights[kept]
+        )
         self._solve(X, numbers, kept, weights)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
         self._calibration = self._calibrated(X, y, weights) if self.probability else None

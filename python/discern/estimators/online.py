@@ -328,9 +328,7 @@ class Perceptron(_Online):
         self.degree = degree
         self.coef0 = coef0
 
-    def fit(
-        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
         """Learn from rows; from given weights, if there are any."""
         if self.average and self.penalty is not None:
             raise ValueError("average=True and a penalty cannot be combined: choose one of them")
