@@ -48,7 +48,8 @@ class Centres:
             (weights, classes.astype(np.int64), np.arange(len(classes) + 1)), shape=(width, len(classes))
         )
         sums = by_class @ table
-        return cls(np.bincount(classes, weights, width), np.asarray(sums.toarray() if is_sparse(sums) else sums))
+        counts = np.bincount(classes, weights, width).astype(np.float64)
+        return cls(counts, np.asarray(sums.toarray() if is_sparse(sums) else sums))
 
     def __add__(self, other: Centres) -> Centres:
         return Centres(self.counts + other.counts, self.sums + other.sums)

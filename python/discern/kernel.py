@@ -136,7 +136,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class SupportVectorSettings:
-    """How far to solve: ``tolerance`` of the forces (a tenth of it for the relative duality gap), ``cache`` in bytes."""
+    """How far to solve: ``tolerance`` of the forces, a tenth of it for the relative duality gap; ``cache`` in bytes."""
 
     tolerance: float = 1e-3
     cache: int = 200 << 20

@@ -255,7 +255,7 @@ def achieved_margin(scores: Array, signs: Array, norm: float) -> float:
     return least / norm if least > 0 and norm > 0 else float("nan")
 
 
-def novikoff_bound(longest: float, margin: float) -> float:
+def novikoff_bound(longest: float, margin: Any) -> Any:
     """Give R²/γ²: a perceptron started from 0 makes no more mistakes on rows that are separable by γ (Novikoff 1962).
 
     ``longest`` is R = max ‖x′‖ with the bias folded in, ``margin`` that of any unit separator.

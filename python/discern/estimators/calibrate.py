@@ -28,9 +28,9 @@ def scores_of(model: Any, X: Any) -> Array:
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X))
     if hasattr(model, "predict_log_proba"):
-        return np.maximum(model.predict_log_proba(X), LEAST_LOG)
+        return np.asarray(np.maximum(model.predict_log_proba(X), LEAST_LOG))
     with np.errstate(divide="ignore"):
-        return np.maximum(np.log(model.predict_proba(X)), LEAST_LOG)
+        return np.asarray(np.maximum(np.log(model.predict_proba(X)), LEAST_LOG))
 
 
 def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any) -> Calibration:
@@ -40,7 +40,8 @@ def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_we
     scores = np.zeros((len(y), width))
     held = np.zeros(len(y), bool)
     for train, test in _folds(cv, X, y):
-        copy = _fitted(clone(estimator), *_safe_split(estimator, X, y, train), _chosen(sample_weight, train))
+        known, labels = _safe_split(estimator, X, y, train)
+        copy = _fitted(clone(estimator), known, labels, _chosen(sample_weight, train))
         rows = _safe_split(estimator, X, y, test, train)[0]
         found = scores_of(copy, rows)
         if found.ndim == 1:

@@ -23,8 +23,8 @@ Array = NDArray[Any]
 class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
     """A class is the centre of its rows; a row belongs to the nearest centre.
 
-    For two classes this is linear: w = p − n, t = (‖p‖² − ‖n‖²)/2, and a row with w·x ≥ t is of the second. Ties between
-    more classes go to the first. Models merge and forget: without a kernel in sums, with one in rows.
+    For two classes this is linear: w = p − n, t = (‖p‖² − ‖n‖²)/2, and a row with w·x ≥ t is of the second. Ties
+    between more classes go to the first. Models merge and forget: without a kernel in sums, with one in rows.
 
     Parameters
     ----------

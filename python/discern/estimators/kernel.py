@@ -35,7 +35,7 @@ def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
     if not isinstance(gamma, str):
         return float(gamma)
     if gamma == "auto":
-        return 1.0 / X.shape[1]
+        return float(1.0 / X.shape[1])
     if weights is None:
         squares = X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var()
     else:
@@ -65,7 +65,7 @@ class SVC(ClassifierMixin, BaseEstimator):
       as three rows.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
       ``predict`` says. ``calibration`` chooses the map.
-    - ``cache_size`` (in MB) bounds all cached kernel values together, also when pairs of classes are solved in parallel.
+    - ``cache_size`` (in MB) bounds all cached kernel values together, also when pairs are solved in parallel.
 
     Attributes
     ----------
@@ -305,7 +305,7 @@ class SVC(ClassifierMixin, BaseEstimator):
     def predict_log_proba(self, X: Any) -> Array:
         """Give the log probability of each class for each row."""
         with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
+            return np.asarray(np.log(self.predict_proba(X)))
 
     # ------------------------------------------------------------------------------------------- attributes
 

@@ -328,7 +328,9 @@ class Perceptron(_Online):
         self.degree = degree
         self.coef0 = coef0
 
-    def fit(self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None) -> Self:
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, coef_init: Any = None, intercept_init: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from rows; from given weights, if there are any."""
         if self.average and self.penalty is not None:
             raise ValueError("average=True and a penalty cannot be combined: choose one of them")
@@ -433,9 +435,9 @@ class Perceptron(_Online):
 
     def _norms(self) -> Array:
         if self.kernel is None:
-            return np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2)
+            return np.asarray(np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2))
         outputs = self._kernel.sums(self.support_vectors_, self.support_vectors_, self.dual_coef_)
-        return np.sqrt(np.maximum(np.einsum("ks,sk->k", self.dual_coef_, outputs), 0.0))
+        return np.asarray(np.sqrt(np.maximum(np.einsum("ks,sk->k", self.dual_coef_, outputs), 0.0)))
 
 
 class _Multiplying(_Online):
