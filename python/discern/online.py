@@ -29,10 +29,13 @@ NOTHING = np.zeros(0)
 
 @dataclass(frozen=True)
 class PerceptronRule:
-    """On a mistake w ← w + rate·y·x. ``decay`` and ``truncation`` shrink the weights with each row (L2 and L1)."""
+    """On a mistake w ← w + rate·y·x. ``decay`` and ``truncation`` shrink the weights with each row (L2 and L1).
+
+    The bias is the weight of a column whose number is √``bias_rate`` in every row.
+    """
 
     rate: float = 1.0
-    fit_bias: bool = True
+    bias_rate: float = 1.0
     average: bool = False
     decay: float = 0.0
     truncation: float = 0.0
@@ -40,7 +43,7 @@ class PerceptronRule:
     @property
     def native(self) -> tuple[str, list[float]]:
         """The rule as the native code takes it."""
-        numbers = (self.rate, self.fit_bias, self.average, self.decay, self.truncation)
+        numbers = (self.rate, self.bias_rate, self.average, self.decay, self.truncation)
         return ("perceptron", [float(number) for number in numbers])
 
     def start(self, width: int) -> State:

@@ -32,7 +32,8 @@ pub struct State {
 pub enum Rule<'a> {
     Perceptron {
         rate: f64,
-        fit_bias: bool,
+        /// How fast the bias learns: the square of the number in the column of the bias; 0 for none.
+        bias_rate: f64,
         average: bool,
         /// How much each row shrinks the weights: by a share (L2), and towards zero (L1).
         decay: f64,
@@ -280,18 +281,18 @@ impl<'a> Learner<'a> {
         match &self.rule {
             Rule::Perceptron {
                 rate,
-                fit_bias,
+                bias_rate,
                 average,
                 ..
             } => {
                 let step = rate * sign * part;
                 vector.add_to(&mut state.weights, step / self.scale);
-                state.bias += if *fit_bias { step } else { 0.0 };
+                state.bias += bias_rate * step;
                 if *average {
                     // The mean of all weights so far is w − second/shown, with what each step missed in `second`.
                     let missed = state.shown - part;
                     vector.add_to(&mut state.second, missed * step);
-                    state.second_bias += if *fit_bias { missed * step } else { 0.0 };
+                    state.second_bias += bias_rate * missed * step;
                 }
             }
             Rule::KernelPerceptron { rate, kernel, points } => {
@@ -452,7 +453,7 @@ mod tests {
         for (classes, learns) in [([0, 0, 0, 1], true), ([0, 1, 1, 0], false)] {
             let rule = Rule::Perceptron {
                 rate: 0.1,
-                fit_bias: true,
+                bias_rate: 1.0,
                 average: false,
                 decay: 0.0,
                 truncation: 0.0,

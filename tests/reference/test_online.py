@@ -39,11 +39,12 @@ LEARNERS = [
     ],
     ids=str,
 )
-def test_without_shuffling_it_is_the_reference(load, options):
+@pytest.mark.parametrize("sparse", [False, True])
+def test_without_shuffling_it_is_the_reference(load, options, sparse):
     X, y = load(return_X_y=True)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     order = np.random.default_rng(0).permutation(len(y))
-    X, y = X[order], y[order]
+    X, y = scipy.sparse.csr_matrix(X[order]) if sparse else X[order], y[order]
     shared = {"shuffle": False, "max_iter": 7, "tol": None, **options}
     ours, theirs = discern.Perceptron(**shared).fit(X, y), reference.Perceptron(**shared).fit(X, y)
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-9, atol=1e-9)
@@ -87,8 +88,6 @@ def test_with_shuffling_the_order_of_rows_means_nothing(learner, sparse):
     other = learner.__class__(**learner.get_params()).fit(table[order], y[order])
     np.testing.assert_allclose(one.decision_function(table), other.decision_function(table), rtol=1e-9, atol=1e-9)
     assert one.n_updates_.tolist() == other.n_updates_.tolist()
-    dense = learner.__class__(**learner.get_params()).fit(X, y)
-    assert (dense.predict(X) == one.predict(table)).mean() > 0.95
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=str)

@@ -149,9 +149,7 @@ class SVC(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the machine of each pair of classes."""
         self._validate_params()
-        X, y = validate_data(
-            self, X, y, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False, y_numeric=False
-        )
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
         check_classification_targets(y)
         weights = None if sample_weight is None else self._checked_weights(sample_weight, X)
         self._check_square(X)
@@ -245,9 +243,7 @@ class SVC(ClassifierMixin, BaseEstimator):
     def _pairs(self, X: Any) -> Array:
         """Give the value of each pair of classes; a positive one speaks for the first."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, dtype=np.float64, order="C", accept_sparse="csr", accept_large_sparse=False, reset=False
-        )
+        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._rows_of_fit is not None:
             X = self._called(X, self._rows_of_fit)
         if self._kernel.name == "precomputed":

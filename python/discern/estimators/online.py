@@ -37,6 +37,8 @@ from discern.online import (
 from discern.vectors import is_sparse
 
 Array = NDArray[Any]
+SPARSE_BIAS_RATE = 0.01
+"""Numbers in sparse rows are small and few: beside them a bias that learned as fast would swing."""
 
 
 class _Online(ClassifierMixin, BaseEstimator):
@@ -219,7 +221,8 @@ class Perceptron(_Online):
     Weights: a row of weight 3 is shown three times in a row, so that weights are repetitions; scikit-learn makes one
     step of three times the length.
 
-    Sparse rows are learned like dense ones; scikit-learn moves the intercept a hundred times slower on sparse rows.
+    The intercept of sparse rows moves a hundred times slower than the weights, as scikit-learn has it: it is the weight
+    of a column of 0.1, that of dense rows the weight of a column of 1.
 
     A score of 0 is a mistake in training; in prediction it is the second class.
 
@@ -351,7 +354,7 @@ class Perceptron(_Online):
     def _rule(self, columns: int) -> PerceptronRule:
         l1 = {None: 0.0, "l2": 0.0, "l1": 1.0, "elasticnet": self.l1_ratio}[self.penalty]
         strength = 0.0 if self.penalty is None else self.eta0 * self.alpha
-        return PerceptronRule(self.eta0, self.fit_intercept, self.average, (1 - l1) * strength, l1 * strength)
+        return PerceptronRule(self.eta0, self._bias_rate, self.average, (1 - l1) * strength, l1 * strength)
 
     def _class_weights(self, y: Array, weights: Array | None) -> Array:
         if self.class_weight is None:
@@ -359,6 +362,7 @@ class Perceptron(_Online):
         return class_weights(self.class_weight, self.classes_, y, weights)
 
     def _begin(self, X: Any, weights: Array | None) -> None:
+        self._bias_rate = (SPARSE_BIAS_RATE if is_sparse(X) else 1.0) if self.fit_intercept else 0.0
         super()._begin(X, weights)
         if self.kernel is not None:
             self._gamma = gamma_of(self.gamma, X, weights)
@@ -430,12 +434,12 @@ class Perceptron(_Online):
 
     @property
     def _folded(self) -> float:
-        """What the bias, as a column of ones, adds to the square of a row's length."""
-        return 1.0 if self.kernel is None and self.fit_intercept else 0.0
+        """What the column of the bias adds to the square of a row's length."""
+        return self._bias_rate if self.kernel is None else 0.0
 
     def _norms(self) -> Array:
         if self.kernel is None:
-            return np.asarray(np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2))
+            return np.asarray(np.sqrt((self.coef_**2).sum(axis=1) + self.intercept_**2 / (self._bias_rate or 1.0)))
         outputs = self._kernel.sums(self.support_vectors_, self.support_vectors_, self.dual_coef_)
         return np.asarray(np.sqrt(np.maximum(np.einsum("ks,sk->k", self.dual_coef_, outputs), 0.0)))
 

@@ -132,9 +132,9 @@ fn rule_of<'a>(
 ) -> PyResult<Rule<'a>> {
     let unknown = || PyValueError::new_err(format!("there is no rule {name:?} of {} numbers", numbers.len()));
     Ok(match (name.as_str(), numbers.as_slice(), points) {
-        ("perceptron", &[rate, fit_bias, average, decay, truncation], None) => Rule::Perceptron {
+        ("perceptron", &[rate, bias_rate, average, decay, truncation], None) => Rule::Perceptron {
             rate,
-            fit_bias: fit_bias != 0.0,
+            bias_rate,
             average: average != 0.0,
             decay,
             truncation,
