@@ -2,7 +2,9 @@
 //!
 //! With β_t = y_t α_t, so that β_t lies between 0 and y_t C_t, and K_st = κ(x_s, x_t):
 //!
-//!     maximise   Σ y_t β_t − ½ Σ Σ β_s β_t K_st   subject to   Σ β_t = 0.
+//! ```text
+//! maximise   Σ y_t β_t − ½ Σ Σ β_s β_t K_st   subject to   Σ β_t = 0.
+//! ```
 //!
 //! Input: rows, their signs y and costs C, a kernel. Output: β and the bias b of f(x) = Σ β_t κ(x_t, x) + b.
 //!
@@ -10,7 +12,9 @@
 //! rise and β_j can fall. The pair to move is the i with the largest force and the j that gains most by a second-order
 //! estimate (Fan, Chen and Lin, JMLR 2005). It stops when no pair differs by more than the tolerance and the duality gap,
 //!
-//!     Σ C_t max(0, y_t (F_t − b)) − β_t (F_t − b),
+//! ```text
+//! Σ C_t max(0, y_t (F_t − b)) − β_t (F_t − b),
+//! ```
 //!
 //! is at most a tenth of the tolerance of the primal objective. Coefficients that have rested at a bound with the right
 //! force are left out for a while (shrinking); the forces of those are computed again before the end.
