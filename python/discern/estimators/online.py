@@ -422,11 +422,15 @@ class Perceptron(_Online):
 
     def _report(self, X: Any, y: Array, weights: Array | None) -> None:
         """Measure the margins of learners that separate all rows, and Novikoff's bound."""
-        counted = np.ones(len(y), bool) if weights is None else weights > 0
+        self.margin_ = np.full(self._learners, np.nan)
+        self.update_bound_ = self.margin_.copy()
+        if self.error_share_.min() > 0:  # after an epoch with mistakes there is no separator to measure
+            return
+        counted = slice(None) if weights is None else weights > 0
         scores = self._scores(X)[counted]
         classes = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
-        signs = np.where(y[counted, None] == classes, 1.0, -1.0)
-        longest = float(np.sqrt((self._kernel.diagonal(X[counted]) + self._folded).max()))
+        signs = np.where(y[counted][:, None] == classes, 1.0, -1.0)
+        longest = float(np.sqrt((self._kernel.diagonal(X)[counted] + self._folded).max()))
         self.margin_ = np.array(
             [achieved_margin(scores[:, k], signs[:, k], norm) for k, norm in enumerate(self._norms())]
         )
