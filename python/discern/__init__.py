@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BalancedWinnow": "discern.estimators.online",
+    "BasicLinearClassifier": "discern.estimators.centres",
     "BayesClassifier": "discern.densities",
     "BayesRate": "discern.densities",
     "BayesianLogisticRegression": "discern.estimators.logistic",
     "BernoulliNB": "discern.estimators.bayes",
+    "CalibratedClassifier": "discern.estimators.calibrate",
     "CategoricalNB": "discern.estimators.tables",
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
@@ -41,16 +44,19 @@ _HOMES = {
     "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
     "NaiveBayes": "discern.estimators.mixed",
+    "Perceptron": "discern.estimators.online",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
     "QuadraticFeatures": "discern.estimators.basis",
     "Receipt": "discern.classifier",
     "RidgeClassifier": "discern.estimators.ridge",
+    "SVC": "discern.estimators.kernel",
     "Separation": "discern.separation",
     "SeparationWarning": "discern.separation",
     "SingularCovarianceWarning": "discern.gaussian",
     "TextSettings": "discern.text",
     "UnigramLanguageModel": "discern.estimators.language",
     "Window": "discern.window",
+    "Winnow": "discern.estimators.online",
     "choose_threshold": "discern.decide",
     "code_path": "discern._native",
     "compare": "discern.comparison",
@@ -95,14 +101,20 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.calibrate import CalibratedClassifier as CalibratedClassifier
+    from discern.estimators.centres import BasicLinearClassifier as BasicLinearClassifier
     from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.discretize import Discretizer as Discretizer
     from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
+    from discern.estimators.kernel import SVC as SVC
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
     from discern.estimators.logistic import LogisticRegression as LogisticRegression
     from discern.estimators.mixed import NaiveBayes as NaiveBayes
+    from discern.estimators.online import BalancedWinnow as BalancedWinnow
+    from discern.estimators.online import Perceptron as Perceptron
+    from discern.estimators.online import Winnow as Winnow
     from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB

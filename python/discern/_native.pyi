@@ -5,6 +5,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+_Table = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
+
 @final
 class Text:
     def __new__(
@@ -152,6 +154,51 @@ def number_labels(
     labels: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]] | None: ...
 def to_probabilities(scores: NDArray[np.float64], threads: int) -> None: ...
+def fit_machines(
+    table: _Table,
+    problems: list[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]],
+    kernel: tuple[str, float, float, int],
+    settings: tuple[float, int, bool, int, bool],
+    threads: int,
+) -> list[tuple[NDArray[np.float64], tuple[float, float, float, float, float, int, bool]]]: ...
+def decide_machines(
+    table: _Table,
+    support: _Table,
+    places: NDArray[np.int64],
+    kernel: tuple[str, float, float, int],
+    class_sizes: list[int],
+    coefficients: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def kernel_sums(
+    table: _Table,
+    support: _Table,
+    kernel: tuple[str, float, float, int],
+    coefficients: NDArray[np.float64],
+    threads: int,
+) -> NDArray[np.float64]: ...
+def pool_rows(
+    table: _Table, classes: NDArray[np.int32], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]: ...
+def learn_online(
+    table: _Table,
+    rows: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    positives: list[int],
+    factors: list[tuple[float, float]],
+    rule: tuple[str, list[float]],
+    kernel: tuple[str, float, float, int] | None,
+    settings: tuple[int, float, int, float, bool, int],
+    states: list[tuple[NDArray[np.float64], float, NDArray[np.float64], float, float]],
+    threads: int,
+) -> list[
+    tuple[
+        tuple[NDArray[np.float64], float, NDArray[np.float64], float, float],
+        tuple[int, int, int, float, bool],
+    ]
+]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

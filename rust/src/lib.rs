@@ -7,13 +7,17 @@ pub mod counts;
 pub mod csv;
 pub mod documents;
 pub mod folds;
+pub mod kernel;
 pub mod lexicon;
 pub mod logistic;
+pub mod online;
 pub mod posterior;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;
 pub mod scores;
 pub mod simd;
+pub mod smo;
 pub mod tables;
 pub mod text;
+pub mod vectors;

@@ -347,6 +347,27 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
+/// Loops over numbers for [`widest`]. Mark `run` and all that it calls `#[inline(always)]`: only what is inlined gains.
+pub trait Loops {
+    type Output;
+    fn run(self) -> Self::Output;
+}
+
+/// Runs loops with the widest vectors that the compiler may use on this processor; what they compute stays the same.
+#[inline(always)]
+pub fn widest<L: Loops>(loops: L) -> L::Output {
+    #[cfg(target_arch = "x86_64")]
+    if code_path() != CodePath::Plain {
+        #[target_feature(enable = "avx2")]
+        fn with_avx2<L: Loops>(loops: L) -> L::Output {
+            loops.run()
+        }
+        // SAFETY: every path but the plain one was taken only after AVX2 was found.
+        return unsafe { with_avx2(loops) };
+    }
+    loops.run()
+}
+
 /// Asks the system for large pages behind memory that has not been written yet.
 pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]

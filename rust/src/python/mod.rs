@@ -2,10 +2,13 @@
 
 mod files;
 mod folds;
+mod kernel;
 mod logistic;
+mod online;
 mod sources;
 mod tables;
 mod text;
+mod vectors;
 mod work;
 
 use pyo3::prelude::*;
@@ -15,6 +18,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(module)?;
     folds::register(module)?;
     logistic::register(module)?;
+    kernel::register(module)?;
+    online::register(module)?;
     tables::register(module)?;
     text::register(module)?;
     work::register(module)

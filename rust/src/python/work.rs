@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
@@ -44,6 +45,43 @@ pub(super) fn share_out<S: Send>(
     if let [state] = states {
         return work_alone(py, state, portions, job);
     }
+    on_threads(py, states, &stop, work)
+}
+
+/// Steps every solver until its end, a thread taking one after another; the calling thread watches for Ctrl-C.
+///
+/// `step` does a small piece of work and says whether the solver is at its end.
+pub(super) fn step_to_end<S: Send>(
+    py: Python<'_>,
+    solvers: Vec<S>,
+    threads: usize,
+    step: impl Fn(&mut S) -> bool + Sync,
+) -> PyResult<Vec<S>> {
+    let slots: Vec<Mutex<S>> = solvers.into_iter().map(Mutex::new).collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut workers = vec![(); threads.clamp(1, slots.len().max(1))];
+    on_threads(py, &mut workers, &stop, |()| {
+        while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut solver = slot.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut ended = false;
+            while !ended && !stop.load(Ordering::Relaxed) {
+                ended = step(&mut solver);
+            }
+        }
+    })?;
+    let finished = slots.into_iter();
+    Ok(finished
+        .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner))
+        .collect())
+}
+
+/// Runs `work` on a thread for each state, which ends soon after `stop` is set; the calling thread watches for Ctrl-C.
+fn on_threads<S: Send>(
+    py: Python<'_>,
+    states: &mut [S],
+    stop: &AtomicBool,
+    work: impl Fn(&mut S) + Sync,
+) -> PyResult<()> {
     let mut interrupted = None;
     let whole = py.detach(|| {
         std::thread::scope(|scope| {

@@ -1,0 +1,337 @@
+"""Support vector machines with kernels, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import compute_class_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from discern.calibrate import METHODS
+from discern.estimators.calibrate import calibrated
+from discern.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
+from discern.vectors import is_sparse
+
+Array = NDArray[Any]
+FOLDS = 5
+
+
+def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
+    """Give the number that ``gamma`` stands for: ``"scale"`` is 1/(columns · variance), ``"auto"`` 1/columns.
+
+    A row's weight counts in the variance as so many rows.
+    """
+    if not isinstance(gamma, str):
+        return float(gamma)
+    if gamma == "auto":
+        return float(1.0 / X.shape[1])
+    if weights is None:
+        squares = X.multiply(X).mean() - X.mean() ** 2 if is_sparse(X) else X.var()
+    else:
+        rows = weights.sum() * X.shape[1]
+        mean = (weights @ X).sum() / rows
+        power = X.multiply(X) if is_sparse(X) else (X - mean) ** 2
+        squares = (weights @ power).sum() / rows - (mean**2 if is_sparse(X) else 0.0)
+    return float(1.0 / (X.shape[1] * squares)) if squares > 0 else 1.0
+
+
+def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array | None) -> Array:
+    """Give the weight of each class; ``"balanced"`` counts rows by their weights."""
+    if isinstance(class_weight, str) and weights is not None:
+        mass = np.bincount(np.searchsorted(classes, y), weights, len(classes))
+        return np.asarray(mass.sum() / (len(classes) * mass))
+    return np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
+
+
+class SVC(ClassifierMixin, BaseEstimator):
+    """Support vector machine with a kernel; for more than two classes, one against one.
+
+    Parameters and attributes are scikit-learn's. What differs:
+
+    - ``tol`` bounds the relative duality gap too, by a tenth of it, so that the objective is good to 1e-4 by default;
+      small problems are solved to rounding.
+    - Weights are exactly repetitions: with ``gamma="scale"`` and ``class_weight="balanced"`` a row of weight 3 counts
+      as three rows.
+    - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
+      ``predict`` says. ``calibration`` chooses the map.
+    - ``cache_size`` (in MB) bounds all cached kernel values together, also when pairs are solved in parallel.
+
+    Attributes
+    ----------
+    margin_ : array
+        The width 2/‖w‖ of the strip between two classes, for each pair.
+    duality_gap_ : array
+        The gap between primal and dual objective, as a share of the primal one, for each pair.
+    objective_ : array
+        The primal objective ½‖w‖² + Σ C_i ξ_i, for each pair.
+    bound_share_ : array
+        The share of a pair's support vectors whose coefficient has reached C.
+
+    Examples
+    --------
+    >>> model = SVC(kernel="linear", C=10.0).fit([[-1.0], [3.0]], ["no", "yes"])
+    >>> model.decision_function([[3.0]]).round(6).tolist(), model.margin_.round(6).tolist()
+    ([1.0], [4.0])
+    >>> xor = SVC(gamma=1.0, C=100.0).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 0])
+    >>> xor.predict([[0, 0], [0, 1], [1, 0], [1, 1]]).tolist()
+    [0, 1, 1, 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "degree": [Interval(Integral, 0, None, closed="left")],
+        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "shrinking": ["boolean"],
+        "probability": ["boolean"],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "cache_size": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+        "verbose": ["verbose"],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "decision_function_shape": [StrOptions({"ovr", "ovo"})],
+        "break_ties": ["boolean"],
+        "random_state": ["random_state"],
+        "calibration": [StrOptions(set(METHODS))],
+    }
+
+    def __init__(
+        self,
+        *,
+        C: float = 1.0,
+        kernel: str | Callable[[Any, Any], Array] = "rbf",
+        degree: int = 3,
+        gamma: str | float = "scale",
+        coef0: float = 0.0,
+        shrinking: bool = True,
+        probability: bool = False,
+        tol: float = 1e-3,
+        cache_size: float = 200,
+        class_weight: Any = None,
+        verbose: bool = False,
+        max_iter: int = -1,
+        decision_function_shape: str = "ovr",
+        break_ties: bool = False,
+        random_state: Any = None,
+        calibration: str = "logistic",
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.degree = degree
+        self.gamma = gamma
+        self.coef0 = coef0
+        self.shrinking = shrinking
+        self.probability = probability
+        self.tol = tol
+        self.cache_size = cache_size
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.max_iter = max_iter
+        self.decision_function_shape = decision_function_shape
+        self.break_ties = break_ties
+        self.random_state = random_state
+        self.calibration = calibration
+
+    # -------------------------------------------------------------------------------------------------- fit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Solve the machine of each pair of classes."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
+        check_classification_targets(y)
+        weights = None if sample_weight is None else self._checked_weights(sample_weight, X)
+        self._check_square(X)
+        kept = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
+        self.classes_ = np.unique(y[kept])
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class: give rows of more."
+            )
+        numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
+        self.class_weight_ = class_weights(
+            self.class_weight, self.classes_, y[kept], None if weights is None else weights[kept]
+        )
+        self._solve(X, numbers, kept, weights)
+        self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
+        self._calibration = self._calibrated(X, y, weights) if self.probability else None
+        return self
+
+    def _checked_weights(self, sample_weight: Any, X: Any) -> Array:
+        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        if not (weights > 0).any():
+            raise ValueError("Invalid input - all samples have zero or negative weights.")
+        return weights
+
+    def _check_square(self, X: Any) -> None:
+        if self.kernel != "precomputed":
+            return
+        if is_sparse(X):
+            raise TypeError("Sparse precomputed kernels are not supported.")
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(
+                f"Precomputed matrix must be a square matrix. Input is a {X.shape[0]}x{X.shape[1]} matrix."
+            )
+
+    def _solve(self, X: Any, numbers: Array, kept: Array, weights: Array | None) -> None:
+        self._rows_of_fit = X if callable(self.kernel) else None
+        self._gamma = gamma_of(self.gamma, X, weights) if self.kernel not in ("linear", "precomputed") else 1.0
+        costs = self.C * self.class_weight_[numbers] * (1.0 if weights is None else weights)
+        table = self._called(X, X) if callable(self.kernel) else X
+        chosen = table[kept] if len(kept) < len(numbers) else table
+        if len(kept) < len(numbers) and self._kernel.name == "precomputed":
+            chosen = np.ascontiguousarray(chosen[:, kept])
+        settings = SupportVectorSettings(self.tol, int(self.cache_size * 2**20), self.shrinking, self.max_iter)
+        machines = fit_machines(chosen, numbers[kept], len(self.classes_), costs[kept], self._kernel, settings)
+        self._machines = machines
+        self._keep(machines, X, kept)
+
+    def _keep(self, machines: Any, X: Any, kept: Array) -> None:
+        """Name what was found as scikit-learn does."""
+        sign = -1.0 if len(self.classes_) == 2 else 1.0  # with two classes, a positive score speaks for the second
+        self.support_ = kept[machines.support].astype(np.int32)
+        self._places = self.support_.astype(np.int64)
+        given = self._kernel.name == "precomputed"
+        self.support_vectors_ = np.empty((0, 0)) if given else X[self.support_]
+        self._n_support = np.array(machines.class_sizes, np.int32)
+        dual = sign * machines.coefficients
+        self.dual_coef_ = scipy.sparse.csr_matrix(dual) if is_sparse(X) else dual
+        self.intercept_ = sign * machines.intercepts
+        self.n_iter_ = np.array([proof.iterations for proof in machines.certificates], np.int32)
+        self.margin_ = np.array([proof.margin for proof in machines.certificates])
+        self.duality_gap_ = np.array([proof.duality_gap for proof in machines.certificates])
+        self.objective_ = np.array([proof.primal for proof in machines.certificates])
+        self.bound_share_ = np.array(machines.bound_shares)
+        self.fit_status_ = int(not all(proof.converged for proof in machines.certificates))
+        if self.fit_status_:
+            warnings.warn(
+                f"Solver terminated early (max_iter={self.max_iter}). Consider pre-processing your data with "
+                "StandardScaler or MinMaxScaler.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _calibrated(self, X: Any, y: Array, weights: Array | None) -> Any:
+        plain = type(self)(**{**self.get_params(), "probability": False, "decision_function_shape": "ovr"})
+        return calibrated(plain, self.calibration, FOLDS, X, y, weights)
+
+    # ---------------------------------------------------------------------------------------------- predict
+
+    @property
+    def _kernel(self) -> Kernel:
+        name = "precomputed" if callable(self.kernel) else self.kernel
+        return Kernel(name, self._gamma, self.coef0, self.degree)
+
+    def _called(self, X: Any, others: Any) -> Array:
+        assert callable(self.kernel)
+        values = np.asarray(self.kernel(X, others), np.float64)
+        if values.shape != (X.shape[0], others.shape[0]):
+            raise ValueError(f"the kernel gave {values.shape} values, not {(X.shape[0], others.shape[0])}")
+        return np.ascontiguousarray(values)
+
+    def _pairs(self, X: Any) -> Array:
+        """Give the value of each pair of classes; a positive one speaks for the first."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
+        if self._rows_of_fit is not None:
+            X = self._called(X, self._rows_of_fit)
+        if self._kernel.name == "precomputed":
+            machines = self._machines.__class__(**{**self._machines.__dict__, "support": self._places})
+            return machines.decide(X, None, self._kernel)
+        support = self.support_vectors_
+        if is_sparse(X) != is_sparse(support):
+            X = X.toarray() if is_sparse(X) else scipy.sparse.csr_array(X)
+        return self._machines.decide(X, support, self._kernel)
+
+    def decision_function(self, X: Any) -> Array:
+        """Give the distance-like scores; for more than two classes one a class ("ovr") or one a pair ("ovo")."""
+        pairs = self._pairs(X)
+        if len(self.classes_) == 2:
+            return np.asarray(-pairs.ravel())
+        if self.decision_function_shape == "ovo":
+            return pairs
+        return np.asarray(_ovr_decision_function(pairs < 0, -pairs, len(self.classes_)))
+
+    def predict(self, X: Any) -> Array:
+        """Give the class of each row: the one that wins most pairs, the first of those that win the same."""
+        check_is_fitted(self)
+        if self.break_ties and self.decision_function_shape == "ovo":
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
+        if self.break_ties and len(self.classes_) > 2:
+            return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
+        pairs = self._pairs(X)
+        votes = np.zeros((len(pairs), len(self.classes_)), np.int64)
+        column = 0
+        for first in range(len(self.classes_)):
+            for second in range(first + 1, len(self.classes_)):
+                won = pairs[:, column] > 0
+                votes[:, first] += won
+                votes[:, second] += ~won
+                column += 1
+        return np.asarray(self.classes_[votes.argmax(axis=1)])
+
+    def _has_probability(self) -> bool:
+        if not self.probability:
+            raise AttributeError("predict_proba is not available when probability=False")
+        return True
+
+    @available_if(_has_probability)
+    def predict_proba(self, X: Any) -> Array:
+        """Give the probability of each class for each row, from cross-fitted scores."""
+        check_is_fitted(self)
+        if self._calibration is None:
+            raise AttributeError("predict_proba needs fit with probability=True")
+        pairs = self._pairs(X)
+        if len(self.classes_) == 2:
+            return np.asarray(self._calibration(-pairs.ravel()))
+        return np.asarray(self._calibration(_ovr_decision_function(pairs < 0, -pairs, len(self.classes_))))
+
+    @available_if(_has_probability)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Give the log probability of each class for each row."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    # ------------------------------------------------------------------------------------------- attributes
+
+    @property
+    def n_support_(self) -> Array:
+        """The number of support vectors of each class."""
+        check_is_fitted(self)
+        return self._n_support
+
+    @property
+    def coef_(self) -> Any:
+        """The weights w of each pair; only with a linear kernel."""
+        if self.kernel != "linear":
+            raise AttributeError("coef_ is only available when using a linear kernel")
+        check_is_fitted(self)
+        lines, column, starts = [], 0, np.cumsum([0, *self._n_support])
+        dual = self._machines.coefficients
+        for first in range(len(self.classes_)):
+            for second in range(first + 1, len(self.classes_)):
+                part = np.zeros(dual.shape[1])
+                for own, line in ((first, second - 1), (second, first)):
+                    members = slice(starts[own], starts[own + 1])
+                    part[members] = dual[line, members]
+                lines.append(part)
+                column += 1
+        weights = np.array(lines) @ self.support_vectors_
+        return -weights if len(self.classes_) == 2 else weights
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags

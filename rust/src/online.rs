@@ -1,0 +1,496 @@
+//! Learners that see one row after another: perceptron (plain, averaged, with a kernel), Winnow and balanced Winnow.
+//!
+//! On a mistake, y·score ≤ 0, the rule moves its weights: the perceptron adds rate·y·x (Rosenblatt 1958; averaged: Freund
+//! and Schapire 1999), Winnow multiplies the weights of the features present by its factor, or divides them (Littlestone
+//! 1988). An epoch shows every row once; a row of weight 2.5 is shown twice in full and once by half, at once.
+//!
+//! It stops after an epoch whose share of mistakes is at most `error_share`, or which changed nothing; when the loss has
+//! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
+
+use crate::kernel::{Kernel, Points};
+use crate::simd::prefetch;
+use crate::vectors::{Vector, Vectors};
+
+/// Winnow's weights stay within these, so that a product never becomes infinite or zero.
+const HEAVIEST: f64 = 1e150;
+const LIGHTEST: f64 = 1e-150;
+/// Numbers read between two looks at the clock.
+const NUMBERS_AT_ONCE: usize = 1 << 20;
+
+/// What a rule knows at its start, and at its end.
+#[derive(Clone, Default)]
+pub struct State {
+    pub weights: Vec<f64>,
+    pub bias: f64,
+    /// Sums for the average, w⁻ of balanced Winnow, or the scores of all rows of a kernel perceptron.
+    pub second: Vec<f64>,
+    pub second_bias: f64,
+    /// Rows shown so far, by weight.
+    pub shown: f64,
+}
+
+pub enum Rule<'a> {
+    Perceptron {
+        rate: f64,
+        /// How fast the bias learns: the square of the number in the column of the bias; 0 for none.
+        bias_rate: f64,
+        average: bool,
+        /// How much each row shrinks the weights: by a share (L2), and towards zero (L1).
+        decay: f64,
+        truncation: f64,
+    },
+    /// Weights are coefficients of rows; `second` holds the scores of all rows, kept up to date.
+    KernelPerceptron {
+        rate: f64,
+        kernel: Kernel,
+        points: &'a Points,
+    },
+    Winnow {
+        factor: f64,
+        threshold: f64,
+    },
+    BalancedWinnow {
+        factor: f64,
+        threshold: f64,
+        fit_bias: bool,
+    },
+}
+
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub most_epochs: u64,
+    pub tolerance: f64,
+    pub patience: u64,
+    pub error_share: f64,
+    pub shuffle: bool,
+    pub seed: u64,
+}
+
+/// The rows to show: which, how often, and the factor of an update for each sign.
+pub struct Rows<'a> {
+    pub table: Vectors<'a>,
+    pub shown: &'a [u32],
+    pub weights: &'a [f64],
+    pub classes: &'a [i32],
+    pub positive: i32,
+    pub factors: [f64; 2],
+}
+
+/// What came out of one learner.
+#[derive(Clone, Copy, Default)]
+pub struct Outcome {
+    pub promotions: u64,
+    pub demotions: u64,
+    pub epochs: u64,
+    /// The share of mistakes in the last epoch.
+    pub error_share: f64,
+    pub converged: bool,
+}
+
+pub struct Learner<'a> {
+    rows: Rows<'a>,
+    rule: Rule<'a>,
+    settings: Settings,
+    pub state: State,
+    pub outcome: Outcome,
+    order: Vec<u32>,
+    random: u64,
+    next: usize,
+    mistakes: f64,
+    loss: f64,
+    best_loss: f64,
+    stale_epochs: u64,
+    /// The perceptron's weights are `scale` times those kept, so that shrinking all costs nothing.
+    scale: f64,
+    /// L1 penalty that each weight should have had, and has had.
+    owed: f64,
+    paid: Vec<f64>,
+}
+
+impl<'a> Learner<'a> {
+    pub fn new(rows: Rows<'a>, rule: Rule<'a>, settings: Settings, state: State) -> Self {
+        let truncates = matches!(rule, Rule::Perceptron { truncation, .. } if truncation > 0.0);
+        let mut learner = Learner {
+            order: (0..rows.shown.len() as u32).collect(),
+            random: settings.seed,
+            paid: if truncates {
+                vec![0.0; state.weights.len()]
+            } else {
+                vec![]
+            },
+            rows,
+            rule,
+            settings,
+            state,
+            outcome: Outcome::default(),
+            next: 0,
+            mistakes: 0.0,
+            loss: 0.0,
+            best_loss: f64::INFINITY,
+            stale_epochs: 0,
+            scale: 1.0,
+            owed: 0.0,
+        };
+        learner.begin_epoch();
+        learner
+    }
+
+    /// Shows some rows; true at the end.
+    pub fn advance(&mut self) -> bool {
+        if self.outcome.epochs >= self.settings.most_epochs || self.outcome.converged {
+            self.fold_scale();
+            return true;
+        }
+        let mut read = 0;
+        while self.next < self.order.len() && read < NUMBERS_AT_ONCE {
+            let place = self.order[self.next] as usize;
+            self.fetch_ahead();
+            read += self.show(place);
+            self.next += 1;
+        }
+        if self.next == self.order.len() {
+            self.end_epoch();
+        }
+        false
+    }
+
+    /// Asks for the numbers of a row that comes soon, which lies anywhere in memory.
+    #[inline(always)]
+    fn fetch_ahead(&self) {
+        let Some(&soon) = self.order.get(self.next + 4) else {
+            return;
+        };
+        match self.rows.table.row(self.rows.shown[soon as usize] as usize) {
+            Vector::Dense(values) => (0..values.len().min(64))
+                .step_by(8)
+                .for_each(|place| prefetch(values, place)),
+            Vector::Sparse(columns, values) => {
+                (0..columns.len().min(256))
+                    .step_by(16)
+                    .for_each(|place| prefetch(columns, place));
+                (0..values.len().min(256))
+                    .step_by(8)
+                    .for_each(|place| prefetch(values, place));
+            }
+        }
+    }
+
+    fn begin_epoch(&mut self) {
+        (self.next, self.mistakes, self.loss) = (0, 0.0, 0.0);
+        if self.settings.shuffle {
+            for last in (1..self.order.len()).rev() {
+                let chosen = (u128::from(self.draw()) * (last as u128 + 1)) >> 64;
+                self.order.swap(last, chosen as usize);
+            }
+        }
+    }
+
+    /// Gives the next number of SplitMix64 (Steele, Lea and Flood 2014).
+    fn draw(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn end_epoch(&mut self) {
+        let total: f64 = self.rows.weights.iter().sum();
+        self.outcome.epochs += 1;
+        self.outcome.error_share = self.mistakes / total.max(f64::MIN_POSITIVE);
+        let rests = self.mistakes == 0.0 && !self.shrinks();
+        let stale = self.loss > self.best_loss - self.settings.tolerance * total;
+        self.stale_epochs = if stale { self.stale_epochs + 1 } else { 0 };
+        self.best_loss = self.best_loss.min(self.loss);
+        let few = self.settings.error_share > 0.0 && self.outcome.error_share <= self.settings.error_share;
+        self.outcome.converged = rests || few || self.stale_epochs >= self.settings.patience;
+        self.begin_epoch();
+    }
+
+    fn shrinks(&self) -> bool {
+        matches!(self.rule, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
+    }
+
+    /// Shows one row as often as it weighs; gives how many numbers were read.
+    fn show(&mut self, place: usize) -> usize {
+        let row = self.rows.shown[place] as usize;
+        let vector = self.rows.table.row(row);
+        let sign = if self.rows.classes[row] == self.rows.positive {
+            1.0
+        } else {
+            -1.0
+        };
+        let mut left = self.rows.weights[place];
+        let size = match vector {
+            Vector::Dense(values) => values.len(),
+            Vector::Sparse(columns, _) => columns.len(),
+        };
+        let mut read = 0;
+        while left > 0.0 {
+            let part = left.min(1.0);
+            let score = self.score(row, vector);
+            read += size.max(16);
+            if sign * score > 0.0 && !self.shrinks() {
+                self.state.shown += left; // shown again, it would be right again
+                break;
+            }
+            left -= part;
+            self.state.shown += part;
+            self.shrink();
+            if sign * score <= 0.0 {
+                self.mistakes += part;
+                self.loss += part * self.loss_of(sign * score);
+                let factor = self.rows.factors[usize::from(sign > 0.0)];
+                self.update(row, vector, sign, part * factor);
+                read += size;
+            }
+            self.truncate(vector);
+        }
+        read
+    }
+
+    #[inline(always)]
+    fn score(&self, row: usize, vector: Vector<'_>) -> f64 {
+        let state = &self.state;
+        match &self.rule {
+            Rule::Perceptron { .. } => self.scale * vector.dot(&state.weights) + state.bias,
+            Rule::KernelPerceptron { .. } => state.second[row],
+            Rule::Winnow { threshold, .. } => present(vector, |column| state.weights[column]) - threshold,
+            Rule::BalancedWinnow { threshold, .. } => {
+                let sum = present(vector, |column| state.weights[column] - state.second[column]);
+                sum + state.bias - state.second_bias - threshold
+            }
+        }
+    }
+
+    /// Gives what a mistake costs: the perceptron counts how far the score is off, Winnow only that it is.
+    fn loss_of(&self, score: f64) -> f64 {
+        match self.rule {
+            Rule::Perceptron { .. } | Rule::KernelPerceptron { .. } => -score,
+            Rule::Winnow { .. } | Rule::BalancedWinnow { .. } => 1.0,
+        }
+    }
+
+    fn update(&mut self, row: usize, vector: Vector<'_>, sign: f64, part: f64) {
+        if sign > 0.0 {
+            self.outcome.promotions += 1;
+        } else {
+            self.outcome.demotions += 1;
+        }
+        let state = &mut self.state;
+        match &self.rule {
+            Rule::Perceptron {
+                rate,
+                bias_rate,
+                average,
+                ..
+            } => {
+                let step = rate * sign * part;
+                vector.add_to(&mut state.weights, step / self.scale);
+                state.bias += bias_rate * step;
+                if *average {
+                    // The mean of all weights so far is w − second/shown, with what each step missed in `second`.
+                    let missed = state.shown - part;
+                    vector.add_to(&mut state.second, missed * step);
+                    state.second_bias += bias_rate * missed * step;
+                }
+            }
+            Rule::KernelPerceptron { rate, kernel, points } => {
+                let step = rate * sign * part;
+                state.weights[row] += step;
+                let mut values = Vec::new();
+                points.against(vector, *kernel, &mut values);
+                let scores = state.second.iter_mut().zip(&values);
+                scores.for_each(|(score, value)| *score += step * value);
+            }
+            Rule::Winnow { factor, .. } => {
+                let factor = factor.powf(sign * part);
+                vector.each(|column, value| multiply(&mut state.weights[column], value, factor));
+            }
+            Rule::BalancedWinnow { factor, fit_bias, .. } => {
+                let factor = factor.powf(sign * part);
+                vector.each(|column, value| {
+                    multiply(&mut state.weights[column], value, factor);
+                    multiply(&mut state.second[column], value, 1.0 / factor);
+                });
+                if *fit_bias {
+                    multiply(&mut state.bias, 1.0, factor);
+                    multiply(&mut state.second_bias, 1.0, 1.0 / factor);
+                }
+            }
+        }
+    }
+
+    /// Shrinks all weights by the share of the L2 penalty.
+    fn shrink(&mut self) {
+        if let Rule::Perceptron { decay, .. } = self.rule
+            && decay > 0.0
+        {
+            self.scale *= (1.0 - decay).max(0.0);
+            if self.scale < 1e-9 {
+                self.fold_scale();
+            }
+        }
+    }
+
+    fn fold_scale(&mut self) {
+        if self.scale != 1.0 {
+            let scale = self.scale;
+            self.state.weights.iter_mut().for_each(|weight| *weight *= scale);
+            self.scale = 1.0;
+        }
+    }
+
+    /// Moves the weights of a row towards zero by the L1 penalty they still owe (Tsuruoka and others 2009).
+    fn truncate(&mut self, vector: Vector<'_>) {
+        let Rule::Perceptron { truncation, .. } = self.rule else {
+            return;
+        };
+        if truncation <= 0.0 {
+            return;
+        }
+        self.owed += truncation;
+        let (owed, scale, paid, weights) = (self.owed, self.scale, &mut self.paid, &mut self.state.weights);
+        vector.each(|column, _| {
+            let before = weights[column];
+            let real = before * scale;
+            if real > 0.0 {
+                weights[column] = (before - (owed + paid[column]) / scale).max(0.0);
+            } else if real < 0.0 {
+                weights[column] = (before + (owed - paid[column]) / scale).min(0.0);
+            }
+            paid[column] += scale * (weights[column] - before);
+        });
+    }
+}
+
+/// Sums over the features that are there.
+#[inline(always)]
+fn present(vector: Vector<'_>, weight: impl Fn(usize) -> f64) -> f64 {
+    let mut sum = 0.0;
+    vector.each(|column, value| sum += if value != 0.0 { weight(column) } else { 0.0 });
+    sum
+}
+
+#[inline(always)]
+fn multiply(weight: &mut f64, value: f64, factor: f64) {
+    if value != 0.0 {
+        *weight = (*weight * factor).clamp(LIGHTEST, HEAVIEST);
+    }
+}
+
+/// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
+/// rows say: which of them came first makes no difference.
+pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
+    let mut keys: Vec<(u64, u32)> = (0..table.rows() as u32)
+        .filter(|&row| weights[row as usize] > 0.0)
+        .map(|row| (content_hash(table.row(row as usize), classes[row as usize]), row))
+        .collect();
+    keys.sort_unstable();
+    let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
+    let mut last = None;
+    for (key, row) in keys {
+        if last == Some(key) {
+            let place = totals.len() - 1;
+            totals[place] += weights[row as usize];
+        } else {
+            rows.push(row);
+            totals.push(weights[row as usize]);
+            last = Some(key);
+        }
+    }
+    (rows, totals)
+}
+
+/// Hashes the numbers that are not zero with their columns, so that dense and sparse rows agree.
+fn content_hash(vector: Vector<'_>, class: i32) -> u64 {
+    let mut hash = class as u64;
+    vector.each(|column, value| {
+        if value != 0.0 {
+            hash = (hash ^ value.to_bits())
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29);
+            hash = (hash ^ column as u64)
+                .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+                .rotate_left(31);
+        }
+    });
+    hash ^ (hash >> 32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn learned(table: &[f64], width: usize, classes: &[i32], rule: Rule<'_>, state: State) -> (State, Outcome) {
+        let rows: Vec<u32> = (0..classes.len() as u32).collect();
+        let weights = vec![1.0; classes.len()];
+        let rows = Rows {
+            table: Vectors::dense(table, classes.len(), width).unwrap(),
+            shown: &rows,
+            weights: &weights,
+            classes,
+            positive: 1,
+            factors: [1.0, 1.0],
+        };
+        let settings = Settings {
+            most_epochs: 100,
+            tolerance: f64::NEG_INFINITY,
+            patience: 5,
+            error_share: 0.0,
+            shuffle: true,
+            seed: 1,
+        };
+        let mut learner = Learner::new(rows, rule, settings, state);
+        while !learner.advance() {}
+        (learner.state, learner.outcome)
+    }
+
+    const INPUTS: [f64; 8] = [0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0];
+
+    #[test]
+    fn the_perceptron_learns_and_but_not_xor() {
+        for (classes, learns) in [([0, 0, 0, 1], true), ([0, 1, 1, 0], false)] {
+            let rule = Rule::Perceptron {
+                rate: 0.1,
+                bias_rate: 1.0,
+                average: false,
+                decay: 0.0,
+                truncation: 0.0,
+            };
+            let state = State {
+                weights: vec![0.0; 2],
+                ..State::default()
+            };
+            let (_, outcome) = learned(&INPUTS, 2, &classes, rule, state);
+            assert_eq!(outcome.converged, learns);
+            assert_eq!(outcome.error_share == 0.0, learns);
+        }
+    }
+
+    #[test]
+    fn winnow_learns_or() {
+        let rule = Rule::Winnow {
+            factor: 2.0,
+            threshold: 1.0,
+        };
+        let state = State {
+            weights: vec![1.0; 2],
+            ..State::default()
+        };
+        let (state, outcome) = learned(&INPUTS, 2, &[0, 1, 1, 1], rule, state);
+        assert!(outcome.converged);
+        assert!(state.weights.iter().all(|weight| *weight > 1.0));
+    }
+
+    #[test]
+    fn equal_rows_are_pooled_whatever_their_order() {
+        let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
+        let rows = Vectors::dense(&table, 3, 2).unwrap();
+        let (mut places, weights) = pooled(&rows, &[0, 0, 0], &[1.0, 2.0, 3.0]);
+        assert_eq!(weights.iter().sum::<f64>(), 6.0);
+        places.sort_unstable();
+        assert_eq!(places, [0, 1]);
+        assert_eq!(pooled(&rows, &[0, 0, 1], &[1.0, 2.0, 0.0]).0.len(), 2);
+    }
+}

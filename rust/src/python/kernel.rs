@@ -1,0 +1,270 @@
+//! Support vector machines with kernels.
+
+use std::sync::{Mutex, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::vectors::{Table, check_row_numbers};
+use super::work::{share_out, step_to_end};
+use crate::kernel::{Kernel, Machines, Points};
+use crate::smo::{Cell, Problem, Settings, Solution, Solver};
+use crate::vectors::{Vector, Vectors};
+
+/// Steps of a solver between two looks at the clock.
+const STEPS: usize = 256;
+/// Rows decided in one portion of work.
+const DECIDED_AT_ONCE: usize = 64;
+
+/// Makes a kernel of its name and its numbers (gamma, offset, degree).
+pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyResult<Kernel> {
+    Ok(match name {
+        "linear" => Kernel::Linear,
+        "poly" => Kernel::Polynomial { gamma, offset, degree },
+        "rbf" => Kernel::Gaussian { gamma },
+        "sigmoid" => Kernel::Sigmoid { gamma, offset },
+        "precomputed" => Kernel::Given,
+        _ => return Err(PyValueError::new_err(format!("there is no kernel {name:?}"))),
+    })
+}
+
+/// What one machine came to: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
+type Fitted<'py> = (Bound<'py, PyArray1<f64>>, (f64, f64, f64, f64, f64, u64, bool));
+
+/// Solves a machine for each list of rows, their signs and their costs.
+#[pyfunction]
+#[pyo3(signature = (table, problems, kernel, settings, threads))]
+#[allow(clippy::type_complexity)]
+pub(super) fn fit_machines<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    problems: Vec<(
+        PyReadonlyArray1<'py, i64>,
+        PyReadonlyArray1<'py, f64>,
+        PyReadonlyArray1<'py, f64>,
+    )>,
+    kernel: (String, f64, f64, i32),
+    settings: (f64, usize, bool, u64, bool),
+    threads: usize,
+) -> PyResult<Vec<Fitted<'py>>> {
+    let table = table.vectors()?;
+    let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
+    if kernel == Kernel::Given && (table.rows() != table.width() || matches!(table, Vectors::Sparse { .. })) {
+        return Err(PyValueError::new_err(
+            "given kernel values must be a dense square table",
+        ));
+    }
+    let (tolerance, cache, shrinking, most_steps, precise) = settings;
+    let threads = threads.clamp(1, problems.len().max(1));
+    let settings = Settings {
+        tolerance,
+        cache: cache / threads,
+        shrinking,
+        most_steps,
+    };
+    let mut checked = Vec::with_capacity(problems.len());
+    for (rows, signs, costs) in &problems {
+        checked.push(problem(
+            table,
+            kernel,
+            rows.as_slice()?,
+            signs.as_slice()?,
+            costs.as_slice()?,
+        )?);
+    }
+    let solutions = if precise {
+        solve::<f64>(py, checked, settings, threads)?
+    } else {
+        solve::<f32>(py, checked, settings, threads)?
+    };
+    let fitted = solutions.into_iter().map(|solution| {
+        let proof = (
+            solution.bias,
+            solution.primal,
+            solution.dual,
+            solution.violation,
+            solution.squared_norm,
+            solution.steps,
+            solution.converged,
+        );
+        (solution.coefficients.into_pyarray(py), proof)
+    });
+    Ok(fitted.collect())
+}
+
+fn problem<'a>(
+    table: Vectors<'a>,
+    kernel: Kernel,
+    rows: &[i64],
+    signs: &[f64],
+    costs: &[f64],
+) -> PyResult<Problem<'a>> {
+    let fits = signs.len() == rows.len()
+        && costs.len() == rows.len()
+        && signs.iter().all(|sign| sign.abs() == 1.0)
+        && costs.iter().all(|cost| cost.is_finite() && *cost > 0.0);
+    if !fits {
+        return Err(PyValueError::new_err("the signs and costs do not fit the rows"));
+    }
+    Ok(Problem {
+        table,
+        rows: check_row_numbers(rows, table.rows())?,
+        signs: signs.to_vec(),
+        costs: costs.to_vec(),
+        kernel,
+    })
+}
+
+fn solve<T: Cell>(
+    py: Python<'_>,
+    problems: Vec<Problem<'_>>,
+    settings: Settings,
+    threads: usize,
+) -> PyResult<Vec<Solution>> {
+    // A problem becomes a solver on its own thread, when its turn comes: until then it needs no memory.
+    enum Turn<'a, T> {
+        Waiting(Option<Problem<'a>>),
+        Solving(Box<Solver<'a, T>>),
+        Solved(Solution),
+    }
+    let waiting = problems
+        .into_iter()
+        .map(|problem| Turn::Waiting(Some(problem)))
+        .collect();
+    let ended = step_to_end(py, waiting, threads, |turn: &mut Turn<'_, T>| {
+        match turn {
+            Turn::Waiting(problem) => {
+                if let Some(problem) = problem.take() {
+                    *turn = Turn::Solving(Box::new(Solver::new(problem, settings)));
+                }
+            }
+            Turn::Solving(solver) => {
+                if solver.advance(STEPS)
+                    && let Turn::Solving(solver) = std::mem::replace(turn, Turn::Waiting(None))
+                {
+                    *turn = Turn::Solved(solver.solution());
+                }
+            }
+            Turn::Solved(_) => return true,
+        }
+        false
+    })?;
+    let solutions = ended.into_iter().filter_map(|turn| match turn {
+        Turn::Solved(solution) => Some(solution),
+        _ => None,
+    });
+    Ok(solutions.collect())
+}
+
+/// Decision values of rows × pairs of classes, for support vectors that stand class by class.
+#[pyfunction]
+#[pyo3(signature = (table, support, places, kernel, class_sizes, coefficients, intercepts, threads))]
+#[allow(clippy::too_many_arguments)]
+pub(super) fn decide_machines<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    support: Table<'py>,
+    places: PyReadonlyArray1<'py, i64>,
+    kernel: (String, f64, f64, i32),
+    class_sizes: Vec<usize>,
+    coefficients: PyReadonlyArray2<'py, f64>,
+    intercepts: PyReadonlyArray1<'py, f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (table, support) = (table.vectors()?, support.vectors()?);
+    let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
+    // Given kernel values are columns of the rows to decide; other support vectors are rows of their own table.
+    let limit = if kernel == Kernel::Given {
+        table.width()
+    } else {
+        support.rows()
+    };
+    let places = check_row_numbers(places.as_slice()?, limit)?;
+    let classes = class_sizes.len();
+    let mut class_starts = vec![0];
+    class_sizes
+        .iter()
+        .for_each(|size| class_starts.push(class_starts[class_starts.len() - 1] + size));
+    let pairs = classes * classes.saturating_sub(1) / 2;
+    let fits = kernel == Kernel::Given && matches!(table, Vectors::Dense { .. }) || alike(&table, &support);
+    if !fits
+        || class_starts[classes] != places.len()
+        || coefficients.as_array().dim() != (classes.saturating_sub(1), places.len())
+        || intercepts.len()? != pairs
+    {
+        return Err(PyValueError::new_err("the support vectors do not fit together"));
+    }
+    let machines = Machines {
+        support: Points::new(&support, &places, kernel),
+        kernel,
+        class_starts,
+        coefficients: coefficients.as_slice()?,
+        intercepts: intercepts.as_slice()?,
+    };
+    fill_rows(py, table.rows(), pairs, threads, |row, scratch, decisions| {
+        machines.decide(table.row(row), scratch, decisions);
+    })
+}
+
+/// Sums Σ coefficient κ(x, s) over the support vectors s, of rows × lines of coefficients.
+#[pyfunction]
+pub(super) fn kernel_sums<'py>(
+    py: Python<'py>,
+    table: Table<'py>,
+    support: Table<'py>,
+    kernel: (String, f64, f64, i32),
+    coefficients: PyReadonlyArray2<'py, f64>,
+    threads: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let (table, support) = (table.vectors()?, support.vectors()?);
+    let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
+    let (lines, count) = coefficients.as_array().dim();
+    if kernel == Kernel::Given || !alike(&table, &support) || count != support.rows() {
+        return Err(PyValueError::new_err("the support vectors do not fit together"));
+    }
+    let places: Vec<u32> = (0..count as u32).collect();
+    let points = Points::new(&support, &places, kernel);
+    let coefficients = coefficients.as_slice()?;
+    fill_rows(py, table.rows(), lines, threads, |row, scratch, sums| {
+        points.against(table.row(row), kernel, scratch);
+        for (line, sum) in sums.iter_mut().enumerate() {
+            *sum = Vector::Dense(&scratch[..count]).dot(&coefficients[line * count..(line + 1) * count]);
+        }
+    })
+}
+
+/// Whether rows of the one table can meet those of the other.
+fn alike(table: &Vectors<'_>, support: &Vectors<'_>) -> bool {
+    table.width() == support.width() && std::mem::discriminant(table) == std::mem::discriminant(support)
+}
+
+/// Fills a table of rows × width, each row by itself.
+fn fill_rows<'py>(
+    py: Python<'py>,
+    rows: usize,
+    width: usize,
+    threads: usize,
+    fill: impl Fn(usize, &mut Vec<f64>, &mut [f64]) + Sync,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let mut values = vec![0.0; rows * width];
+    {
+        let portions = values.chunks_mut((DECIDED_AT_ONCE * width).max(1));
+        let slots: Vec<Mutex<&mut [f64]>> = portions.map(Mutex::new).collect();
+        let mut workers = vec![Vec::new(); threads.clamp(1, slots.len().max(1))];
+        share_out(py, &mut workers, slots.len(), slots.len() <= 1, |scratch, portion| {
+            let mut slot = slots[portion].lock().unwrap_or_else(PoisonError::into_inner);
+            for (place, values) in slot.chunks_mut(width.max(1)).enumerate() {
+                fill(portion * DECIDED_AT_ONCE + place, scratch, values);
+            }
+        })?;
+    }
+    values.into_pyarray(py).reshape([rows, width])
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(fit_machines, module)?)?;
+    module.add_function(wrap_pyfunction!(decide_machines, module)?)?;
+    module.add_function(wrap_pyfunction!(kernel_sums, module)?)?;
+    Ok(())
+}

@@ -1,0 +1,825 @@
+//! The dual of the soft-margin support vector machine, two coefficients at a time.
+//!
+//! With β_t = y_t α_t, so that β_t lies between 0 and y_t C_t, and K_st = κ(x_s, x_t):
+//!
+//! ```text
+//! maximise   Σ y_t β_t − ½ Σ Σ β_s β_t K_st   subject to   Σ β_t = 0.
+//! ```
+//!
+//! Input: rows, their signs y and costs C, a kernel. Output: β and the bias b of f(x) = Σ β_t κ(x_t, x) + b.
+//!
+//! The derivative by β_t is the force F_t = y_t − Σ β_s K_st. At the maximum no pair can gain: F_i ≤ F_j whenever β_i can
+//! rise and β_j can fall. The pair to move is the i with the largest force and the j that gains most by a second-order
+//! estimate (Fan, Chen and Lin, JMLR 2005). It stops when no pair differs by more than the tolerance and the duality gap,
+//!
+//! ```text
+//! Σ C_t max(0, y_t (F_t − b)) − β_t (F_t − b),
+//! ```
+//!
+//! is at most a tenth of the tolerance of the primal objective. Coefficients that have rested at a bound with the right
+//! force are left out for a while (shrinking); the forces of those are computed again before the end.
+
+use crate::kernel::{Kernel, LANES, Points};
+use crate::simd::{Loops, widest};
+use crate::vectors::Vectors;
+
+/// Forces are searched in chunks of so many; only the best chunk is searched a second time, for the place.
+const CHUNK: usize = 32 * LANES;
+/// The curvature of a pair counts as at least this much: a kernel need not be positive definite.
+const LEAST_CURVATURE: f64 = 1e-12;
+/// Up to so many rows, the solution is carried on to rounding: that costs nothing noticeable.
+const FEW_ROWS: usize = 256;
+const FINEST: f64 = 1e-11;
+const EXTRA_STEPS: u64 = 50_000;
+/// A step that gains less than this share of the objective is lost in rounding.
+const LEAST_GAIN: f64 = 1e-15;
+/// After so many of them in a row, and one a row more, there is nothing left to gain.
+const MOST_IDLE: u64 = 1_000;
+/// So often all forces may be computed again.
+const MOST_ROUNDS: u32 = 20;
+/// Rows whose forces are computed again in one turn.
+const RESTORED_AT_ONCE: usize = 64;
+
+/// What a cached kernel value is kept as.
+pub trait Cell: Copy + Send + Sync {
+    /// Whether rounding in the sums of many steps is worth computing the forces again at the end.
+    const EXACT: bool;
+    fn narrow(value: f64) -> Self;
+    fn wide(self) -> f64;
+}
+
+impl Cell for f32 {
+    const EXACT: bool = false;
+    #[inline(always)]
+    fn narrow(value: f64) -> f32 {
+        value as f32
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        f64::from(self)
+    }
+}
+
+impl Cell for f64 {
+    const EXACT: bool = true;
+    #[inline(always)]
+    fn narrow(value: f64) -> f64 {
+        value
+    }
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        self
+    }
+}
+
+/// Rows of one machine: which rows of the table, their signs (1 or −1) and costs (above 0).
+pub struct Problem<'a> {
+    pub table: Vectors<'a>,
+    pub rows: Vec<u32>,
+    pub signs: Vec<f64>,
+    pub costs: Vec<f64>,
+    pub kernel: Kernel,
+}
+
+#[derive(Clone, Copy)]
+pub struct Settings {
+    pub tolerance: f64,
+    /// Bytes that cached kernel rows may take; two rows are always kept.
+    pub cache: usize,
+    pub shrinking: bool,
+    pub most_steps: u64,
+}
+
+/// What came out, with the proof of how good it is.
+pub struct Solution {
+    pub coefficients: Vec<f64>,
+    pub bias: f64,
+    pub steps: u64,
+    pub converged: bool,
+    /// The largest difference of forces that a pair could still gain by.
+    pub violation: f64,
+    pub primal: f64,
+    pub dual: f64,
+    /// ‖w‖² in the space of the kernel.
+    pub squared_norm: f64,
+}
+
+enum Phase {
+    Searching,
+    /// The forces of rows left out, or of all, are computed again; those before `next` are done.
+    Restoring {
+        support: Points,
+        weights: Vec<f64>,
+        next: usize,
+        everything: bool,
+    },
+    Done,
+}
+
+pub struct Solver<'a, T> {
+    problem: Problem<'a>,
+    settings: Settings,
+    /// Coefficients and forces of all rows; while a row is active, its own are in `active`.
+    coefficients: Vec<f64>,
+    forces: Vec<f64>,
+    active: Active,
+    points: Points,
+    cache: Cache<T>,
+    scratch: Vec<f64>,
+    phase: Phase,
+    tolerance: f64,
+    steps: u64,
+    /// Up to where a small problem is carried on, and whether that is over.
+    deadline: u64,
+    refined: bool,
+    /// Steps and rounds up to the last time that all forces were computed again.
+    exact_steps: u64,
+    exact_rounds: u32,
+    steps_to_shrinking: u64,
+    idle_steps: u64,
+    dual: f64,
+    converged: bool,
+}
+
+/// The rows that take part, in arrays padded to a multiple of LANES with rows that can do nothing.
+#[derive(Default)]
+struct Active {
+    rows: Vec<u32>,
+    force: Vec<f64>,
+    coefficient: Vec<f64>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+    diagonal: Vec<f64>,
+    /// 0 where the coefficient can rise, −∞ where not.
+    rising: Vec<f64>,
+    /// 0 where the coefficient can fall, ∞ where not.
+    falling: Vec<f64>,
+}
+
+struct Pair {
+    up: usize,
+    most: f64,
+    least: f64,
+}
+
+impl Active {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn mark(&mut self, place: usize) {
+        let coefficient = self.coefficient[place];
+        self.rising[place] = if coefficient < self.upper[place] {
+            0.0
+        } else {
+            f64::NEG_INFINITY
+        };
+        self.falling[place] = if coefficient > self.lower[place] {
+            0.0
+        } else {
+            f64::INFINITY
+        };
+    }
+
+    /// Whether the row stands at a bound with a force that keeps it there, whatever the pair.
+    fn rests(&self, place: usize, pair: &Pair) -> bool {
+        (self.rising[place] != 0.0 && self.force[place] > pair.most)
+            || (self.falling[place] != 0.0 && self.force[place] < pair.least)
+    }
+
+    /// Moves the forces by a step along the difference of two kernel rows, and finds the next rising row.
+    fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
+        let found = widest(Move {
+            step,
+            first,
+            second,
+            force: &mut self.force,
+            rising: &self.rising,
+            falling: &self.falling,
+        });
+        self.pair(found)
+    }
+
+    fn pair(&self, (most, chunk, least): (f64, usize, f64)) -> Pair {
+        let range = chunk * CHUNK..((chunk + 1) * CHUNK).min(self.force.len());
+        let start = range.start;
+        let place = range
+            .into_iter()
+            .find(|&place| self.force[place] + self.rising[place] == most);
+        Pair {
+            up: place.unwrap_or(start),
+            most,
+            least,
+        }
+    }
+
+    /// Finds the falling row that gains most together with the rising one; `None` if none gains.
+    fn partner<T: Cell>(&self, pair: &Pair, row: &[T]) -> Option<usize> {
+        let (most, own) = (pair.most, self.diagonal[pair.up]);
+        let (best, best_chunk) = widest(Gains {
+            most,
+            own,
+            force: &self.force,
+            falling: &self.falling,
+            diagonal: &self.diagonal,
+            row,
+        });
+        if best <= 0.0 {
+            return None;
+        }
+        let range = best_chunk * CHUNK..((best_chunk + 1) * CHUNK).min(self.force.len());
+        range.into_iter().find(|&place| {
+            let falling = self.force[place] + self.falling[place];
+            gain(most, own, falling, self.diagonal[place], row[place].wide()) == best
+        })
+    }
+}
+
+/// Moves all forces by a step; gives the largest force that can rise, its chunk, and the least that can fall.
+struct Move<'a, T> {
+    step: f64,
+    first: &'a [T],
+    second: &'a [T],
+    force: &'a mut [f64],
+    rising: &'a [f64],
+    falling: &'a [f64],
+}
+
+impl<T: Cell> Loops for Move<'_, T> {
+    type Output = (f64, usize, f64);
+
+    #[inline(always)]
+    fn run(self) -> (f64, usize, f64) {
+        let (mut best, mut best_chunk, mut least) = (f64::NEG_INFINITY, 0, [f64::INFINITY; LANES]);
+        let chunks = self
+            .force
+            .chunks_mut(CHUNK)
+            .zip(self.first.chunks(CHUNK).zip(self.second.chunks(CHUNK)))
+            .zip(self.rising.chunks(CHUNK).zip(self.falling.chunks(CHUNK)));
+        for (chunk, ((force, (first, second)), (rising, falling))) in chunks.enumerate() {
+            let mut most = [f64::NEG_INFINITY; LANES];
+            let lanes = force
+                .as_chunks_mut::<LANES>()
+                .0
+                .iter_mut()
+                .zip(first.as_chunks::<LANES>().0.iter().zip(second.as_chunks::<LANES>().0))
+                .zip(rising.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0));
+            for ((force, (first, second)), (rising, falling)) in lanes {
+                for lane in 0..LANES {
+                    force[lane] -= self.step * (first[lane].wide() - second[lane].wide());
+                    let (up, down) = (force[lane] + rising[lane], force[lane] + falling[lane]);
+                    most[lane] = if up > most[lane] { up } else { most[lane] };
+                    least[lane] = if down < least[lane] { down } else { least[lane] };
+                }
+            }
+            let most = most.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            if most > best {
+                (best, best_chunk) = (most, chunk);
+            }
+        }
+        (best, best_chunk, least.into_iter().fold(f64::INFINITY, f64::min))
+    }
+}
+
+/// Gives twice the gain of a pair by the second-order estimate: (F_i − F_j)² / (K_ii + K_jj − 2 K_ij).
+#[inline(always)]
+fn gain(most: f64, own: f64, falling: f64, diagonal: f64, kernel: f64) -> f64 {
+    let difference = most - falling;
+    let difference = if difference > 0.0 { difference } else { 0.0 };
+    let curvature = own + diagonal - 2.0 * kernel;
+    let curvature = if curvature > LEAST_CURVATURE {
+        curvature
+    } else {
+        LEAST_CURVATURE
+    };
+    difference * difference / curvature
+}
+
+/// Gives the largest gain of a row that can fall with the rising row, and its chunk.
+struct Gains<'a, T> {
+    most: f64,
+    own: f64,
+    force: &'a [f64],
+    falling: &'a [f64],
+    diagonal: &'a [f64],
+    row: &'a [T],
+}
+
+impl<T: Cell> Loops for Gains<'_, T> {
+    type Output = (f64, usize);
+
+    #[inline(always)]
+    fn run(self) -> (f64, usize) {
+        let (mut best, mut best_chunk) = (0.0, 0);
+        let chunks = (self.force.chunks(CHUNK).zip(self.falling.chunks(CHUNK)))
+            .zip(self.diagonal.chunks(CHUNK).zip(self.row.chunks(CHUNK)));
+        for (chunk, ((force, falling), (diagonal, row))) in chunks.enumerate() {
+            let mut gains = [0.0; LANES];
+            let lanes = (force.as_chunks::<LANES>().0.iter().zip(falling.as_chunks::<LANES>().0))
+                .zip(diagonal.as_chunks::<LANES>().0.iter().zip(row.as_chunks::<LANES>().0));
+            for ((force, falling), (diagonal, row)) in lanes {
+                for lane in 0..LANES {
+                    let falling = force[lane] + falling[lane];
+                    let gain = gain(self.most, self.own, falling, diagonal[lane], row[lane].wide());
+                    gains[lane] = if gain > gains[lane] { gain } else { gains[lane] };
+                }
+            }
+            let most = gains.into_iter().fold(0.0, f64::max);
+            if most > best {
+                (best, best_chunk) = (most, chunk);
+            }
+        }
+        (best, best_chunk)
+    }
+}
+
+/// Kernel rows by place; the one that was not used for longest makes room.
+struct Cache<T> {
+    rows: Vec<Vec<T>>,
+    /// A ring through the places in use, most recent first; the last entry is its head.
+    newer: Vec<u32>,
+    older: Vec<u32>,
+    used: usize,
+    most: usize,
+}
+
+impl<T: Cell> Cache<T> {
+    fn new(count: usize, bytes: usize) -> Self {
+        let length = count.next_multiple_of(LANES) * size_of::<T>();
+        let ring: Vec<u32> = (0..=count as u32).collect();
+        Cache {
+            rows: (0..count).map(|_| Vec::new()).collect(),
+            newer: ring.clone(),
+            older: ring,
+            used: 0,
+            most: (bytes / length.max(1)).max(2),
+        }
+    }
+
+    fn holds(&self, place: usize) -> bool {
+        !self.rows[place].is_empty()
+    }
+
+    fn unlink(&mut self, place: usize) {
+        let (newer, older) = (self.newer[place], self.older[place]);
+        self.older[newer as usize] = older;
+        self.newer[older as usize] = newer;
+    }
+
+    fn link_first(&mut self, place: usize) {
+        let head = self.rows.len();
+        let second = self.older[head];
+        self.older[head] = place as u32;
+        self.newer[place] = head as u32;
+        self.older[place] = second;
+        self.newer[second as usize] = place as u32;
+    }
+
+    fn touch(&mut self, place: usize) {
+        self.unlink(place);
+        self.link_first(place);
+    }
+
+    fn insert(&mut self, place: usize, values: &[f64]) {
+        let mut row = if self.used >= self.most {
+            let oldest = self.newer[self.rows.len()] as usize;
+            self.unlink(oldest);
+            self.used -= 1;
+            std::mem::take(&mut self.rows[oldest])
+        } else {
+            Vec::with_capacity(values.len())
+        };
+        row.clear();
+        row.extend(values.iter().map(|&value| T::narrow(value)));
+        self.rows[place] = row;
+        self.used += 1;
+        self.link_first(place);
+    }
+
+    /// Gives the cache of the `kept` places only, numbered anew, with the rows that are there.
+    fn kept(mut self, kept: &[u32], bytes: usize) -> Self {
+        let mut smaller = Cache::new(kept.len(), bytes);
+        let mut number = vec![u32::MAX; self.rows.len()];
+        (kept.iter().zip(0..)).for_each(|(&place, new)| number[place as usize] = new);
+        let head = self.rows.len();
+        let mut place = self.newer[head] as usize; // the oldest first, so that the order stays
+        while place != head {
+            let mut row = std::mem::take(&mut self.rows[place]);
+            let new = number[place];
+            if new != u32::MAX {
+                (kept.iter().enumerate()).for_each(|(new, &old)| row[new] = row[old as usize]);
+                row.truncate(kept.len());
+                row.resize(kept.len().next_multiple_of(LANES), T::narrow(0.0));
+                row.shrink_to_fit();
+                smaller.rows[new as usize] = row;
+                smaller.used += 1;
+                smaller.link_first(new as usize);
+            }
+            place = self.newer[place] as usize;
+        }
+        smaller
+    }
+}
+
+impl<'a, T: Cell> Solver<'a, T> {
+    pub fn new(problem: Problem<'a>, settings: Settings) -> Self {
+        let count = problem.rows.len();
+        let points = Points::new(&problem.table, &problem.rows, problem.kernel);
+        let mut solver = Solver {
+            coefficients: vec![0.0; count],
+            forces: problem.signs.clone(),
+            active: Active::default(),
+            cache: Cache::new(count, settings.cache),
+            points,
+            scratch: Vec::new(),
+            phase: Phase::Searching,
+            tolerance: settings.tolerance,
+            steps: 0,
+            deadline: u64::MAX,
+            refined: false,
+            exact_steps: 0,
+            exact_rounds: 0,
+            steps_to_shrinking: 0,
+            idle_steps: 0,
+            dual: 0.0,
+            converged: false,
+            problem,
+            settings,
+        };
+        solver.steps_to_shrinking = solver.shrinking_period();
+        solver.activate((0..count as u32).collect());
+        solver
+    }
+
+    fn shrinking_period(&self) -> u64 {
+        (self.problem.rows.len() as u64).clamp(1, 1000)
+    }
+
+    /// Makes these rows the active ones.
+    fn activate(&mut self, rows: Vec<u32>) {
+        let padded = rows.len().next_multiple_of(LANES);
+        let gather = |pad: f64, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            let values = rows.iter().map(|&row| value(row as usize));
+            values.chain(std::iter::repeat(pad)).take(padded).collect()
+        };
+        let problem = &self.problem;
+        self.active = Active {
+            force: gather(0.0, &|row| self.forces[row]),
+            coefficient: gather(0.0, &|row| self.coefficients[row]),
+            lower: gather(0.0, &|row| (problem.signs[row] * problem.costs[row]).min(0.0)),
+            upper: gather(0.0, &|row| (problem.signs[row] * problem.costs[row]).max(0.0)),
+            diagonal: gather(1.0, &|row| self.diagonal(row)),
+            rising: vec![f64::NEG_INFINITY; padded],
+            falling: vec![f64::INFINITY; padded],
+            rows,
+        };
+        (0..self.active.len()).for_each(|place| self.active.mark(place));
+    }
+
+    fn diagonal(&self, row: usize) -> f64 {
+        let vector = self.problem.table.row(self.problem.rows[row] as usize);
+        match self.problem.kernel {
+            Kernel::Linear => vector.squared_norm(),
+            Kernel::Gaussian { .. } => 1.0,
+            Kernel::Polynomial { gamma, offset, degree } => (gamma * vector.squared_norm() + offset).powi(degree),
+            Kernel::Sigmoid { gamma, offset } => (gamma * vector.squared_norm() + offset).tanh(),
+            Kernel::Given => {
+                let mut own = 0.0;
+                let place = self.problem.rows[row] as usize;
+                vector.each(|column, value| own = if column == place { value } else { own });
+                own
+            }
+        }
+    }
+
+    /// Copies what the active rows know back to their places among all rows.
+    fn write_back(&mut self) {
+        for (place, &row) in self.active.rows.iter().enumerate() {
+            self.coefficients[row as usize] = self.active.coefficient[place];
+            self.forces[row as usize] = self.active.force[place];
+        }
+    }
+
+    /// Works for about so many steps; true when the end is reached.
+    pub fn advance(&mut self, steps: usize) -> bool {
+        match self.phase {
+            Phase::Done => true,
+            Phase::Restoring { .. } => {
+                self.restore();
+                false
+            }
+            Phase::Searching => self.search(steps),
+        }
+    }
+
+    fn search(&mut self, steps: usize) -> bool {
+        let mut pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
+        for _ in 0..steps {
+            if self.steps >= self.settings.most_steps {
+                return self.finish(false);
+            }
+            if self.steps >= self.deadline {
+                (self.deadline, self.refined) = (u64::MAX, true);
+                self.tolerance = self.settings.tolerance;
+            }
+            let idle = self.idle_steps > MOST_IDLE + self.active.len() as u64;
+            if idle || pair.most - pair.least < self.tolerance {
+                if !idle && self.asks_for_more(&pair) {
+                    self.tolerance /= 4.0;
+                    continue;
+                }
+                if self.active.len() < self.problem.rows.len() {
+                    self.begin_restoring(false);
+                    return false;
+                }
+                if T::EXACT && self.steps > self.exact_steps && self.exact_rounds < MOST_ROUNDS {
+                    (self.exact_steps, self.exact_rounds) = (self.steps, self.exact_rounds + 1);
+                    self.begin_restoring(true);
+                    return false;
+                }
+                return self.finish(true);
+            }
+            self.fetch(pair.up);
+            let Some(down) = self.active.partner(&pair, &self.cache.rows[pair.up]) else {
+                return self.finish(true);
+            };
+            self.fetch(down);
+            pair = self.step(&pair, down);
+            self.steps += 1;
+            self.steps_to_shrinking -= 1;
+            if self.steps_to_shrinking == 0 {
+                self.steps_to_shrinking = self.shrinking_period();
+                if self.settings.shrinking && self.shrink(&pair) {
+                    pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
+                }
+            }
+        }
+        false
+    }
+
+    fn zeros(&self) -> Vec<T> {
+        vec![T::narrow(0.0); self.active.force.len()]
+    }
+
+    /// Whether the duality gap is still too large, or the problem so small that it is solved to rounding.
+    fn asks_for_more(&mut self, pair: &Pair) -> bool {
+        let gap = self.gap(self.bias(pair));
+        let finest = (self.settings.tolerance * 1e-3).min(FINEST);
+        if gap > 0.1 * self.settings.tolerance * (self.dual + gap).abs() {
+            return self.tolerance > finest;
+        }
+        if self.refined || self.problem.rows.len() > FEW_ROWS || self.tolerance <= FINEST {
+            return false;
+        }
+        self.deadline = self.deadline.min(self.steps + EXTRA_STEPS);
+        true
+    }
+
+    /// Makes sure that the kernel row of an active place is in the cache, as the most recent.
+    fn fetch(&mut self, place: usize) {
+        if self.cache.holds(place) {
+            return self.cache.touch(place);
+        }
+        let row = self.problem.rows[self.active.rows[place] as usize] as usize;
+        let vector = self.problem.table.row(row);
+        self.points.against(vector, self.problem.kernel, &mut self.scratch);
+        self.cache.insert(place, &self.scratch);
+    }
+
+    /// Moves a pair as far as it gains and the bounds allow.
+    fn step(&mut self, pair: &Pair, down: usize) -> Pair {
+        let (up, active) = (pair.up, &mut self.active);
+        let (first, second) = (&self.cache.rows[up], &self.cache.rows[down]);
+        let curvature = (active.diagonal[up] + active.diagonal[down] - 2.0 * first[down].wide()).max(LEAST_CURVATURE);
+        let difference = active.force[up] - active.force[down];
+        let (room_up, room_down) = (
+            active.upper[up] - active.coefficient[up],
+            active.coefficient[down] - active.lower[down],
+        );
+        let step = (difference / curvature).min(room_up).min(room_down);
+        // At a bound the coefficient is the bound, to the last bit.
+        active.coefficient[up] = if step == room_up {
+            active.upper[up]
+        } else {
+            active.coefficient[up] + step
+        };
+        active.coefficient[down] = if step == room_down {
+            active.lower[down]
+        } else {
+            active.coefficient[down] - step
+        };
+        let gain = step * difference - 0.5 * curvature * step * step;
+        self.dual += gain;
+        self.idle_steps = if gain > LEAST_GAIN * self.dual.abs() {
+            0
+        } else {
+            self.idle_steps + 1
+        };
+        active.mark(up);
+        active.mark(down);
+        active.move_forces(step, first, second)
+    }
+
+    /// Leaves out the rows that rest at a bound, if there are enough of them to be worth the copying.
+    fn shrink(&mut self, pair: &Pair) -> bool {
+        let kept: Vec<u32> = (0..self.active.len())
+            .filter(|&place| !self.active.rests(place, pair))
+            .map(|place| place as u32)
+            .collect();
+        if kept.len() * 4 > self.active.len() * 3 || kept.len() < 2 {
+            return false;
+        }
+        self.write_back();
+        let rows: Vec<u32> = kept.iter().map(|&place| self.active.rows[place as usize]).collect();
+        let cache = std::mem::replace(&mut self.cache, Cache::new(0, 0));
+        self.cache = cache.kept(&kept, self.settings.cache);
+        self.lay_out(&rows);
+        self.activate(rows);
+        true
+    }
+
+    fn lay_out(&mut self, rows: &[u32]) {
+        let chosen: Vec<u32> = rows.iter().map(|&row| self.problem.rows[row as usize]).collect();
+        self.points = Points::new(&self.problem.table, &chosen, self.problem.kernel);
+    }
+
+    /// Begins to compute the forces of the rows left out again.
+    fn begin_restoring(&mut self, everything: bool) {
+        self.write_back();
+        let support: Vec<usize> = (0..self.coefficients.len())
+            .filter(|&row| self.coefficients[row] != 0.0)
+            .collect();
+        let chosen: Vec<u32> = support.iter().map(|&row| self.problem.rows[row]).collect();
+        self.phase = Phase::Restoring {
+            support: Points::new(&self.problem.table, &chosen, self.problem.kernel),
+            weights: support.iter().map(|&row| self.coefficients[row]).collect(),
+            next: 0,
+            everything,
+        };
+    }
+
+    fn restore(&mut self) {
+        let Phase::Restoring {
+            support,
+            weights,
+            next,
+            everything,
+        } = &mut self.phase
+        else {
+            return;
+        };
+        let problem = &self.problem;
+        let (mut done, start) = (0, *next);
+        let mut still = self.active.rows.partition_point(|&row| (row as usize) < start);
+        while *next < problem.rows.len() && done < RESTORED_AT_ONCE {
+            if !*everything && self.active.rows.get(still).is_some_and(|&row| row as usize == *next) {
+                still += 1; // its force was kept up to date
+            } else {
+                let vector = problem.table.row(problem.rows[*next] as usize);
+                support.against(vector, problem.kernel, &mut self.scratch);
+                let values = self.scratch.iter().zip(weights.iter());
+                let sum: f64 = values.map(|(&value, weight)| T::narrow(value).wide() * weight).sum();
+                self.forces[*next] = problem.signs[*next] - sum;
+                done += 1;
+            }
+            *next += 1;
+        }
+        if *next == problem.rows.len() {
+            self.phase = Phase::Searching;
+            let all: Vec<u32> = (0..self.coefficients.len() as u32).collect();
+            if self.active.len() < all.len() {
+                self.cache = Cache::new(all.len(), self.settings.cache);
+                self.lay_out(&all);
+            }
+            self.activate(all);
+            self.idle_steps = 0;
+        }
+    }
+
+    fn finish(&mut self, converged: bool) -> bool {
+        if self.active.len() < self.problem.rows.len() {
+            self.settings.most_steps = self.steps; // no more steps, but all forces are wanted
+            self.begin_restoring(false);
+            return false;
+        }
+        self.write_back();
+        self.converged = converged;
+        self.phase = Phase::Done;
+        true
+    }
+
+    /// Gives the force of the free rows, whose forces are all the same; without any, the middle of what is allowed.
+    fn bias(&self, pair: &Pair) -> f64 {
+        let active = &self.active;
+        let (mut sum, mut free) = (0.0, 0usize);
+        for place in 0..active.len() {
+            if active.rising[place] == 0.0 && active.falling[place] == 0.0 {
+                sum += active.force[place];
+                free += 1;
+            }
+        }
+        match free {
+            0 if pair.most.is_finite() && pair.least.is_finite() => f64::midpoint(pair.most, pair.least),
+            0 if pair.most.is_finite() => pair.most,
+            0 if pair.least.is_finite() => pair.least,
+            0 => 0.0,
+            _ => sum / free as f64,
+        }
+    }
+
+    /// Gives the duality gap; rows left out add nothing to it.
+    fn gap(&self, bias: f64) -> f64 {
+        let active = &self.active;
+        let of_row = |place: usize| {
+            let beyond = active.force[place] - bias;
+            let most = if beyond > 0.0 {
+                active.upper[place]
+            } else {
+                active.lower[place]
+            };
+            (most - active.coefficient[place]) * beyond
+        };
+        (0..active.len()).map(of_row).sum()
+    }
+
+    /// Gives the coefficients and the proof of how good they are.
+    pub fn solution(mut self) -> Solution {
+        let pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
+        let bias = self.bias(&pair);
+        let terms = self.coefficients.iter().zip(&self.problem.signs).zip(&self.forces);
+        let (mut squared_norm, mut linear) = (0.0, 0.0);
+        for ((coefficient, sign), force) in terms {
+            squared_norm += coefficient * (sign - force);
+            linear += coefficient * sign;
+        }
+        let dual = linear - 0.5 * squared_norm;
+        Solution {
+            bias,
+            steps: self.steps,
+            converged: self.converged,
+            violation: (pair.most - pair.least).max(0.0),
+            primal: dual + self.gap(bias),
+            dual,
+            squared_norm,
+            coefficients: self.coefficients,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn solved(table: &[f64], width: usize, signs: &[f64], cost: f64, kernel: Kernel, cache: usize) -> Solution {
+        let rows = signs.len();
+        let problem = Problem {
+            table: Vectors::dense(table, rows, width).unwrap(),
+            rows: (0..rows as u32).collect(),
+            signs: signs.to_vec(),
+            costs: vec![cost; rows],
+            kernel,
+        };
+        let settings = Settings {
+            tolerance: 1e-3,
+            cache,
+            shrinking: true,
+            most_steps: 1_000_000,
+        };
+        let mut solver = Solver::<f64>::new(problem, settings);
+        while !solver.advance(10) {}
+        solver.solution()
+    }
+
+    #[test]
+    fn two_points_are_parted_in_the_middle() {
+        let solution = solved(&[-1.0, 3.0], 1, &[-1.0, 1.0], 10.0, Kernel::Linear, 1 << 20);
+        assert!(solution.converged);
+        assert!((solution.coefficients[1] - 0.125).abs() < 1e-12);
+        assert!((solution.bias + 0.5).abs() < 1e-12);
+        assert!((solution.primal - 0.125).abs() < 1e-12 && (solution.dual - 0.125).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_small_cache_and_shrinking_change_nothing() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as f64 / (1u64 << 31) as f64 - 0.5
+        };
+        let table: Vec<f64> = (0..1200).map(|_| 4.0 * random()).collect();
+        let signs: Vec<f64> = table
+            .chunks(3)
+            .map(|row| (row[0] * row[1] + 0.3 * random()).signum())
+            .collect();
+        let kernel = Kernel::Gaussian { gamma: 0.7 };
+        let large = solved(&table, 3, &signs, 1.0, kernel, 1 << 24);
+        let small = solved(&table, 3, &signs, 1.0, kernel, 0);
+        for solution in [&large, &small] {
+            assert!(solution.converged && solution.violation < 1e-3);
+            assert!(solution.primal - solution.dual <= 1e-4 * solution.primal);
+        }
+        assert!((large.dual - small.dual).abs() < 1e-4 * large.dual);
+    }
+}
