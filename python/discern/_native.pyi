@@ -68,6 +68,29 @@ class Scorer:
     def __call__(self, text: str) -> Any: ...
 
 @final
+class InvertedIndex:
+    def __new__(
+        cls, starts: NDArray[np.int64], terms: NDArray[np.int32], weights: NDArray[np.float64], width: int
+    ) -> InvertedIndex: ...
+    def nearest(
+        self,
+        starts: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        count: int,
+        without: NDArray[np.int64] | None,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
+class Screen:
+    def __new__(cls, count: int, slack: NDArray[np.float32], without: NDArray[np.int64] | None) -> Screen: ...
+    def add(self, values: NDArray[np.float32], first: int) -> None: ...
+    def nearest(
+        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
 class Parsed:
     columns: list[tuple[NDArray[np.int64], NDArray[np.uint8]]]
     rows: int
@@ -119,6 +142,23 @@ def category_scores(
     bias: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
+def weigh(
+    starts: NDArray[np.int64],
+    terms: NDArray[np.int32],
+    counts: NDArray[np.int64] | NDArray[np.float64],
+    idf: NDArray[np.float64] | None,
+    sublinear: bool,
+    norm: str,
+    threads: int,
+) -> NDArray[np.float64]: ...
+def hamming_neighbours(
+    rows: NDArray[np.uint64],
+    queries: NDArray[np.uint64],
+    width: int,
+    count: int,
+    without: NDArray[np.int64] | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

@@ -7,6 +7,7 @@ pub mod counts;
 pub mod csv;
 pub mod documents;
 pub mod lexicon;
+pub mod neighbours;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;
@@ -14,3 +15,4 @@ pub mod scores;
 pub mod simd;
 pub mod tables;
 pub mod text;
+pub mod weighting;

@@ -1,9 +1,11 @@
 //! The face to Python: takes batches, gives arrays. Everything that knows Python is here, a file for each job.
 
 mod files;
+mod neighbours;
 mod sources;
 mod tables;
 mod text;
+mod weighting;
 mod work;
 
 use pyo3::prelude::*;
@@ -11,7 +13,9 @@ use pyo3::prelude::*;
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     files::register(module)?;
+    neighbours::register(module)?;
     tables::register(module)?;
     text::register(module)?;
+    weighting::register(module)?;
     work::register(module)
 }
