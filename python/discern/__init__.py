@@ -23,12 +23,19 @@ _HOMES = {
     "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
+    "KNeighborsClassifier": "discern.estimators.neighbours",
     "Laplace": "discern.bayes",
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
+    "SelectKBest": "discern.estimators.select",
     "TextSettings": "discern.text",
+    "TfidfTransformer": "discern.estimators.text",
+    "TfidfVectorizer": "discern.estimators.text",
+    "Weighting": "discern.weighting",
+    "chi2": "discern.estimators.select",
     "code_path": "discern._native",
     "load": "discern.classifier",
+    "mutual_information": "discern.estimators.select",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
@@ -45,13 +52,20 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.neighbours import KNeighborsClassifier as KNeighborsClassifier
+    from discern.estimators.select import SelectKBest as SelectKBest
+    from discern.estimators.select import chi2 as chi2
+    from discern.estimators.select import mutual_information as mutual_information
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
+    from discern.estimators.text import TfidfTransformer as TfidfTransformer
+    from discern.estimators.text import TfidfVectorizer as TfidfVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
     from discern.text import TextSettings as TextSettings
+    from discern.weighting import Weighting as Weighting
 
 
 def __getattr__(name: str) -> Any:

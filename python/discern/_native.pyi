@@ -145,12 +145,14 @@ def category_scores(
 def weigh(
     starts: NDArray[np.int64],
     terms: NDArray[np.int32],
-    counts: NDArray[np.int64] | NDArray[np.float64],
+    values: NDArray[np.float64],
+    whole: bool,
     idf: NDArray[np.float64] | None,
     sublinear: bool,
     norm: str,
     threads: int,
-) -> NDArray[np.float64]: ...
+) -> None: ...
+def term_rows(terms: NDArray[np.int32], width: int) -> NDArray[np.int64]: ...
 def hamming_neighbours(
     rows: NDArray[np.uint64],
     queries: NDArray[np.uint64],

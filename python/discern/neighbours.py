@@ -99,8 +99,8 @@ class CosineRows(_Stored):
         if matrix.shape[1] > np.iinfo(np.int32).max:
             raise ValueError(f"{matrix.shape[1]:,} columns are more than the index can hold")
         starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
-        data = np.ascontiguousarray(matrix.data)
-        weights = _native.weigh(starts, terms, data, None, False, "l2", default_threads())
+        weights = np.array(matrix.data)
+        _native.weigh(starts, terms, weights, False, None, False, "l2", default_threads())
         return cls(starts, terms, weights, matrix.shape[1])
 
     def __len__(self) -> int:
@@ -151,7 +151,7 @@ class CosineRows(_Stored):
 
 # ------------------------------------------------------------------------------------------------ Euclidean
 
-_QUERIES, _BLOCK = 256, 1024
+_QUERIES, _BLOCK = 512, 1024
 """Queries and rows in one matrix product: its values stay in the cache."""
 _UNIT = 2.0**-24
 
@@ -454,8 +454,8 @@ class Neighbours:
     def of(cls, metric: str, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbours:
         """Take the rows of a matrix, each with its class number; ids are 0, 1, … if not given."""
         rows = METRICS[metric].of(table)
-        empty = cls(rows.take(np.zeros(0, np.int64)), np.zeros(0, np.int64), np.zeros(0, np.int64))
-        return replace(empty._joined(rows, classes, ids), rows=rows)
+        known = cls(rows, np.asarray(classes, np.int64), np.arange(len(rows)))
+        return known if ids is None else known.with_ids(ids)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -474,6 +474,10 @@ class Neighbours:
             values, counts = np.unique(every, return_counts=True)
             raise ValueError(f"the id {values[counts > 1][0]} is given twice; each row needs its own")
         return Neighbours(self.rows + rows, np.concatenate([self.classes, np.asarray(classes, np.int64)]), every)
+
+    def with_ids(self, ids: Any) -> Neighbours:
+        """Give the same rows with other ids."""
+        return replace(self.without(self.ids)._joined(self.rows, self.classes, ids), rows=self.rows)
 
     def without(self, ids: Any) -> Neighbours:
         """Give these rows without those of some ids; raises ValueError for an id that is not there."""

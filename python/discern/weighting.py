@@ -60,18 +60,36 @@ class Weighting:
         return self.idf(counts.term_documents, counts.rows)
 
     def weigh(
-        self, starts: NDArray[Any], terms: NDArray[Any], counts: NDArray[Any], idf: NDArray[np.float64] | None
+        self,
+        starts: NDArray[Any],
+        terms: NDArray[Any],
+        counts: NDArray[Any],
+        idf: NDArray[np.float64] | None,
+        reuse: bool = False,
     ) -> NDArray[np.float64]:
-        """Give the weights of rows of counts, laid out as scipy's sparse rows are."""
-        return _native.weigh(
+        """Give the weights of rows of counts, laid out as scipy's sparse rows are.
+
+        With ``reuse`` the weights may take the place of the counts, which are then gone.
+        """
+        kind = np.int64 if counts.dtype.kind in "iub" else np.float64
+        given = np.array(counts, kind, order="C", copy=None if reuse else True)
+        values = given.view(np.float64)
+        _native.weigh(
             np.ascontiguousarray(starts, np.int64),
             np.ascontiguousarray(terms, np.int32),
-            np.ascontiguousarray(counts, np.int64 if counts.dtype.kind in "iub" else np.float64),
+            values,
+            kind is np.int64,
             idf,
             self.sublinear_tf,
             self.norm or "none",
             default_threads(),
         )
+        return values
+
+    @staticmethod
+    def documents(terms: NDArray[Any], width: int) -> NDArray[np.int64]:
+        """Count the rows that hold each of ``width`` terms, given the terms of all rows."""
+        return _native.term_rows(np.ascontiguousarray(terms, np.int32), width)
 
     def to_json(self) -> dict[str, Any]:
         """Give the settings as plain values, for the model file."""

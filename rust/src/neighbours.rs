@@ -7,6 +7,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::simd::{CodePath, add_scaled, any_within, code_path, differing_bits, dot_product, largest_bound};
+
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
 pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 
@@ -138,27 +140,32 @@ fn cosine_distance(similarity: f64) -> f64 {
 /// The most terms that are kept as dense columns; their presence in a row is a mask of this width.
 const HEAD: usize = 128;
 /// A term is in the head if more than one row in this many has it.
-const COMMON: usize = 5;
+const COMMON: usize = 6;
+/// So many of the most frequent terms are added for all rows at once, which makes the bound on the others sharp.
+const COLUMNS: usize = 32;
 /// Below so many rows all terms have lists.
 const FEWEST: usize = 512;
 /// Rows whose bounds are looked at together.
-const BLOCK: usize = 64;
+const BLOCK: usize = 16;
 /// Not in the head.
 const TAIL: u8 = u8::MAX;
 
 /// An inverted index: lists of rows for most terms, dense columns for the few that are nearly everywhere.
 ///
-/// The rest of a row behind its lists is bounded by Cauchy and Schwarz: what the head can still add to a score is at
-/// most the length of the query's head times the length of the row's (as in L2AP, Anastasiu & Karypis 2014).
+/// Lists and the first columns are summed for all rows. What the other columns, the head, can still add to a score is
+/// by Cauchy and Schwarz at most the length of the query's head times that of the row's (as in L2AP, Anastasiu &
+/// Karypis 2014); only rows that this may bring among the best are looked at one by one.
 pub struct Inverted {
     rows: usize,
     longest: f64,
-    /// The place of each term in the head, or `TAIL`.
+    path: CodePath,
+    /// The place of each common term, or `TAIL`: below `columns` a column, from there on in the head.
     places: Vec<u8>,
+    columns: Vec<Vec<f32>>,
     head: Vec<f32>,
     head_width: usize,
     head_norms: Vec<f32>,
-    head_masks: Vec<u128>,
+    masks: Vec<u128>,
     list_starts: Vec<u32>,
     list_rows: Vec<u32>,
     list_weights: Vec<f32>,
@@ -176,6 +183,7 @@ pub struct Scratch {
 /// A query, cut into what meets the head and what meets the lists.
 struct Query<'q> {
     whole: (&'q [i32], &'q [f64]),
+    columns: Vec<(u8, f32)>,
     head: Vec<f32>,
     mask: u128,
     head_norm: f32,
@@ -188,11 +196,8 @@ impl Inverted {
         let mut documents = vec![0u32; width];
         rows.terms.iter().for_each(|&term| documents[term as usize] += 1);
         let places = head_places(&documents, rows.rows());
-        let head_width = places
-            .iter()
-            .filter(|&&place| place != TAIL)
-            .count()
-            .next_multiple_of(16);
+        let common = places.iter().filter(|&&place| place != TAIL).count();
+        let head_width = common.saturating_sub(COLUMNS).next_multiple_of(16);
         let mut list_starts = Vec::with_capacity(width + 1);
         let mut total = 0u32;
         for (&count, &place) in documents.iter().zip(&places) {
@@ -204,11 +209,13 @@ impl Inverted {
         let mut index = Inverted {
             rows: rows.rows(),
             longest: (0..rows.rows()).map(|row| rows.norm(row)).fold(0.0, f64::max),
+            path: code_path(),
             places,
+            columns: vec![vec![0.0; padded]; common.min(COLUMNS)],
             head: vec![0.0; rows.rows() * head_width],
             head_width,
             head_norms: vec![0.0; padded],
-            head_masks: vec![0; rows.rows()],
+            masks: vec![0; rows.rows()],
             list_starts,
             list_rows: vec![0; total as usize],
             list_weights: vec![0.0; total as usize],
@@ -229,9 +236,13 @@ impl Inverted {
                     self.list_rows[slot] = row as u32;
                     self.list_weights[slot] = weight as f32;
                     next[term as usize] += 1;
+                    continue;
+                }
+                self.masks[row] |= 1 << place;
+                if let Some(column) = self.columns.get_mut(place as usize) {
+                    column[row] = weight as f32;
                 } else {
-                    self.head[row * self.head_width + place as usize] = weight as f32;
-                    self.head_masks[row] |= 1 << place;
+                    self.head[row * self.head_width + place as usize - COLUMNS] = weight as f32;
                     square += weight * weight;
                 }
             }
@@ -245,13 +256,19 @@ impl Inverted {
     }
 
     fn query<'q>(&self, whole: (&'q [i32], &'q [f64])) -> Query<'q> {
-        let (mut head, mut mask, mut head_square, mut square) = (vec![0.0; self.head_width], 0, 0.0, 0.0);
+        let (mut columns, mut head) = (Vec::new(), vec![0.0; self.head_width]);
+        let (mut mask, mut head_square, mut square) = (0, 0.0, 0.0);
         for (&term, &weight) in whole.0.iter().zip(whole.1) {
             let place = self.places[term as usize];
             square += weight * weight;
-            if place != TAIL {
-                head[place as usize] = weight as f32;
-                mask |= 1 << place;
+            if place == TAIL {
+                continue;
+            }
+            mask |= 1 << place;
+            if (place as usize) < self.columns.len() {
+                columns.push((place, weight as f32));
+            } else {
+                head[place as usize - COLUMNS] = weight as f32;
                 head_square += weight * weight;
             }
         }
@@ -259,6 +276,7 @@ impl Inverted {
         let rounding = (whole.0.len() + 8) as f64 * UNIT * square.sqrt() * self.longest;
         Query {
             whole,
+            columns,
             head,
             mask,
             head_norm: upwards(f64::sqrt(head_square)),
@@ -298,55 +316,59 @@ impl Inverted {
 
     /// Collects in `scratch` all rows that may be among the nearest; gives the score of the last of the best.
     fn screen(&self, query: &Query<'_>, count: usize, without: Option<usize>, scratch: &mut Scratch) -> f32 {
-        self.add_lists(query, scratch);
-        self.order_blocks(query, scratch);
+        self.add_up(query, scratch);
+        self.bound_blocks(query, count, scratch);
         let mut best = Nearest::new(count);
-        let mut limit = f32::NEG_INFINITY;
-        scratch.candidates.clear();
-        for &(most, block) in &scratch.blocks {
-            if most < limit - 2.0 * query.slack {
-                break;
+        let mut least = f32::NEG_INFINITY;
+        let Scratch {
+            scores,
+            blocks,
+            candidates,
+            ..
+        } = scratch;
+        candidates.clear();
+        for &(most, block) in blocks.iter() {
+            if most < least {
+                continue;
             }
             let start = block as usize * BLOCK;
             for row in start..(start + BLOCK).min(self.rows) {
-                let bound = scratch.scores[row] + query.head_norm * self.head_norms[row];
-                if bound < limit - 2.0 * query.slack || Some(row) == without {
+                let bound = scores[row] + query.head_norm * self.head_norms[row];
+                let shares = scores[row] != 0.0 || self.masks[row] & query.mask != 0;
+                if bound < least || !shares || Some(row) == without {
                     continue;
                 }
-                let shares_head = self.head_masks[row] & query.mask != 0;
-                if scratch.scores[row] == 0.0 && !shares_head {
-                    continue;
+                let score = scores[row] + self.head_score(query, row);
+                if score >= least {
+                    candidates.push((score, row as u32));
+                    let distance = -f64::from(score);
+                    best.offer(Found { distance, row });
+                    least = -best.limit() as f32 - 2.0 * query.slack;
                 }
-                let score = scratch.scores[row] + if shares_head { self.head_score(query, row) } else { 0.0 };
-                if score < limit - 2.0 * query.slack {
-                    continue;
-                }
-                scratch.candidates.push((score, row as u32));
-                let distance = -f64::from(score);
-                best.offer(Found { distance, row });
-                limit = -best.limit() as f32;
             }
         }
         self.clear(scratch);
-        limit
+        -best.limit() as f32
     }
 
-    /// Adds the lists of the query's terms to the scores.
-    fn add_lists(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    /// Adds lists and columns of the query's terms to the scores.
+    fn add_up(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let blocks = self.rows.div_ceil(BLOCK);
         scratch.scores.resize(blocks * BLOCK, 0.0);
         scratch.touched.clear();
-        let lists = |&(&term, _): &(&i32, &f64)| self.places[term as usize] == TAIL;
-        let (terms, weights) = query.whole;
-        let total: usize = terms.iter().map(|&term| self.list(term).0.len()).sum();
-        // A head term is in most blocks anyway, and so are many entries.
+        let total: usize = query.whole.0.iter().map(|&term| self.list(term).0.len()).sum();
+        // A common term is in most blocks anyway, and so are many entries.
         let everywhere = query.mask != 0 || total > blocks;
         scratch.touched.resize(blocks, everywhere);
-        for (&term, &weight) in terms.iter().zip(weights).filter(lists) {
+        let scores = scratch.scores.as_mut_slice();
+        for &(place, factor) in &query.columns {
+            add_scaled(self.path, scores, factor, &self.columns[place as usize]);
+        }
+        for (&term, &weight) in query.whole.0.iter().zip(query.whole.1) {
             let (rows, weights) = self.list(term);
             let factor = weight as f32;
             for (&row, &other) in rows.iter().zip(weights) {
-                scratch.scores[row as usize] += factor * other;
+                scores[row as usize] += factor * other;
             }
             if !everywhere {
                 rows.iter()
@@ -355,19 +377,22 @@ impl Inverted {
         }
     }
 
-    /// Lists the touched blocks by what their best row may score, most first.
-    fn order_blocks(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    /// Bounds the best score in each touched block, and puts the blocks that promise most to the front.
+    fn bound_blocks(&self, query: &Query<'_>, count: usize, scratch: &mut Scratch) {
         scratch.blocks.clear();
         for (block, &touched) in scratch.touched.iter().enumerate() {
             if touched {
                 let range = block * BLOCK..(block + 1) * BLOCK;
-                let most = largest(&scratch.scores[range.clone()], &self.head_norms[range], query.head_norm);
+                let (scores, norms) = (&scratch.scores[range.clone()], &self.head_norms[range]);
+                let most = largest_bound(self.path, scores, query.head_norm, norms);
                 scratch.blocks.push((most, block as u32));
             }
         }
-        scratch
-            .blocks
-            .sort_unstable_by(|left, right| right.0.total_cmp(&left.0));
+        let first = 2 * count;
+        if first < scratch.blocks.len() {
+            let more = |left: &(f32, u32), right: &(f32, u32)| right.0.total_cmp(&left.0);
+            scratch.blocks.select_nth_unstable_by(first, more);
+        }
     }
 
     fn clear(&self, scratch: &mut Scratch) {
@@ -378,18 +403,12 @@ impl Inverted {
 
     fn head_score(&self, query: &Query<'_>, row: usize) -> f32 {
         let weights = &self.head[row * self.head_width..(row + 1) * self.head_width];
-        let mut sums = [0.0f32; 16];
-        for (left, right) in query.head.chunks_exact(16).zip(weights.chunks_exact(16)) {
-            for lane in 0..16 {
-                sums[lane] += left[lane] * right[lane];
-            }
-        }
-        sums.iter().sum()
+        dot_product(self.path, &query.head, weights)
     }
 
     /// Compares with all rows that share a term; the others stand at a distance of one, in order.
     fn every(&self, rows: Sparse<'_>, query: &Query<'_>, count: usize, without: Option<usize>) -> Vec<Found> {
-        let mut shares: Vec<bool> = self.head_masks.iter().map(|mask| mask & query.mask != 0).collect();
+        let mut shares: Vec<bool> = self.masks.iter().map(|mask| mask & query.mask != 0).collect();
         for &term in query.whole.0 {
             self.list(term).0.iter().for_each(|&row| shares[row as usize] = true);
         }
@@ -428,18 +447,6 @@ fn head_places(documents: &[u32], rows: usize) -> Vec<u8> {
     places
 }
 
-/// The largest of `scores[i] + factor · norms[i]`, for whole blocks.
-fn largest(scores: &[f32], norms: &[f32], factor: f32) -> f32 {
-    let mut most = [f32::NEG_INFINITY; 16];
-    for (scores, norms) in scores.chunks_exact(16).zip(norms.chunks_exact(16)) {
-        for lane in 0..16 {
-            let bound = scores[lane] + factor * norms[lane];
-            most[lane] = if bound > most[lane] { bound } else { most[lane] };
-        }
-    }
-    most.into_iter().fold(f32::NEG_INFINITY, f32::max)
-}
-
 // ------------------------------------------------------------------------------------------------ dense rows
 
 /// The squared Euclidean distance, summed column by column.
@@ -459,6 +466,8 @@ pub struct Screen {
     crowded: bool,
 }
 
+/// Values that are looked at together.
+const SCREENED: usize = 64;
 /// Beyond this multiple of the neighbours wanted, and `CROWD_LEAST`, a query is crowded.
 const CROWD: usize = 16;
 const CROWD_LEAST: usize = 1 << 12;
@@ -489,9 +498,10 @@ impl Screen {
         if self.crowded {
             return;
         }
-        for (block, part) in values.chunks(BLOCK).enumerate() {
-            if any_within(part, self.limit) {
-                self.take(part, first + block * BLOCK);
+        let path = code_path();
+        for (block, part) in values.chunks(SCREENED).enumerate() {
+            if any_within(path, part, self.limit) {
+                self.take(part, first + block * SCREENED);
             }
         }
         if self.candidates.len() > CROWD * self.count + CROWD_LEAST {
@@ -539,32 +549,14 @@ impl Screen {
     }
 }
 
-/// Whether a value is at most `limit`.
-fn any_within(values: &[f32], limit: f32) -> bool {
-    let mut any = [false; 16];
-    let chunks = values.chunks_exact(16);
-    let rest = chunks.remainder().iter().any(|&value| value <= limit);
-    for chunk in chunks {
-        for lane in 0..16 {
-            any[lane] |= chunk[lane] <= limit;
-        }
-    }
-    rest || any.contains(&true)
-}
-
 // ------------------------------------------------------------------------------------------------ packed bits
 
 /// The nearest rows by the number of differing bits, as a share of `width` bits; rows have as many words as `query`.
 pub fn nearest_bits(rows: &[u64], query: &[u64], width: usize, count: usize, without: Option<usize>) -> Vec<Found> {
     let mut nearest = Nearest::new(count);
-    let share = width.max(1) as f64;
+    let (share, path) = (width.max(1) as f64, code_path());
     for (row, words) in rows.chunks_exact(query.len().max(1)).enumerate() {
-        let differing: u32 = words
-            .iter()
-            .zip(query)
-            .map(|(left, right)| (left ^ right).count_ones())
-            .sum();
-        let distance = f64::from(differing) / share;
+        let distance = f64::from(differing_bits(path, words, query)) / share;
         if distance < nearest.limit() && Some(row) != without {
             nearest.offer(Found { distance, row });
         }
@@ -604,7 +596,7 @@ mod tests {
         let (starts, terms, weights) = sparse_rows(900, 60);
         let rows = Sparse::new(&starts, &terms, &weights, 60).unwrap();
         let index = Inverted::new(rows, 60);
-        assert!(index.head_width > 0);
+        assert!(index.head_width > 0 || !index.columns.is_empty());
         let mut scratch = Scratch::default();
         for row in (0..900).step_by(7) {
             for count in [1, 3, 20, 899] {

@@ -38,10 +38,12 @@ impl<'a> Weighting<'a> {
         Weighting { idf, logarithms, norm }
     }
 
-    /// Weighs one row; `terms` are places in `idf`.
-    pub fn row(&self, terms: &[i32], counts: impl Iterator<Item = f64>, weights: &mut [f64]) {
-        for (weight, count) in weights.iter_mut().zip(counts) {
-            *weight = self.frequency(count);
+    /// Puts weights in the place of the counts of one row; `terms` are places in `idf`.
+    pub fn row(&self, terms: &[i32], weights: &mut [f64]) {
+        if let Some(table) = &self.logarithms {
+            weights
+                .iter_mut()
+                .for_each(|weight| *weight = sublinear(*weight, table));
         }
         if let Some(idf) = self.idf {
             for (weight, &term) in weights.iter_mut().zip(terms) {
@@ -50,25 +52,37 @@ impl<'a> Weighting<'a> {
         }
         let length = match self.norm {
             Norm::None => return,
-            Norm::Sum => weights.iter().map(|weight| weight.abs()).sum::<f64>(),
-            Norm::Euclidean => weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt(),
+            Norm::Sum => sum_of(weights, f64::abs),
+            Norm::Euclidean => sum_of(weights, |weight| weight * weight).sqrt(),
         };
         if length != 0.0 {
             weights.iter_mut().for_each(|weight| *weight /= length);
         }
     }
+}
 
-    #[inline]
-    fn frequency(&self, count: f64) -> f64 {
-        let Some(logarithms) = &self.logarithms else {
-            return count;
-        };
-        let place = count as usize;
-        if place as f64 == count && place < FEW {
-            return logarithms[place];
-        }
-        count.ln() + 1.0
+/// 1 + ln tf.
+#[inline]
+fn sublinear(count: f64, logarithms: &[f64]) -> f64 {
+    let place = count as usize;
+    if place as f64 == count && place < FEW {
+        return logarithms[place];
     }
+    count.ln() + 1.0
+}
+
+/// Sums in four lanes, which do not wait for each other.
+#[inline]
+fn sum_of(weights: &[f64], term: impl Fn(f64) -> f64) -> f64 {
+    let mut sums = [0.0; 4];
+    let chunks = weights.chunks_exact(4);
+    let rest: f64 = chunks.remainder().iter().map(|&weight| term(weight)).sum();
+    for chunk in chunks {
+        for lane in 0..4 {
+            sums[lane] += term(chunk[lane]);
+        }
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
 #[cfg(test)]
@@ -78,12 +92,12 @@ mod tests {
     #[test]
     fn a_row_has_unit_length_and_a_row_of_zeros_stays() {
         let weighting = Weighting::new(Some(&[1.0, 2.0]), true, Norm::Euclidean);
-        let mut weights = [0.0; 2];
-        weighting.row(&[0, 1], [1.0, 1.0].into_iter(), &mut weights);
+        let mut weights = [1.0; 2];
+        weighting.row(&[0, 1], &mut weights);
         assert!((weights[1] / weights[0] - 2.0).abs() < 1e-15);
         assert!((weights[0].hypot(weights[1]) - 1.0).abs() < 1e-15);
         let mut zeros = [0.0];
-        Weighting::new(None, false, Norm::Sum).row(&[0], [0.0].into_iter(), &mut zeros);
+        Weighting::new(None, false, Norm::Sum).row(&[0], &mut zeros);
         assert_eq!(zeros, [0.0]);
     }
 }
