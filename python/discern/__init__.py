@@ -28,6 +28,7 @@ _HOMES = {
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
     "SelectKBest": "discern.estimators.select",
+    "TermDocumentMatrix": "discern.matrix",
     "TextSettings": "discern.text",
     "TfidfTransformer": "discern.estimators.text",
     "TfidfVectorizer": "discern.estimators.text",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from discern.estimators.text import TfidfVectorizer as TfidfVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
+    from discern.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.text import TextSettings as TextSettings
     from discern.weighting import Weighting as Weighting
 

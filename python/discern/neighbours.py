@@ -114,9 +114,7 @@ class CosineRows(_Stored):
         self, queries: CosineRows, count: int, without: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Give distances, one minus the cosine, and places of the nearest rows to each query."""
-        return self._index.nearest(
-            queries.starts, queries.terms, queries.weights, count, without, default_threads()
-        )
+        return self._index.nearest(queries.starts, queries.terms, queries.weights, count, without, default_threads())
 
     def __add__(self, other: CosineRows) -> CosineRows:
         _check_width(self.width, other.width)
@@ -143,7 +141,9 @@ class CosineRows(_Stored):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int) -> CosineRows:
         """Make rows of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
-        starts, terms = (_whole(arrays[name], kind) for name, kind in (("rows.starts", np.int64), ("rows.terms", np.int32)))
+        starts, terms = (
+            _whole(arrays[name], kind) for name, kind in (("rows.starts", np.int64), ("rows.terms", np.int32))
+        )
         rows = cls(starts, terms, _real(arrays["rows.weights"], 1), width)
         _ = rows._index  # which checks
         return rows
@@ -416,7 +416,7 @@ def choose_count(
     Examples
     --------
     >>> choose_count(np.array([[1, 0, 0], [0, 0, 1], [0, 0, 0]]), np.array([0, 0, 0]), 2)
-    (3, array([0.6666667, 0.6666667, 1. ]))
+    (2, array([0.66666667, 1. , 1. ]))
     """
     votes = np.zeros((len(classes), width))
     every = np.arange(len(classes))

@@ -72,7 +72,7 @@ class Weighting:
         With ``reuse`` the weights may take the place of the counts, which are then gone.
         """
         kind = np.int64 if counts.dtype.kind in "iub" else np.float64
-        given = np.array(counts, kind, order="C", copy=None if reuse else True)
+        given = np.array(counts, kind, order="C", copy=None if reuse and counts.flags.writeable else True)
         values = given.view(np.float64)
         _native.weigh(
             np.ascontiguousarray(starts, np.int64),
