@@ -5,62 +5,20 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import discern
-from benchmarks.data import MESSAGES, REVIEWS, TYPES, Texts, path_of, read, vocabulary
+from benchmarks.data import MESSAGES, REVIEWS, TYPES, path_of, read, vocabulary
+from benchmarks.job import Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, Side, command, cpu, each, require, task, wall
+from benchmarks.space_jobs import SPACE_JOBS
 from discern.bayes import NaiveBayesSettings, solve
 from discern.data import as_texts
 from discern.statistics import Counts
 from discern.text import TextSettings
-
-Inputs = SimpleNamespace
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What to reach: to be so many times ``faster``, to need a ``share`` of the peer's, or a ``limit``."""
-
-    kind: str
-    value: float
-    with_avx2: float | None = None
-    informative: bool = False
-
-    def value_on(self, code_path: str) -> float:
-        return self.with_avx2 if self.with_avx2 is not None and code_path != "avx512" else self.value
-
-
-@dataclass(frozen=True)
-class Peer:
-    """What we are measured against; without a side, only against the goal's limit."""
-
-    name: str
-    goal: Goal
-    check: Callable[[Inputs, Any, Any], None]
-    side: Side | None = None
-
-
-@dataclass(frozen=True)
-class Job:
-    """A piece of work; ``prepare`` makes the inputs of both sides and is not measured."""
-
-    name: str
-    about: str
-    texts: Texts | None
-    prepare: Callable[[Path, bool], Inputs]
-    ours: Side
-    peers: tuple[Peer, ...]
-    unit: str = "CPU seconds"
-    repeats: int = 7
-    quick_repeats: int = 2
-
 
 # ------------------------------------------------------------------------------------------- texts to a model
 
@@ -505,6 +463,7 @@ JOBS = (
         unit="seconds",
         repeats=15,
     ),
+    *SPACE_JOBS,
 )
 
 

@@ -43,7 +43,9 @@ class TermDocumentMatrix:
         counter.add(texts, np.zeros(len(documents), np.int32), 1, default_threads())
         drained = counter.drain()
         terms, rows = Strings(drained.offsets, drained.bytes), drained.rows
-        return cls(terms, rows.starts, rows.terms, rows.counts)
+        documents_of = np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts))
+        order = np.lexsort((rows.terms, documents_of))  # terms come as they first occur
+        return cls(terms, rows.starts, rows.terms[order], rows.counts[order])
 
     @property
     def shape(self) -> tuple[int, int]:

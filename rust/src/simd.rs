@@ -425,6 +425,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_path_gives_the_same_sums() {
+        let numbers: Vec<f32> = (0..64).map(|number| (number as f32).sin()).collect();
+        let words: Vec<u64> = (0..9u64).map(|word| word.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+        for path in CodePath::available() {
+            let mut sums = numbers.clone();
+            add_scaled(path, &mut sums, 0.3, &numbers);
+            let mut expected = numbers.clone();
+            add_scaled_plain(&mut expected, 0.3, &numbers);
+            assert_eq!(sums, expected, "{path:?}");
+            assert_eq!(dot_product(path, &numbers, &sums), dot_product_plain(&numbers, &sums));
+            let bound = largest_bound_plain(&numbers, 0.7, &sums);
+            assert_eq!(largest_bound(path, &numbers, 0.7, &sums), bound);
+            for limit in [-2.0, -0.99, 0.0] {
+                let any = numbers.iter().any(|&number| number <= limit);
+                assert_eq!(any_within(path, &numbers[..61], limit), any);
+            }
+            let bits: u32 = words[1..].iter().zip(&words).map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert_eq!(differing_bits(path, &words[1..], &words[..8]), bits);
+        }
+    }
+
+    #[test]
     fn every_path_gives_the_same_marks() {
         let mut state = 1u64;
         for length in 0..400 {

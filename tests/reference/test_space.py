@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
 from sklearn.metrics import mutual_info_score
-from sklearn.model_selection import LeaveOneOut, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -77,7 +76,7 @@ def test_tfidf_transformer_equals_the_reference(options, make):
 def test_idf_can_be_given():
     ours, theirs = (module.TfidfVectorizer(vocabulary=["tokyo", "chinese"]) for module in (discern, reference_text))
     for vectorizer in (ours, theirs):
-        vectorizer.idf_ = [3.0, 0.5]
+        vectorizer.idf_ = np.array([3.0, 0.5])
     close(ours.transform(DOCUMENTS), theirs.transform(DOCUMENTS))
     with pytest.raises(ValueError, match=r"norm"):
         discern.TfidfVectorizer(norm="l3").fit(DOCUMENTS)
@@ -101,7 +100,7 @@ def test_scores_of_features_equal_the_reference(labels, make):
     X, y = random.poisson(random.random(40) * 0.8, (300, 40)), random.integers(0, labels, 300)
     X[:, 3], X[:, 4] = 0, 1
     for ours, theirs in zip(discern.chi2(make(X), y), reference_selection.chi2(make(X), y), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-20)  # a constant column has zero, to rounding
     expected = [mutual_info_score(y, column != 0) for column in X.T]
     np.testing.assert_allclose(discern.mutual_information(make(X), y), expected, rtol=1e-10, atol=1e-14)
 
@@ -153,7 +152,7 @@ def test_the_best_of_each_class_are_those_of_one_against_the_rest(score):
 
 def test_selection_refuses_what_it_cannot_score():
     with pytest.raises(ValueError, match="per_class needs"):
-        discern.SelectKBest(k=1, per_class=True).fit([[1, 2], [3, 4]], [0, 1])
+        discern.SelectKBest(k=1, per_class=True).fit([[1, 2], [3, 4], [2, 2], [1, 5]], [0, 1, 0, 1])
     with pytest.raises(ValueError, match="Negative"):
         discern.chi2([[-1.0], [1.0]], [0, 1])
     counts = Counts.of(["one two"], ["a"])
@@ -196,7 +195,7 @@ def documents(random, rows, width, negative=False):
 
 
 @pytest.mark.parametrize("kind", [CosineRows, EuclideanRows, HammingRows])
-@pytest.mark.parametrize(("rows", "width"), [(40, 5), (1500, 300)])
+@pytest.mark.parametrize(("rows", "width"), [(40, 5), (900, 150)])
 @pytest.mark.parametrize("negative", [False, True])
 def test_neighbours_are_those_of_comparing_with_every_row(kind, rows, width, negative, monkeypatch):
     random = np.random.default_rng(rows)
@@ -264,6 +263,7 @@ def test_classifier_equals_the_reference(options, load):
     ours, theirs = (module.KNeighborsClassifier(**options) for module in (discern, reference_neighbours))
     ours.fit(X[::2], y[::2])
     theirs.fit(X[::2], y[::2])
+    X = X[1::2]  # of a row itself scikit-learn's distance is not quite zero
     np.testing.assert_array_equal(ours.kneighbors(X)[1], theirs.kneighbors(X)[1])
     np.testing.assert_allclose(ours.kneighbors()[0], theirs.kneighbors()[0], atol=1e-12)
     np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6, atol=1e-9)
@@ -290,11 +290,11 @@ def test_the_number_of_neighbours_is_the_best_of_leaving_one_out(weights):
     X = X[::2] + np.random.default_rng(0).random((75, 4)) * 1e-3
     y = y[::2]
     chosen = discern.KNeighborsClassifier("auto", weights=weights).fit(X, y).n_neighbors_
+    # Without rows, scikit-learn scores each row by the others.
     accuracies = [
-        cross_val_score(reference_neighbours.KNeighborsClassifier(k, weights=weights), X, y, cv=LeaveOneOut()).mean()
-        for k in range(1, 16)
+        reference_neighbours.KNeighborsClassifier(k, weights=weights).fit(X, y).score(None, y) for k in range(1, 21)
     ]
-    assert chosen <= 15
+    assert chosen <= 20
     assert accuracies[chosen - 1] == max(accuracies)
     assert chosen == int(np.argmax(accuracies)) + 1
     with pytest.raises(ValueError, match="give a number"):

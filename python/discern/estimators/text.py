@@ -317,7 +317,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer):
         """Learn the idf of each term."""
         self._validate_params()
         X = _sparse_rows(validate_data(self, X, accept_sparse=("csr", "csc")))
-        documents = X.getnnz(axis=0) if X.format == "csc" else Weighting.documents(X.indices, X.shape[1])
+        documents = np.diff(X.indptr) if X.format == "csc" else Weighting.documents(X.indices, X.shape[1])
         return self._learn(documents, X.shape[0], X.dtype if X.dtype == np.float32 else np.dtype(np.float64))
 
     def transform(self, X: Any, copy: bool = True) -> Any:

@@ -1,0 +1,50 @@
+"""What a job is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from benchmarks.data import Texts
+from benchmarks.measure import Side
+
+Inputs = SimpleNamespace
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to reach: to be so many times ``faster``, to need a ``share`` of the peer's, or a ``limit``."""
+
+    kind: str
+    value: float
+    with_avx2: float | None = None
+    informative: bool = False
+
+    def value_on(self, code_path: str) -> float:
+        return self.with_avx2 if self.with_avx2 is not None and code_path != "avx512" else self.value
+
+
+@dataclass(frozen=True)
+class Peer:
+    """What we are measured against; without a side, only against the goal's limit."""
+
+    name: str
+    goal: Goal
+    check: Callable[[Inputs, Any, Any], None]
+    side: Side | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A piece of work; ``prepare`` makes the inputs of both sides and is not measured."""
+
+    name: str
+    about: str
+    texts: Texts | None
+    prepare: Callable[[Path, bool], Inputs]
+    ours: Side
+    peers: tuple[Peer, ...]
+    unit: str = "CPU seconds"
+    repeats: int = 7
+    quick_repeats: int = 2
