@@ -71,7 +71,7 @@ class TermDocumentMatrix:
         return pa.table({"document": documents, "term": terms, "count": self.counts})
 
     def write_matrix_market(self, path: str | os.PathLike[str]) -> None:
-        """Write a Matrix Market file, documents × terms, and the terms, a line each, to the same path with ``.terms``."""
+        """Write a Matrix Market file, documents × terms, and the terms, a line each, at the path with ``.terms``."""
         from scipy.io import mmwrite
 
         if any("\n" in term or "\r" in term for term in self.terms.to_list()):

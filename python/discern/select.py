@@ -70,30 +70,34 @@ class Contingency:
     @property
     def totals(self) -> NDArray[np.float64]:
         """How much of each term there is in all classes."""
-        return np.bincount(self.terms, self.values, self.width)
+        return _sums(self.terms, self.values, self.width)
 
     @property
     def shares(self) -> NDArray[np.float64]:
         """The share of the documents in each class."""
-        return self.sizes / self.sizes.sum()
+        return np.asarray(self.sizes / self.sizes.sum())
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a value of each entry by term."""
-        return np.bincount(self.terms, values, self.width)
+        return _sums(self.terms, values, self.width)
 
     def complete(self) -> NDArray[np.bool_]:
         """Say which terms occur in every class."""
-        return np.bincount(self.terms, minlength=self.width) == len(self.sizes)
+        return np.asarray(np.bincount(self.terms, minlength=self.width) == len(self.sizes))
 
     def against_rest(self, label: int) -> Contingency:
         """Give the table of one class against all others."""
         mine = self.classes == label
-        own = np.bincount(self.terms[mine], self.values[mine], self.width)
-        rest = np.bincount(self.terms[~mine], self.values[~mine], self.width)
+        own = _sums(self.terms[mine], self.values[mine], self.width)
+        rest = _sums(self.terms[~mine], self.values[~mine], self.width)
         both = np.stack([rest, own], axis=1)
         terms, classes = np.nonzero(both)
         sizes = np.array([self.sizes.sum() - self.sizes[label], self.sizes[label]])
         return Contingency(terms, classes, both[terms, classes], sizes, self.width, self.presence)
+
+
+def _sums(places: NDArray[Any], values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(places, values, width), np.float64)
 
 
 def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any], labels: int) -> NDArray[np.float64]:
@@ -103,10 +107,10 @@ def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any]
     entry_classes = np.repeat(np.asarray(classes), np.diff(matrix.indptr))
     if labels > 8:
         keys = entry_classes.astype(np.int64) * width + matrix.indices
-        return np.bincount(keys, weights, labels * width).reshape(labels, width)
+        return _sums(keys, weights, labels * width).reshape(labels, width)
     for label in range(labels):
         mine = entry_classes == label
-        sums[label] = np.bincount(matrix.indices[mine], weights[mine], width)
+        sums[label] = _sums(matrix.indices[mine], weights[mine], width)
     return sums
 
 
@@ -216,7 +220,7 @@ def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool =
     if not per_class:
         return best(scores_of(table, score)[0], most)
     columns = scores_by_class(table, score).T
-    return np.any([best(column, most) for column in columns], axis=0)
+    return np.asarray(np.any([best(column, most) for column in columns], axis=0))
 
 
 def spoken_for(table: Contingency) -> NDArray[np.int64]:

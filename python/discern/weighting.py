@@ -1,4 +1,4 @@
-"""tf–idf: how counts of terms become weights. The idf comes from the document counts, so fitting needs no second pass."""
+"""tf–idf: how counts of terms become weights. The idf comes from the document counts, without a second pass."""
 
 from __future__ import annotations
 

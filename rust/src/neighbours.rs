@@ -332,13 +332,13 @@ impl Inverted {
                 continue;
             }
             let start = block as usize * BLOCK;
-            for row in start..(start + BLOCK).min(self.rows) {
-                let bound = scores[row] + query.head_norm * self.head_norms[row];
-                let shares = scores[row] != 0.0 || self.masks[row] & query.mask != 0;
+            for (row, &sum) in (start..self.rows).zip(&scores[start..start + BLOCK]) {
+                let bound = sum + query.head_norm * self.head_norms[row];
+                let shares = sum != 0.0 || self.masks[row] & query.mask != 0;
                 if bound < least || !shares || Some(row) == without {
                     continue;
                 }
-                let score = scores[row] + self.head_score(query, row);
+                let score = sum + self.head_score(query, row);
                 if score >= least {
                     candidates.push((score, row as u32));
                     let distance = -f64::from(score);
@@ -575,7 +575,7 @@ mod tests {
             for term in 0..width {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 // The first terms are common, so that there is a head.
-                if (state >> 33) as usize % (1 + term / 2) == 0 {
+                if ((state >> 33) as usize).is_multiple_of(1 + term / 2) {
                     terms.push(term as i32);
                     weights.push(((state >> 40) % 4 + 1) as f64);
                 }

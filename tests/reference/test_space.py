@@ -408,10 +408,37 @@ def test_the_matrix_can_be_written_and_read(tmp_path):
         )
 
 
-SNOWBALL = (
-    "arabic armenian basque catalan danish dutch english esperanto estonian finnish french german greek hindi hungarian "
-    "indonesian irish italian lithuanian nepali norwegian portuguese romanian russian serbian spanish swedish tamil turkish"
-).split()
+SNOWBALL = [
+    "arabic",
+    "armenian",
+    "basque",
+    "catalan",
+    "danish",
+    "dutch",
+    "english",
+    "esperanto",
+    "estonian",
+    "finnish",
+    "french",
+    "german",
+    "greek",
+    "hindi",
+    "hungarian",
+    "indonesian",
+    "irish",
+    "italian",
+    "lithuanian",
+    "nepali",
+    "norwegian",
+    "portuguese",
+    "romanian",
+    "russian",
+    "serbian",
+    "spanish",
+    "swedish",
+    "tamil",
+    "turkish",
+]
 
 
 @pytest.mark.parametrize("language", SNOWBALL)

@@ -69,6 +69,8 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             StrOptions({"auto"}),
         ],
     }
+    n_neighbors: Any
+    effective_metric_params_: dict[str, Any]
     _known: Neighbours
 
     # ------------------------------------------------------------------------------------------------ learning

@@ -95,4 +95,4 @@ class SelectKBest(sklearn_selection.SelectKBest):
         check_is_fitted(self)
         if not self.per_class or self.k == "all":
             return np.asarray(super()._get_support_mask())
-        return np.any([best(column, self.k) for column in self.class_scores_.T], axis=0)
+        return np.asarray(np.any([best(column, self.k) for column in self.class_scores_.T], axis=0))
