@@ -222,7 +222,7 @@ def as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    margin = make_pipeline(TfidfVectorizer(analyzer="char_wb", ngram_range=(1, 3), min_df=2), LinearSVC()).fit(
+    margin = make_pipeline(TfidfVectorizer(**CHARACTERS, min_df=2), LinearSVC()).fit(
         inputs.texts, inputs.labels
     )
     accuracies = [float(np.mean(model.predict(inputs.asked) == inputs.answers)) for model in (ours, theirs, margin)]
