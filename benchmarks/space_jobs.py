@@ -222,9 +222,7 @@ def as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
 
-    margin = make_pipeline(TfidfVectorizer(**CHARACTERS, min_df=2), LinearSVC()).fit(
-        inputs.texts, inputs.labels
-    )
+    margin = make_pipeline(TfidfVectorizer(**CHARACTERS, min_df=2), LinearSVC()).fit(inputs.texts, inputs.labels)
     accuracies = [float(np.mean(model.predict(inputs.asked) == inputs.answers)) for model in (ours, theirs, margin)]
     print("accuracy of discern {:.4f}, MultinomialNB {:.4f}, LinearSVC {:.4f}".format(*accuracies), flush=True)
     require(accuracies[0] >= max(accuracies), f"the accuracies are {accuracies}")
