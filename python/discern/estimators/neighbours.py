@@ -16,7 +16,9 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern import files
+from discern.files import ModelFileError
+from discern.files import load as load_file
+from discern.files import save as save_file
 from discern.neighbours import Neighbours, distance_weights, vote_shares
 
 Array = NDArray[Any]
@@ -260,16 +262,16 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             "chosen": int(self.n_neighbors_),
             "names": None if names is None else names.tolist(),
         }
-        files.save(path, self._known.arrays(), metadata)
+        save_file(path, self._known.arrays(), metadata)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Map a saved model into memory; raises ModelFileError if it cannot be used."""
-        arrays, metadata = files.load(path)
+        arrays, metadata = load_file(path)
         try:
             return cls(**metadata["parameters"])._restored(arrays, metadata)
         except (KeyError, TypeError, ValueError) as error:
-            raise files.ModelFileError(f"{str(path)!r} holds no usable neighbours: {error}") from error
+            raise ModelFileError(f"{str(path)!r} holds no usable neighbours: {error}") from error
 
     def _restored(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> Self:
         if metadata.get("kind") != "neighbours":
