@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import VARIABLE, real_folder, write
-from benchmarks.jobs import JOBS, Job, selected
+from benchmarks.job import Job
+from benchmarks.jobs import JOBS, selected
 from benchmarks.report import disturbed, machine, plain_table, record, revision, write_json
 
 THREADS = ("DISCERN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")

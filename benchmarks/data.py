@@ -37,6 +37,8 @@ class Texts:
 
 
 REVIEWS = Texts("reviews", ("imdb/train.csv.bz2", "imdb/test.csv.bz2"), 50_000, 2_000, 230, ("neg", "pos"))
+NEWS = Texts("news", ("20newsgroups/train.csv.bz2",), 11_314, 2_000, 230, ("hockey", "space"))
+LANGUAGES = Texts("languages", ("langid_lingua75/sentences.csv.bz2",), 20_000, 2_000, 20, ("af", "de"))
 MESSAGES = Texts("messages", ("sms_spam/all.csv.bz2",), 5_574, 1_000, 16, ("ham", "spam"))
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import psutil
 
 import discern
-from benchmarks.jobs import JOBS, Goal, Inputs, Job, Peer
+from benchmarks.job import Goal, Inputs, Job, Peer
+from benchmarks.jobs import JOBS
 from benchmarks.measure import LeftOutError, WrongAnswerError, alternate, summary
 
 

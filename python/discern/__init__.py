@@ -36,6 +36,7 @@ _HOMES = {
     "GaussianNB": "discern.estimators.tables",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
+    "KNeighborsClassifier": "discern.estimators.neighbours",
     "Laplace": "discern.bayes",
     "LeastCost": "discern.decide",
     "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
@@ -50,13 +51,19 @@ _HOMES = {
     "Receipt": "discern.classifier",
     "RidgeClassifier": "discern.estimators.ridge",
     "SVC": "discern.estimators.kernel",
+    "SelectKBest": "discern.estimators.select",
     "Separation": "discern.separation",
     "SeparationWarning": "discern.separation",
     "SingularCovarianceWarning": "discern.gaussian",
+    "TermDocumentMatrix": "discern.matrix",
     "TextSettings": "discern.text",
+    "TfidfTransformer": "discern.estimators.text",
+    "TfidfVectorizer": "discern.estimators.text",
     "UnigramLanguageModel": "discern.estimators.language",
+    "Weighting": "discern.weighting",
     "Window": "discern.window",
     "Winnow": "discern.estimators.online",
+    "chi2": "discern.estimators.select",
     "choose_threshold": "discern.decide",
     "code_path": "discern._native",
     "compare": "discern.comparison",
@@ -68,6 +75,7 @@ _HOMES = {
     "load": "discern.classifier",
     "mcnemar": "discern.significance",
     "mixture": "discern.densities",
+    "mutual_information": "discern.estimators.select",
     "reweight": "discern.decide",
     "wilson": "discern.significance",
 }
@@ -112,18 +120,25 @@ if TYPE_CHECKING:
     from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
     from discern.estimators.logistic import LogisticRegression as LogisticRegression
     from discern.estimators.mixed import NaiveBayes as NaiveBayes
+    from discern.estimators.neighbours import KNeighborsClassifier as KNeighborsClassifier
     from discern.estimators.online import BalancedWinnow as BalancedWinnow
     from discern.estimators.online import Perceptron as Perceptron
     from discern.estimators.online import Winnow as Winnow
     from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
+    from discern.estimators.select import SelectKBest as SelectKBest
+    from discern.estimators.select import chi2 as chi2
+    from discern.estimators.select import mutual_information as mutual_information
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
+    from discern.estimators.text import TfidfTransformer as TfidfTransformer
+    from discern.estimators.text import TfidfVectorizer as TfidfVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
     from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.separation import Separation as Separation
     from discern.separation import SeparationWarning as SeparationWarning
     from discern.separation import find_separation as find_separation
@@ -131,6 +146,7 @@ if TYPE_CHECKING:
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson
     from discern.text import TextSettings as TextSettings
+    from discern.weighting import Weighting as Weighting
     from discern.window import Drift as Drift
     from discern.window import Window as Window
     from discern.window import drift as drift

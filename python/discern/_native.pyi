@@ -93,6 +93,27 @@ class HeldOut:
         ends: NDArray[np.int64],
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+class InvertedIndex:
+    def __new__(
+        cls, starts: NDArray[np.int64], terms: NDArray[np.int32], weights: NDArray[np.float64], width: int
+    ) -> InvertedIndex: ...
+    def nearest(
+        self,
+        starts: NDArray[np.int64],
+        terms: NDArray[np.int32],
+        weights: NDArray[np.float64],
+        count: int,
+        without: NDArray[np.int64] | None,
+        threads: int,
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
+class Screen:
+    def __new__(cls, count: int, slack: NDArray[np.float32], without: NDArray[np.int64] | None) -> Screen: ...
+    def add(self, values: NDArray[np.float32], first: int) -> None: ...
+    def nearest(
+        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 
 @final
 class Parsed:
@@ -199,6 +220,25 @@ def learn_online(
         tuple[int, int, int, float, bool],
     ]
 ]: ...
+def weigh(
+    starts: NDArray[np.int64],
+    terms: NDArray[np.int32],
+    values: NDArray[np.float64],
+    whole: bool,
+    idf: NDArray[np.float64] | None,
+    sublinear: bool,
+    norm: str,
+    threads: int,
+) -> None: ...
+def term_rows(terms: NDArray[np.int32], width: int) -> NDArray[np.int64]: ...
+def hamming_neighbours(
+    rows: NDArray[np.uint64],
+    queries: NDArray[np.uint64],
+    width: int,
+    count: int,
+    without: NDArray[np.int64] | None,
+    threads: int,
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

@@ -101,6 +101,34 @@ class TextSettings:
         return cls(**values)
 
 
+def stop_words(language: str) -> tuple[str, ...]:
+    """Give words of a language that say little: for every language that Snowball stems but Yiddish, and some more.
+
+    The lists are those of spaCy. ``stop_words="english"`` of ``CountVectorizer`` is scikit-learn's own list.
+
+    Examples
+    --------
+    >>> words = stop_words("danish")
+    >>> len(words), "og" in words
+    (219, True)
+    >>> TextSettings(stop_words=stop_words("danish"), stem="danish").terms("Hunden og husene")
+    ['hund', 'hus']
+    """
+    known = _stop_words()
+    if language not in known:
+        raise ValueError(f"there are no stop words for {language!r}; there are lists for {', '.join(sorted(known))}")
+    return known[language]
+
+
+@cache
+def _stop_words() -> dict[str, tuple[str, ...]]:
+    import json
+    from importlib import resources
+
+    lists = json.loads((resources.files("discern") / "stopwords" / "words.json").read_text("utf-8"))
+    return {language: tuple(words) for language, words in lists.items()}
+
+
 @cache
 def python_tables() -> list[list[tuple[int, int]]]:
     r"""Say what this Python knows of characters, because each brings another version of Unicode.

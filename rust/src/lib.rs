@@ -10,6 +10,7 @@ pub mod folds;
 pub mod kernel;
 pub mod lexicon;
 pub mod logistic;
+pub mod neighbours;
 pub mod online;
 pub mod posterior;
 #[cfg(feature = "python")]
@@ -21,3 +22,4 @@ pub mod smo;
 pub mod tables;
 pub mod text;
 pub mod vectors;
+pub mod weighting;

@@ -525,9 +525,131 @@ fn exponentials_avx2(values: &[f64; EXPONENTIALS], results: &mut [f64; EXPONENTI
     }
 }
 
+// ------------------------------------------------------------------------------------------- sums of 32-bit numbers
+
+/// Defines a function that runs the same plain loops, compiled for the processor at hand.
+macro_rules! for_each_path {
+    ($(#[$about:meta])* $name:ident, $plain:ident, $wide:ident, ($($argument:ident: $kind:ty),*) $(-> $result:ty)?) => {
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2")]
+        fn $wide($($argument: $kind),*) $(-> $result)? {
+            $plain($($argument),*)
+        }
+
+        $(#[$about])*
+        #[inline]
+        pub fn $name(path: CodePath, $($argument: $kind),*) $(-> $result)? {
+            match path {
+                // SAFETY: these paths are only chosen when the processor has the features.
+                #[cfg(target_arch = "x86_64")]
+                CodePath::Avx2 | CodePath::Avx512 => unsafe { $wide($($argument),*) },
+                _ => $plain($($argument),*),
+            }
+        }
+    };
+}
+
+/// Numbers handled at once; sums are kept in as many lanes, so that every path adds in the same order.
+const LANES: usize = 16;
+
+#[inline(always)]
+fn add_scaled_plain(sums: &mut [f32], factor: f32, values: &[f32]) {
+    for (sum, value) in sums.iter_mut().zip(values) {
+        *sum += factor * value;
+    }
+}
+
+#[inline(always)]
+fn dot_product_plain(left: &[f32], right: &[f32]) -> f32 {
+    let mut sums = [0.0f32; LANES];
+    for (left, right) in left.chunks_exact(LANES).zip(right.chunks_exact(LANES)) {
+        for lane in 0..LANES {
+            sums[lane] += left[lane] * right[lane];
+        }
+    }
+    sums.iter().sum()
+}
+
+#[inline(always)]
+fn largest_bound_plain(scores: &[f32], factor: f32, norms: &[f32]) -> f32 {
+    let mut most = [f32::NEG_INFINITY; LANES];
+    for (scores, norms) in scores.chunks_exact(LANES).zip(norms.chunks_exact(LANES)) {
+        for lane in 0..LANES {
+            let bound = scores[lane] + factor * norms[lane];
+            most[lane] = if bound > most[lane] { bound } else { most[lane] };
+        }
+    }
+    most.into_iter()
+        .fold(f32::NEG_INFINITY, |most, one| if one > most { one } else { most })
+}
+
+#[inline(always)]
+fn any_within_plain(values: &[f32], limit: f32) -> bool {
+    let mut any = [false; LANES];
+    let chunks = values.chunks_exact(LANES);
+    let rest = chunks.remainder().iter().any(|&value| value <= limit);
+    for chunk in chunks {
+        for lane in 0..LANES {
+            any[lane] |= chunk[lane] <= limit;
+        }
+    }
+    rest || any.contains(&true)
+}
+
+#[inline(always)]
+fn differing_bits_plain(left: &[u64], right: &[u64]) -> u32 {
+    left.iter()
+        .zip(right)
+        .map(|(left, right)| (left ^ right).count_ones())
+        .sum()
+}
+
+for_each_path! {
+    /// Adds `factor · values[i]` to `sums[i]`.
+    add_scaled, add_scaled_plain, add_scaled_wide, (sums: &mut [f32], factor: f32, values: &[f32])
+}
+for_each_path! {
+    /// Σ left·right, for lengths that are multiples of 16.
+    dot_product, dot_product_plain, dot_product_wide, (left: &[f32], right: &[f32]) -> f32
+}
+for_each_path! {
+    /// The largest of `scores[i] + factor · norms[i]`, for lengths that are multiples of 16.
+    largest_bound, largest_bound_plain, largest_bound_wide, (scores: &[f32], factor: f32, norms: &[f32]) -> f32
+}
+for_each_path! {
+    /// Whether a value is at most `limit`.
+    any_within, any_within_plain, any_within_wide, (values: &[f32], limit: f32) -> bool
+}
+for_each_path! {
+    /// The number of bits in which two equally long lists differ.
+    differing_bits, differing_bits_plain, differing_bits_wide, (left: &[u64], right: &[u64]) -> u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_path_gives_the_same_sums() {
+        let numbers: Vec<f32> = (0..64).map(|number| (number as f32).sin()).collect();
+        let words: Vec<u64> = (0..9u64).map(|word| word.wrapping_mul(0x9E37_79B9_7F4A_7C15)).collect();
+        for path in CodePath::available() {
+            let mut sums = numbers.clone();
+            add_scaled(path, &mut sums, 0.3, &numbers);
+            let mut expected = numbers.clone();
+            add_scaled_plain(&mut expected, 0.3, &numbers);
+            assert_eq!(sums, expected, "{path:?}");
+            assert_eq!(dot_product(path, &numbers, &sums), dot_product_plain(&numbers, &sums));
+            let bound = largest_bound_plain(&numbers, 0.7, &sums);
+            assert_eq!(largest_bound(path, &numbers, 0.7, &sums), bound);
+            for limit in [-2.0, -0.99, 0.0] {
+                let any = numbers.iter().any(|&number| number <= limit);
+                assert_eq!(any_within(path, &numbers[..61], limit), any);
+            }
+            let bits: u32 = words[1..].iter().zip(&words).map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert_eq!(differing_bits(path, &words[1..], &words[..8]), bits);
+        }
+    }
 
     #[test]
     fn exponentials_are_exact_and_alike() {

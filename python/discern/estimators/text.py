@@ -1,4 +1,4 @@
-"""Vectorizers with scikit-learn's parameters and results."""
+"""Vectorizers and tf–idf with scikit-learn's parameters and results."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
 from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 import discern._native as _native
 from discern.data import Strings, as_texts
 from discern.statistics import default_threads
 from discern.text import TextSettings
+from discern.weighting import Weighting
 
 # Patterns that match whole runs of word characters, as the default pattern does.
 _RUNS = re.compile(r"(?:\(\?u\))?(?:\\b)?((?:\\w)*)\\w(?:\+|\{(\d+),\})(?:\\b)?")
@@ -233,9 +236,12 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
     def _matrix(self, rows: _native.Rows, height: int, width: int) -> Any:
         starts = rows.starts if rows.starts[-1] > np.iinfo(np.int32).max else rows.starts.astype(np.int32)
         values = np.ones_like(rows.counts) if self.binary else rows.counts
-        kind = np.dtype(self.dtype)
+        kind = self._count_type()
         values = values if values.dtype == kind else values.astype(kind)
         return _MATRIX((values, rows.terms, starts), shape=(height, width))
+
+    def _count_type(self) -> np.dtype[Any]:
+        return np.dtype(self.dtype)
 
     def _limits_terms(self) -> bool:
         defaults = (self.max_df, self.min_df, self.max_features) == (1.0, 1, None)
@@ -294,6 +300,111 @@ def _with_columns(matrix: Any, keep: NDArray[np.bool_]) -> Any:
     starts = before[matrix.indptr].astype(matrix.indptr.dtype)
     indices = number[matrix.indices[kept]].astype(matrix.indices.dtype)
     return type(matrix)((matrix.data[kept], indices, starts), shape=(matrix.shape[0], int(keep.sum())))
+
+
+class TfidfTransformer(sklearn_text.TfidfTransformer):
+    """Turn a matrix of term counts into tf–idf weights, as scikit-learn's ``TfidfTransformer`` does, faster.
+
+    All parameters and attributes are scikit-learn's.
+
+    Examples
+    --------
+    >>> weights = TfidfTransformer().fit_transform([[2, 0], [1, 1]])
+    >>> weights.toarray().tolist()
+    [[1.0, 0.0], [0.579739, 0.814802]]
+    """
+
+    def fit(self, X: Any, y: Any = None) -> TfidfTransformer:
+        """Learn the idf of each term."""
+        self._validate_params()
+        X = _sparse_rows(validate_data(self, X, accept_sparse=("csr", "csc")))
+        documents = np.diff(X.indptr) if X.format == "csc" else Weighting.documents(X.indices, X.shape[1])
+        return self._learn(documents, X.shape[0], X.dtype if X.dtype == np.float32 else np.dtype(np.float64))
+
+    def transform(self, X: Any, copy: bool = True) -> Any:
+        """Give the weights of rows of counts."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=copy, reset=False)
+        return self._weighted(_sparse_rows(X))
+
+    def _learn(self, documents: NDArray[Any], rows: int, kind: np.dtype[Any]) -> TfidfTransformer:
+        idf = self._weighting().idf(documents, rows)
+        self.__dict__.pop("idf_", None)
+        if idf is not None:
+            self.idf_ = idf.astype(kind, copy=False)
+        return self
+
+    def _weighted(self, matrix: Any) -> Any:
+        kind = matrix.dtype if matrix.dtype == np.float32 else np.dtype(np.float64)
+        matrix.data = _weights(self._weighting(), matrix, getattr(self, "idf_", None)).astype(kind, copy=False)
+        return _MATRIX(matrix) if type(matrix) is not _MATRIX else matrix
+
+    def _weighting(self) -> Weighting:
+        return Weighting(self.norm, bool(self.use_idf), bool(self.smooth_idf), bool(self.sublinear_tf))
+
+
+def _sparse_rows(X: Any) -> Any:
+    return X if scipy.sparse.issparse(X) else _MATRIX(X)
+
+
+def _weights(weighting: Weighting, matrix: Any, idf: Any) -> NDArray[np.float64]:
+    given = None if idf is None else np.ascontiguousarray(idf, np.float64)
+    return weighting.weigh(matrix.indptr, matrix.indices, matrix.data, given, reuse=True)
+
+
+class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):
+    """Turn documents into a matrix of tf–idf weights, as scikit-learn's ``TfidfVectorizer`` does, many times faster.
+
+    All parameters and attributes are scikit-learn's. Documents may also be an Arrow column. The idf comes from the
+    counts of documents that the one pass over the text gives.
+
+    Examples
+    --------
+    >>> vectorizer = TfidfVectorizer()
+    >>> vectorizer.fit_transform(["one fish two fish", "red fish"]).toarray().tolist()
+    [[0.709297, 0.498446, 0.0, 0.498446], [0.579739, 0.0, 0.814802, 0.0]]
+    >>> vectorizer.idf_.tolist()
+    [1.0, 1.405465, 1.405465, 1.405465]
+    """
+
+    def fit(self, raw_documents: Iterable[Any], y: Any = None) -> TfidfVectorizer:
+        """Learn vocabulary and idf."""
+        self._count_and_learn(raw_documents)
+        return self
+
+    def fit_transform(self, raw_documents: Iterable[Any], y: Any = None) -> Any:
+        """Learn vocabulary and idf and give the matrix of weights."""
+        return self._weighted(self._count_and_learn(raw_documents))
+
+    def transform(self, raw_documents: Iterable[Any]) -> Any:
+        """Give the matrix of weights of known terms."""
+        check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
+        return self._weighted(super().transform(raw_documents))
+
+    def _count_and_learn(self, raw_documents: Iterable[Any]) -> Any:
+        self._check_params()
+        self._tfidf = TfidfTransformer(
+            norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf, sublinear_tf=self.sublinear_tf
+        )
+        self._tfidf._validate_params()
+        counts = super().fit_transform(raw_documents)
+        documents = Weighting.documents(counts.indices, counts.shape[1])
+        self._tfidf._learn(documents, counts.shape[0], self._weight_type())
+        self._tfidf.n_features_in_ = counts.shape[1]
+        return counts
+
+    def _weighted(self, counts: Any) -> Any:
+        idf = self._tfidf.idf_ if hasattr(self._tfidf, "idf_") else None
+        weighting = Weighting(self.norm, bool(self.use_idf), bool(self.smooth_idf), bool(self.sublinear_tf))
+        counts.data = _weights(weighting, counts, idf).astype(self._weight_type(), copy=False)
+        return counts
+
+    def _count_type(self) -> np.dtype[Any]:
+        return np.dtype(np.int64)  # the weights are computed from whole counts
+
+    def _weight_type(self) -> np.dtype[Any]:
+        kind = np.dtype(self.dtype)
+        return kind if kind == np.float32 else np.dtype(np.float64)
 
 
 class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
@@ -389,4 +500,4 @@ class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
         return matrix
 
 
-__all__ = ["CountVectorizer", "HashingVectorizer", "linear_pattern"]
+__all__ = ["CountVectorizer", "HashingVectorizer", "TfidfTransformer", "TfidfVectorizer", "linear_pattern"]

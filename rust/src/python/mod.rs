@@ -4,11 +4,16 @@ mod files;
 mod folds;
 mod kernel;
 mod logistic;
+mod neighbours;
 mod online;
 mod sources;
+mod sources;
+mod tables;
 mod tables;
 mod text;
+mod text;
 mod vectors;
+mod weighting;
 mod work;
 
 use pyo3::prelude::*;
@@ -20,7 +25,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logistic::register(module)?;
     kernel::register(module)?;
     online::register(module)?;
+    neighbours::register(module)?;
     tables::register(module)?;
     text::register(module)?;
+    weighting::register(module)?;
     work::register(module)
 }

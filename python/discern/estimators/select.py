@@ -1,0 +1,98 @@
+"""Selection of features, with scikit-learn's parameters and results."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import feature_selection as sklearn_selection
+from sklearn.feature_selection import f_classif
+from sklearn.utils import check_X_y
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_non_negative
+
+from discern.select import Contingency, best, chi2_scores, mutual_information_scores, scores_by_class
+
+Array = NDArray[Any]
+
+
+def _table(X: Any, y: Any, presence: bool, name: str) -> Contingency:
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32, np.int64, np.int32))
+    check_classification_targets(y)
+    check_non_negative(X, name)
+    labels, classes = np.unique(y, return_inverse=True)
+    return Contingency.of_matrix(X, classes, len(labels), presence)
+
+
+def chi2(X: Any, y: Any) -> tuple[Array, Array]:
+    """Give χ² between each column of counts and the class, and the p values, as scikit-learn's ``chi2`` does.
+
+    Examples
+    --------
+    >>> scores, p_values = chi2([[1, 0], [0, 2]], ["ham", "spam"])
+    >>> scores.tolist(), p_values.tolist()
+    ([1.0, 2.0], [0.317311, 0.157299])
+    """
+    return chi2_scores(_table(X, y, False, "chi2"))
+
+
+def mutual_information(X: Any, y: Any) -> Array:
+    """Give the mutual information, in nats, of the class and the presence of each term.
+
+    Equal to ``sklearn.metrics.mutual_info_score`` of the class and ``X[:, j] != 0`` for each column j.
+
+    Examples
+    --------
+    >>> mutual_information([[1, 0], [3, 0], [0, 1]], ["spam", "spam", "ham"]).tolist()
+    [0.636514, 0.636514]
+    """
+    return mutual_information_scores(_table(X, y, True, "mutual_information"))[0]
+
+
+_NAMES = {chi2: "chi2", sklearn_selection.chi2: "chi2", mutual_information: "mutual_information"}
+
+
+class SelectKBest(sklearn_selection.SelectKBest):
+    """Keep the features with the k highest scores, as scikit-learn's ``SelectKBest`` does, or so many for each class.
+
+    Parameters
+    ----------
+    score_func : callable
+        As in scikit-learn; :func:`chi2` and :func:`mutual_information` are those for counts of terms.
+    k : int or "all"
+        How many features are kept.
+    per_class : bool
+        Keep the k best for each class against all others, with ``chi2`` or ``mutual_information``.
+
+    Examples
+    --------
+    >>> SelectKBest(chi2, k=1).fit_transform([[1, 0, 1], [0, 3, 1]], ["ham", "spam"]).tolist()
+    [[0], [3]]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **sklearn_selection.SelectKBest._parameter_constraints,
+        "per_class": ["boolean"],
+    }
+
+    def __init__(self, score_func: Any = f_classif, *, k: Any = 10, per_class: bool = False) -> None:
+        super().__init__(score_func, k=k)
+        self.per_class = per_class
+
+    def fit(self, X: Any, y: Any = None) -> SelectKBest:
+        """Score the features."""
+        super().fit(X, y)
+        self.__dict__.pop("class_scores_", None)
+        if self.per_class:
+            if self.score_func not in _NAMES:
+                raise ValueError("per_class needs chi2 or mutual_information as score_func")
+            name = _NAMES[self.score_func]
+            self.class_scores_ = scores_by_class(_table(X, y, name == "mutual_information", name), name)
+        return self
+
+    def _get_support_mask(self) -> Array:
+        check_is_fitted(self)
+        if not self.per_class or self.k == "all":
+            return np.asarray(super()._get_support_mask())
+        return np.asarray(np.any([best(column, self.k) for column in self.class_scores_.T], axis=0))

@@ -1,0 +1,636 @@
+//! Nearest neighbours, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
+//!
+//! Candidates are found with 32-bit numbers and bounds on their rounding; the distances of the few that remain are
+//! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the answer
+//! is that of comparing with every row, ties included, and does not depend on the way that led to it.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::simd::{CodePath, add_scaled, any_within, code_path, differing_bits, dot_product, largest_bound};
+
+/// The unit of rounding of 32-bit numbers, 2⁻²⁴.
+pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
+
+/// A row and how far it is; nearer rows first, of equally near ones the earlier.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Found {
+    pub distance: f64,
+    pub row: usize,
+}
+
+impl Eq for Found {}
+
+impl Ord for Found {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.distance.total_cmp(&other.distance).then(self.row.cmp(&other.row))
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The nearest few of many, offered one by one.
+pub struct Nearest {
+    count: usize,
+    heap: BinaryHeap<Found>,
+}
+
+impl Nearest {
+    pub fn new(count: usize) -> Self {
+        Nearest {
+            count,
+            heap: BinaryHeap::new(),
+        }
+    }
+
+    /// Beyond this distance nothing is wanted any more.
+    pub fn limit(&self) -> f64 {
+        match self.heap.peek() {
+            Some(worst) if self.heap.len() >= self.count => worst.distance,
+            _ => f64::INFINITY,
+        }
+    }
+
+    pub fn offer(&mut self, found: Found) {
+        if self.heap.len() < self.count {
+            self.heap.push(found);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+
+    pub fn sorted(self) -> Vec<Found> {
+        self.heap.into_sorted_vec()
+    }
+}
+
+// ----------------------------------------------------------------------------------------------- sparse rows
+
+/// Rows of a sparse matrix, the terms of each ascending.
+#[derive(Clone, Copy)]
+pub struct Sparse<'a> {
+    starts: &'a [i64],
+    terms: &'a [i32],
+    weights: &'a [f64],
+}
+
+impl<'a> Sparse<'a> {
+    /// Gives `None` unless starts, terms below `width` and weights fit together and are in order.
+    pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], width: usize) -> Option<Self> {
+        let fits = terms.len() == weights.len()
+            && terms.len() <= u32::MAX as usize
+            && starts.first() == Some(&0)
+            && starts.last() == Some(&(terms.len() as i64))
+            && starts.is_sorted();
+        if !fits || terms.iter().any(|&term| term < 0 || term as usize >= width) {
+            return None;
+        }
+        let sparse = Sparse { starts, terms, weights };
+        let ascending = (0..sparse.rows()).all(|row| sparse.row(row).0.windows(2).all(|pair| pair[0] < pair[1]));
+        (ascending && weights.iter().all(|weight| weight.is_finite())).then_some(sparse)
+    }
+
+    /// As `new`, for rows that were checked before.
+    pub fn trusted(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64]) -> Self {
+        Sparse { starts, terms, weights }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    pub fn row(&self, row: usize) -> (&'a [i32], &'a [f64]) {
+        let range = self.starts[row] as usize..self.starts[row + 1] as usize;
+        (&self.terms[range.clone()], &self.weights[range])
+    }
+
+    fn norm(&self, row: usize) -> f64 {
+        self.row(row).1.iter().map(|weight| weight * weight).sum::<f64>().sqrt()
+    }
+}
+
+/// The sum of products over shared terms, in ascending order of the terms.
+fn dot(left: (&[i32], &[f64]), right: (&[i32], &[f64])) -> f64 {
+    let (mut first, mut second, mut sum) = (0, 0, 0.0);
+    while first < left.0.len() && second < right.0.len() {
+        match left.0[first].cmp(&right.0[second]) {
+            Ordering::Less => first += 1,
+            Ordering::Greater => second += 1,
+            Ordering::Equal => {
+                sum += left.1[first] * right.1[second];
+                first += 1;
+                second += 1;
+            }
+        }
+    }
+    sum
+}
+
+/// One minus the cosine of rows of unit length.
+fn cosine_distance(similarity: f64) -> f64 {
+    (1.0 - similarity).clamp(0.0, 2.0)
+}
+
+/// The most terms that are kept as dense columns; their presence in a row is a mask of this width.
+const HEAD: usize = 128;
+/// A term is in the head if more than one row in this many has it.
+const COMMON: usize = 6;
+/// So many of the most frequent terms are added for all rows at once, which makes the bound on the others sharp.
+const COLUMNS: usize = 32;
+/// Below so many rows all terms have lists.
+const FEWEST: usize = 512;
+/// Rows whose bounds are looked at together.
+const BLOCK: usize = 16;
+/// Not in the head.
+const TAIL: u8 = u8::MAX;
+
+/// An inverted index: lists of rows for most terms, dense columns for the few that are nearly everywhere.
+///
+/// Lists and the first columns are summed for all rows. What the other columns, the head, can still add to a score is
+/// by Cauchy and Schwarz at most the length of the query's head times that of the row's (as in L2AP, Anastasiu &
+/// Karypis 2014); only rows that this may bring among the best are looked at one by one.
+pub struct Inverted {
+    rows: usize,
+    longest: f64,
+    path: CodePath,
+    /// The place of each common term, or `TAIL`: below `columns` a column, from there on in the head.
+    places: Vec<u8>,
+    columns: Vec<Vec<f32>>,
+    head: Vec<f32>,
+    head_width: usize,
+    head_norms: Vec<f32>,
+    masks: Vec<u128>,
+    list_starts: Vec<u32>,
+    list_rows: Vec<u32>,
+    list_weights: Vec<f32>,
+}
+
+/// What a search needs for itself, kept from query to query.
+#[derive(Default)]
+pub struct Scratch {
+    scores: Vec<f32>,
+    touched: Vec<bool>,
+    blocks: Vec<(f32, u32)>,
+    candidates: Vec<(f32, u32)>,
+}
+
+/// A query, cut into what meets the head and what meets the lists.
+struct Query<'q> {
+    whole: (&'q [i32], &'q [f64]),
+    columns: Vec<(u8, f32)>,
+    head: Vec<f32>,
+    mask: u128,
+    head_norm: f32,
+    /// How far a 32-bit score may be from the true one.
+    slack: f32,
+}
+
+impl Inverted {
+    pub fn new(rows: Sparse<'_>, width: usize) -> Self {
+        let mut documents = vec![0u32; width];
+        rows.terms.iter().for_each(|&term| documents[term as usize] += 1);
+        let places = head_places(&documents, rows.rows());
+        let common = places.iter().filter(|&&place| place != TAIL).count();
+        let head_width = common.saturating_sub(COLUMNS).next_multiple_of(16);
+        let mut list_starts = Vec::with_capacity(width + 1);
+        let mut total = 0u32;
+        for (&count, &place) in documents.iter().zip(&places) {
+            list_starts.push(total);
+            total += if place == TAIL { count } else { 0 };
+        }
+        list_starts.push(total);
+        let padded = rows.rows().next_multiple_of(BLOCK);
+        let mut index = Inverted {
+            rows: rows.rows(),
+            longest: (0..rows.rows()).map(|row| rows.norm(row)).fold(0.0, f64::max),
+            path: code_path(),
+            places,
+            columns: vec![vec![0.0; padded]; common.min(COLUMNS)],
+            head: vec![0.0; rows.rows() * head_width],
+            head_width,
+            head_norms: vec![0.0; padded],
+            masks: vec![0; rows.rows()],
+            list_starts,
+            list_rows: vec![0; total as usize],
+            list_weights: vec![0.0; total as usize],
+        };
+        index.fill(rows);
+        index
+    }
+
+    fn fill(&mut self, rows: Sparse<'_>) {
+        let mut next = self.list_starts.clone();
+        for row in 0..rows.rows() {
+            let (terms, weights) = rows.row(row);
+            let mut square = 0.0;
+            for (&term, &weight) in terms.iter().zip(weights) {
+                let place = self.places[term as usize];
+                if place == TAIL {
+                    let slot = next[term as usize] as usize;
+                    self.list_rows[slot] = row as u32;
+                    self.list_weights[slot] = weight as f32;
+                    next[term as usize] += 1;
+                    continue;
+                }
+                self.masks[row] |= 1 << place;
+                if let Some(column) = self.columns.get_mut(place as usize) {
+                    column[row] = weight as f32;
+                } else {
+                    self.head[row * self.head_width + place as usize - COLUMNS] = weight as f32;
+                    square += weight * weight;
+                }
+            }
+            self.head_norms[row] = upwards(square.sqrt());
+        }
+    }
+
+    fn list(&self, term: i32) -> (&[u32], &[f32]) {
+        let range = self.list_starts[term as usize] as usize..self.list_starts[term as usize + 1] as usize;
+        (&self.list_rows[range.clone()], &self.list_weights[range])
+    }
+
+    fn query<'q>(&self, whole: (&'q [i32], &'q [f64])) -> Query<'q> {
+        let (mut columns, mut head) = (Vec::new(), vec![0.0; self.head_width]);
+        let (mut mask, mut head_square, mut square) = (0, 0.0, 0.0);
+        for (&term, &weight) in whole.0.iter().zip(whole.1) {
+            let place = self.places[term as usize];
+            square += weight * weight;
+            if place == TAIL {
+                continue;
+            }
+            mask |= 1 << place;
+            if (place as usize) < self.columns.len() {
+                columns.push((place, weight as f32));
+            } else {
+                head[place as usize - COLUMNS] = weight as f32;
+                head_square += weight * weight;
+            }
+        }
+        // Inputs, products and sums of m terms are each rounded: (m + 4) units of Σ|q||x| ≤ ‖q‖‖x‖.
+        let rounding = (whole.0.len() + 8) as f64 * UNIT * square.sqrt() * self.longest;
+        Query {
+            whole,
+            columns,
+            head,
+            mask,
+            head_norm: upwards(f64::sqrt(head_square)),
+            slack: upwards(rounding) + f32::MIN_POSITIVE,
+        }
+    }
+
+    /// The `count` nearest rows to a query of terms below the index's width; `without` is left out.
+    ///
+    /// There must be so many rows.
+    pub fn nearest(
+        &self,
+        rows: Sparse<'_>,
+        whole: (&[i32], &[f64]),
+        count: usize,
+        without: Option<usize>,
+        scratch: &mut Scratch,
+    ) -> Vec<Found> {
+        let query = self.query(whole);
+        let limit = self.screen(&query, count, without, scratch);
+        // At a distance of one stand also the rows that share no term: then all that share one are looked at.
+        if limit <= 2.0 * query.slack {
+            return self.every(rows, &query, count, without);
+        }
+        let mut nearest = Nearest::new(count);
+        for &(score, row) in &scratch.candidates {
+            if score >= limit - 2.0 * query.slack {
+                let distance = cosine_distance(dot(rows.row(row as usize), query.whole));
+                nearest.offer(Found {
+                    distance,
+                    row: row as usize,
+                });
+            }
+        }
+        nearest.sorted()
+    }
+
+    /// Collects in `scratch` all rows that may be among the nearest; gives the score of the last of the best.
+    fn screen(&self, query: &Query<'_>, count: usize, without: Option<usize>, scratch: &mut Scratch) -> f32 {
+        self.add_up(query, scratch);
+        self.bound_blocks(query, count, scratch);
+        let mut best = Nearest::new(count);
+        let mut least = f32::NEG_INFINITY;
+        let Scratch {
+            scores,
+            blocks,
+            candidates,
+            ..
+        } = scratch;
+        candidates.clear();
+        for &(most, block) in blocks.iter() {
+            if most < least {
+                continue;
+            }
+            let start = block as usize * BLOCK;
+            for (row, &sum) in (start..self.rows).zip(&scores[start..start + BLOCK]) {
+                let bound = sum + query.head_norm * self.head_norms[row];
+                let shares = sum != 0.0 || self.masks[row] & query.mask != 0;
+                if bound < least || !shares || Some(row) == without {
+                    continue;
+                }
+                let score = sum + self.head_score(query, row);
+                if score >= least {
+                    candidates.push((score, row as u32));
+                    let distance = -f64::from(score);
+                    best.offer(Found { distance, row });
+                    least = -best.limit() as f32 - 2.0 * query.slack;
+                }
+            }
+        }
+        self.clear(scratch);
+        -best.limit() as f32
+    }
+
+    /// Adds lists and columns of the query's terms to the scores.
+    fn add_up(&self, query: &Query<'_>, scratch: &mut Scratch) {
+        let blocks = self.rows.div_ceil(BLOCK);
+        scratch.scores.resize(blocks * BLOCK, 0.0);
+        scratch.touched.clear();
+        let total: usize = query.whole.0.iter().map(|&term| self.list(term).0.len()).sum();
+        // A common term is in most blocks anyway, and so are many entries.
+        let everywhere = query.mask != 0 || total > blocks;
+        scratch.touched.resize(blocks, everywhere);
+        let scores = scratch.scores.as_mut_slice();
+        for &(place, factor) in &query.columns {
+            add_scaled(self.path, scores, factor, &self.columns[place as usize]);
+        }
+        for (&term, &weight) in query.whole.0.iter().zip(query.whole.1) {
+            let (rows, weights) = self.list(term);
+            let factor = weight as f32;
+            for (&row, &other) in rows.iter().zip(weights) {
+                scores[row as usize] += factor * other;
+            }
+            if !everywhere {
+                rows.iter()
+                    .for_each(|&row| scratch.touched[row as usize / BLOCK] = true);
+            }
+        }
+    }
+
+    /// Bounds the best score in each touched block, and puts the blocks that promise most to the front.
+    fn bound_blocks(&self, query: &Query<'_>, count: usize, scratch: &mut Scratch) {
+        scratch.blocks.clear();
+        for (block, &touched) in scratch.touched.iter().enumerate() {
+            if touched {
+                let range = block * BLOCK..(block + 1) * BLOCK;
+                let (scores, norms) = (&scratch.scores[range.clone()], &self.head_norms[range]);
+                let most = largest_bound(self.path, scores, query.head_norm, norms);
+                scratch.blocks.push((most, block as u32));
+            }
+        }
+        let first = 2 * count;
+        if first < scratch.blocks.len() {
+            let more = |left: &(f32, u32), right: &(f32, u32)| right.0.total_cmp(&left.0);
+            scratch.blocks.select_nth_unstable_by(first, more);
+        }
+    }
+
+    fn clear(&self, scratch: &mut Scratch) {
+        for &(_, block) in &scratch.blocks {
+            scratch.scores[block as usize * BLOCK..(block as usize + 1) * BLOCK].fill(0.0);
+        }
+    }
+
+    fn head_score(&self, query: &Query<'_>, row: usize) -> f32 {
+        let weights = &self.head[row * self.head_width..(row + 1) * self.head_width];
+        dot_product(self.path, &query.head, weights)
+    }
+
+    /// Compares with all rows that share a term; the others stand at a distance of one, in order.
+    fn every(&self, rows: Sparse<'_>, query: &Query<'_>, count: usize, without: Option<usize>) -> Vec<Found> {
+        let mut shares: Vec<bool> = self.masks.iter().map(|mask| mask & query.mask != 0).collect();
+        for &term in query.whole.0 {
+            self.list(term).0.iter().for_each(|&row| shares[row as usize] = true);
+        }
+        let mut nearest = Nearest::new(count);
+        for row in (0..self.rows).filter(|&row| Some(row) != without) {
+            let distance = if shares[row] {
+                cosine_distance(dot(rows.row(row), query.whole))
+            } else if nearest.limit() <= 1.0 {
+                continue;
+            } else {
+                1.0
+            };
+            nearest.offer(Found { distance, row });
+        }
+        nearest.sorted()
+    }
+}
+
+/// A number as 32 bits, not smaller than it was.
+fn upwards(number: f64) -> f32 {
+    (number * (1.0 + 2.0 * UNIT)) as f32
+}
+
+/// Chooses the terms of the head: the most frequent, if they are frequent.
+fn head_places(documents: &[u32], rows: usize) -> Vec<u8> {
+    let mut places = vec![TAIL; documents.len()];
+    if rows < FEWEST {
+        return places;
+    }
+    let common = |&term: &usize| documents[term] as usize > rows / COMMON;
+    let mut terms: Vec<usize> = (0..documents.len()).filter(common).collect();
+    terms.sort_by_key(|&term| std::cmp::Reverse(documents[term]));
+    for (place, &term) in terms.iter().take(HEAD).enumerate() {
+        places[term] = place as u8;
+    }
+    places
+}
+
+// ------------------------------------------------------------------------------------------------ dense rows
+
+/// The squared Euclidean distance, summed column by column.
+fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
+    left.iter().zip(right).fold(0.0, |sum, (a, b)| sum + (a - b) * (a - b))
+}
+
+/// Candidates of one query among dense rows, from approximate values that come block by block.
+pub struct Screen {
+    count: usize,
+    slack: f32,
+    without: Option<usize>,
+    best: Nearest,
+    limit: f32,
+    candidates: Vec<(f32, u32)>,
+    /// So many rows are about as near that all must be compared.
+    crowded: bool,
+}
+
+/// Values that are looked at together.
+const SCREENED: usize = 64;
+/// Beyond this multiple of the neighbours wanted, and `CROWD_LEAST`, a query is crowded.
+const CROWD: usize = 16;
+const CROWD_LEAST: usize = 1 << 12;
+
+impl Screen {
+    /// `slack` bounds the error of a value; if nothing bounds it, all rows are compared.
+    pub fn new(count: usize, slack: f32, without: Option<usize>) -> Self {
+        Screen {
+            count,
+            slack,
+            without,
+            best: Nearest::new(count),
+            limit: f32::INFINITY,
+            candidates: Vec::new(),
+            crowded: !slack.is_finite(),
+        }
+    }
+
+    /// Whether there are `count` neighbours to give among so many rows, and no candidate beyond them.
+    pub fn fits(&self, count: usize, rows: usize) -> bool {
+        let within = self.candidates.iter().all(|candidate| (candidate.1 as usize) < rows);
+        let enough = self.crowded || self.candidates.len() >= count;
+        count == self.count && count + usize::from(self.without.is_some()) <= rows && within && enough
+    }
+
+    /// Takes the values of rows from `first` on; smaller is nearer.
+    pub fn add(&mut self, values: &[f32], first: usize) {
+        if self.crowded {
+            return;
+        }
+        let path = code_path();
+        for (block, part) in values.chunks(SCREENED).enumerate() {
+            if any_within(path, part, self.limit) {
+                self.take(part, first + block * SCREENED);
+            }
+        }
+        if self.candidates.len() > CROWD * self.count + CROWD_LEAST {
+            let limit = self.limit;
+            self.candidates.retain(|candidate| candidate.0 <= limit);
+            self.crowded = self.candidates.len() > (CROWD * self.count + CROWD_LEAST) / 2;
+        }
+    }
+
+    fn take(&mut self, values: &[f32], first: usize) {
+        for (offset, &value) in values.iter().enumerate() {
+            let row = first + offset;
+            if value > self.limit || Some(row) == self.without {
+                continue;
+            }
+            self.candidates.push((value, row as u32));
+            let distance = f64::from(value);
+            self.best.offer(Found { distance, row });
+            self.limit = (self.best.limit() + 2.0 * f64::from(self.slack)) as f32;
+        }
+    }
+
+    /// The nearest of `rows`, each of `query.len()` numbers.
+    pub fn nearest(self, rows: &[f64], query: &[f64]) -> Vec<Found> {
+        let width = query.len().max(1);
+        let distance = |row: usize| squared_distance(&rows[row * width..(row + 1) * width], query).sqrt();
+        let mut nearest = Nearest::new(self.count);
+        if self.crowded {
+            for row in (0..rows.len() / width).filter(|&row| Some(row) != self.without) {
+                nearest.offer(Found {
+                    distance: distance(row),
+                    row,
+                });
+            }
+            return nearest.sorted();
+        }
+        for &(_, row) in self.candidates.iter().filter(|candidate| candidate.0 <= self.limit) {
+            let row = row as usize;
+            nearest.offer(Found {
+                distance: distance(row),
+                row,
+            });
+        }
+        nearest.sorted()
+    }
+}
+
+// ------------------------------------------------------------------------------------------------ packed bits
+
+/// The nearest rows by the number of differing bits, as a share of `width` bits; rows have as many words as `query`.
+pub fn nearest_bits(rows: &[u64], query: &[u64], width: usize, count: usize, without: Option<usize>) -> Vec<Found> {
+    let mut nearest = Nearest::new(count);
+    let (share, path) = (width.max(1) as f64, code_path());
+    for (row, words) in rows.chunks_exact(query.len().max(1)).enumerate() {
+        let distance = f64::from(differing_bits(path, words, query)) / share;
+        if distance < nearest.limit() && Some(row) != without {
+            nearest.offer(Found { distance, row });
+        }
+    }
+    nearest.sorted()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sparse_rows(rows: usize, width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
+        let (mut starts, mut terms, mut weights, mut state) = (vec![0], vec![], vec![], 7u64);
+        for _ in 0..rows {
+            let first = weights.len();
+            for term in 0..width {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                // The first terms are common, so that there is a head.
+                if ((state >> 33) as usize).is_multiple_of(1 + term / 2) {
+                    terms.push(term as i32);
+                    weights.push(((state >> 40) % 4 + 1) as f64);
+                }
+            }
+            let length = weights[first..]
+                .iter()
+                .map(|weight| weight * weight)
+                .sum::<f64>()
+                .sqrt();
+            weights[first..].iter_mut().for_each(|weight| *weight /= length);
+            starts.push(terms.len() as i64);
+        }
+        (starts, terms, weights)
+    }
+
+    #[test]
+    fn the_index_finds_what_comparing_with_every_row_finds() {
+        let (starts, terms, weights) = sparse_rows(900, 60);
+        let rows = Sparse::new(&starts, &terms, &weights, 60).unwrap();
+        let index = Inverted::new(rows, 60);
+        assert!(index.head_width > 0 || !index.columns.is_empty());
+        let mut scratch = Scratch::default();
+        for row in (0..900).step_by(7) {
+            for count in [1, 3, 20, 899] {
+                let mut all: Vec<Found> = (0..900)
+                    .filter(|&other| other != row)
+                    .map(|other| Found {
+                        distance: cosine_distance(dot(rows.row(other), rows.row(row))),
+                        row: other,
+                    })
+                    .collect();
+                all.sort();
+                all.truncate(count);
+                assert_eq!(index.nearest(rows, rows.row(row), count, Some(row), &mut scratch), all);
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_refused() {
+        assert!(Sparse::new(&[0, 2], &[1, 0], &[1.0, 1.0], 2).is_none());
+        assert!(Sparse::new(&[0, 2], &[0, 2], &[1.0, 1.0], 2).is_none());
+        assert!(Sparse::new(&[0, 1], &[0], &[f64::NAN], 2).is_none());
+        assert!(Sparse::new(&[0, 3], &[0], &[1.0], 2).is_none());
+    }
+
+    #[test]
+    fn crowded_rows_are_all_compared() {
+        let rows = vec![1.0; 20_000];
+        let mut screen = Screen::new(2, 0.1, Some(0));
+        rows.chunks(500)
+            .enumerate()
+            .for_each(|(part, _)| screen.add(&[0.0; 500], part * 500));
+        assert!(screen.crowded);
+        let found: Vec<usize> = screen.nearest(&rows, &[3.0]).iter().map(|found| found.row).collect();
+        assert_eq!(found, [1, 2]);
+    }
+}

@@ -1,0 +1,248 @@
+//! Nearest neighbours of batches of queries.
+
+use std::sync::{Mutex, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::sync::MutexExt;
+
+use super::work::share_out;
+use crate::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
+
+/// Distances and rows of the neighbours, queries × neighbours.
+type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
+
+/// Answers queries one by one on threads with a state each; `find` gives exactly `count` neighbours.
+fn answer<'py, S: Send>(
+    py: Python<'py>,
+    queries: usize,
+    count: usize,
+    states: &mut [S],
+    find: impl Fn(&mut S, usize) -> Vec<Found> + Sync,
+) -> PyResult<Neighbours<'py>> {
+    let mut distances = vec![0.0; queries * count];
+    let mut rows = vec![0i64; queries * count];
+    {
+        let slots: Vec<_> = distances
+            .chunks_mut(count.max(1))
+            .zip(rows.chunks_mut(count.max(1)))
+            .map(Mutex::new)
+            .collect();
+        share_out(py, states, slots.len(), queries <= 1, |state, query| {
+            let found = find(state, query);
+            let mut slot = slots[query].lock().unwrap_or_else(PoisonError::into_inner);
+            for (place, one) in found.iter().enumerate() {
+                slot.0[place] = one.distance;
+                slot.1[place] = one.row as i64;
+            }
+        })?;
+    }
+    let shape = [queries, count];
+    Ok((
+        distances.into_pyarray(py).reshape(shape)?,
+        rows.into_pyarray(py).reshape(shape)?,
+    ))
+}
+
+/// The row that each query leaves out, if any: its own, when the rows themselves are the queries.
+fn left_out<'a>(without: &'a Option<PyReadonlyArray1<'_, i64>>, queries: usize) -> PyResult<Option<&'a [i64]>> {
+    let without = without.as_ref().map(|without| without.as_slice()).transpose()?;
+    match without {
+        Some(without) if without.len() != queries => Err(PyValueError::new_err(
+            "there must be one row to leave out for each query",
+        )),
+        _ => Ok(without),
+    }
+}
+
+fn left_out_by(without: Option<&[i64]>, query: usize) -> Option<usize> {
+    without.and_then(|without| usize::try_from(without[query]).ok())
+}
+
+fn check_count(count: usize, rows: usize, without: Option<&[i64]>) -> PyResult<()> {
+    if count + usize::from(without.is_some()) > rows {
+        return Err(PyValueError::new_err(format!(
+            "there are not {count} neighbours among {rows} rows"
+        )));
+    }
+    Ok(())
+}
+
+/// An inverted index over the rows of a sparse matrix, which stay where they are.
+#[pyclass(frozen, module = "discern._native")]
+pub(super) struct InvertedIndex {
+    starts: Py<PyArray1<i64>>,
+    terms: Py<PyArray1<i32>>,
+    weights: Py<PyArray1<f64>>,
+    width: usize,
+    index: Inverted,
+}
+
+#[pymethods]
+impl InvertedIndex {
+    #[new]
+    fn new(
+        py: Python<'_>,
+        starts: Bound<'_, PyArray1<i64>>,
+        terms: Bound<'_, PyArray1<i32>>,
+        weights: Bound<'_, PyArray1<f64>>,
+        width: usize,
+    ) -> PyResult<Self> {
+        let (held_starts, held_terms, held_weights) = (starts.readonly(), terms.readonly(), weights.readonly());
+        let rows = Sparse::new(
+            held_starts.as_slice()?,
+            held_terms.as_slice()?,
+            held_weights.as_slice()?,
+            width,
+        )
+        .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
+        let mut built = None;
+        share_out(py, &mut [&mut built], 1, false, |built, _| {
+            **built = Some(Inverted::new(rows, width));
+        })?;
+        let index = built.ok_or_else(|| PyValueError::new_err("the index was not built"))?;
+        drop((held_starts, held_terms, held_weights));
+        Ok(InvertedIndex {
+            starts: starts.unbind(),
+            terms: terms.unbind(),
+            weights: weights.unbind(),
+            width,
+            index,
+        })
+    }
+
+    /// The `count` nearest rows by cosine to each query; rows and queries must have unit length.
+    #[pyo3(signature = (starts, terms, weights, count, without, threads))]
+    #[allow(clippy::too_many_arguments)]
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        starts: PyReadonlyArray1<'py, i64>,
+        terms: PyReadonlyArray1<'py, i32>,
+        weights: PyReadonlyArray1<'py, f64>,
+        count: usize,
+        without: Option<PyReadonlyArray1<'py, i64>>,
+        threads: usize,
+    ) -> PyResult<Neighbours<'py>> {
+        let own = (
+            self.starts.bind(py).readonly(),
+            self.terms.bind(py).readonly(),
+            self.weights.bind(py).readonly(),
+        );
+        let rows = Sparse::trusted(own.0.as_slice()?, own.1.as_slice()?, own.2.as_slice()?);
+        let queries = Sparse::new(starts.as_slice()?, terms.as_slice()?, weights.as_slice()?, self.width)
+            .ok_or_else(|| PyValueError::new_err("the queries do not fit the index"))?;
+        let without = left_out(&without, queries.rows())?;
+        check_count(count, rows.rows(), without)?;
+        let mut states: Vec<Scratch> = Vec::new();
+        states.resize_with(threads.clamp(1, queries.rows().max(1)), Scratch::default);
+        answer(py, queries.rows(), count, &mut states, |scratch, query| {
+            let left_out = left_out_by(without, query);
+            self.index.nearest(rows, queries.row(query), count, left_out, scratch)
+        })
+    }
+}
+
+/// Candidates of queries among dense rows, from blocks of approximate values.
+#[pyclass(frozen, name = "Screen", module = "discern._native")]
+pub(super) struct PyScreen {
+    screens: Mutex<Vec<Screen>>,
+}
+
+#[pymethods]
+impl PyScreen {
+    /// `slack` bounds the error of the values of each query.
+    #[new]
+    #[pyo3(signature = (count, slack, without))]
+    fn new(
+        count: usize,
+        slack: PyReadonlyArray1<'_, f32>,
+        without: Option<PyReadonlyArray1<'_, i64>>,
+    ) -> PyResult<Self> {
+        let slack = slack.as_slice()?;
+        let without = left_out(&without, slack.len())?;
+        let screen = |(query, &slack): (usize, &f32)| Screen::new(count, slack, left_out_by(without, query));
+        Ok(PyScreen {
+            screens: Mutex::new(slack.iter().enumerate().map(screen).collect()),
+        })
+    }
+
+    /// Takes values of all queries for the rows from `first` on; smaller is nearer.
+    fn add(&self, py: Python<'_>, values: PyReadonlyArray2<'_, f32>, first: usize) -> PyResult<()> {
+        let (queries, width) = values.as_array().dim();
+        let values = values.as_slice()?;
+        let mut screens = self
+            .screens
+            .lock_py_attached(py)
+            .unwrap_or_else(PoisonError::into_inner);
+        if screens.len() != queries || first + width > u32::MAX as usize {
+            return Err(PyValueError::new_err("the values do not fit the queries"));
+        }
+        let screens = screens.as_mut_slice();
+        share_out(py, &mut [screens], queries, false, |screens, query| {
+            screens[query].add(&values[query * width..(query + 1) * width], first);
+        })
+    }
+
+    /// The nearest rows to each query, now by exact distances; the screen is used up.
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        rows: PyReadonlyArray2<'py, f64>,
+        queries: PyReadonlyArray2<'py, f64>,
+        count: usize,
+        threads: usize,
+    ) -> PyResult<Neighbours<'py>> {
+        let ((height, width), asked) = (rows.as_array().dim(), queries.as_array().dim());
+        let (rows, queries) = (rows.as_slice()?, queries.as_slice()?);
+        let screens = std::mem::take(
+            &mut *self
+                .screens
+                .lock_py_attached(py)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        if asked != (screens.len(), width) || width == 0 || screens.iter().any(|screen| !screen.fits(count, height)) {
+            return Err(PyValueError::new_err("the screen does not fit the rows and queries"));
+        }
+        let screens: Vec<Mutex<Option<Screen>>> = screens.into_iter().map(|screen| Mutex::new(Some(screen))).collect();
+        let mut states = vec![(); threads.clamp(1, screens.len().max(1))];
+        answer(py, screens.len(), count, &mut states, |(), query| {
+            let screen = screens[query].lock().unwrap_or_else(PoisonError::into_inner).take();
+            screen.map_or_else(Vec::new, |screen| {
+                screen.nearest(rows, &queries[query * width..(query + 1) * width])
+            })
+        })
+    }
+}
+
+/// The `count` nearest rows of packed bits to each query, by the share of `width` bits that differ.
+#[pyfunction]
+#[pyo3(signature = (rows, queries, width, count, without, threads))]
+pub(super) fn hamming_neighbours<'py>(
+    py: Python<'py>,
+    rows: PyReadonlyArray2<'py, u64>,
+    queries: PyReadonlyArray2<'py, u64>,
+    width: usize,
+    count: usize,
+    without: Option<PyReadonlyArray1<'py, i64>>,
+    threads: usize,
+) -> PyResult<Neighbours<'py>> {
+    let ((height, words), (asked, same)) = (rows.as_array().dim(), queries.as_array().dim());
+    let (rows, queries, without) = (rows.as_slice()?, queries.as_slice()?, left_out(&without, asked)?);
+    if words != same || words == 0 || words < width.div_ceil(64) {
+        return Err(PyValueError::new_err("the queries do not fit the rows"));
+    }
+    check_count(count, height, without)?;
+    let mut states = vec![(); threads.clamp(1, asked.max(1))];
+    answer(py, asked, count, &mut states, |(), query| {
+        let bits = &queries[query * words..(query + 1) * words];
+        nearest_bits(rows, bits, width, count, left_out_by(without, query))
+    })
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<InvertedIndex>()?;
+    module.add_class::<PyScreen>()?;
+    module.add_function(wrap_pyfunction!(hamming_neighbours, module)?)
+}
