@@ -24,8 +24,11 @@ _HOMES = {
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "Laplace": "discern.bayes",
+    "LinearSVC": "discern.estimators.linear",
     "ModelFileError": "discern.files",
     "MultinomialNB": "discern.estimators.bayes",
+    "NBSVM": "discern.estimators.linear",
+    "NotSeparableError": "discern.linear",
     "TextSettings": "discern.text",
     "code_path": "discern._native",
     "load": "discern.classifier",
@@ -45,12 +48,15 @@ if TYPE_CHECKING:
     from discern.estimators.bayes import BernoulliNB as BernoulliNB
     from discern.estimators.bayes import ComplementNB as ComplementNB
     from discern.estimators.bayes import MultinomialNB as MultinomialNB
+    from discern.estimators.linear import NBSVM as NBSVM
+    from discern.estimators.linear import LinearSVC as LinearSVC
     from discern.estimators.tables import CategoricalNB as CategoricalNB
     from discern.estimators.tables import GaussianNB as GaussianNB
     from discern.estimators.text import CountVectorizer as CountVectorizer
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.evaluate import Evaluation as Evaluation
     from discern.files import ModelFileError as ModelFileError
+    from discern.linear import NotSeparableError as NotSeparableError
     from discern.text import TextSettings as TextSettings
 
 

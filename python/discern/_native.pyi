@@ -119,6 +119,33 @@ def category_scores(
     bias: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
+@final
+class Margins:
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    primal: list[float]
+    dual: list[float]
+    violation: list[float]
+    passes: list[int]
+    duals: NDArray[np.float64] | None
+
+def fit_margins(
+    rows: Any,
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    costs: NDArray[np.float64],
+    scales: NDArray[np.float64] | None,
+    *,
+    solver: str,
+    loss: str,
+    intercept: float | None,
+    free: bool,
+    tolerance: float,
+    passes: int,
+    seed: int,
+    threads: int,
+    duals: bool,
+) -> Margins: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

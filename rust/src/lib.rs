@@ -7,6 +7,7 @@ pub mod counts;
 pub mod csv;
 pub mod documents;
 pub mod lexicon;
+pub mod margin;
 #[cfg(feature = "python")]
 mod python;
 pub mod reader;

@@ -44,6 +44,16 @@ pub(super) fn share_out<S: Send>(
     if let [state] = states {
         return work_alone(py, state, portions, job);
     }
+    watch_over(py, states, &stop, work)
+}
+
+/// Works on one thread for each state, while the calling thread watches for Ctrl-C and then sets `stop`.
+pub(super) fn watch_over<S: Send>(
+    py: Python<'_>,
+    states: &mut [S],
+    stop: &AtomicBool,
+    work: impl Fn(&mut S) + Sync,
+) -> PyResult<()> {
     let mut interrupted = None;
     let whole = py.detach(|| {
         std::thread::scope(|scope| {

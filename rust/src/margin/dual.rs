@@ -1,0 +1,391 @@
+//! Dual coordinate descent.
+//!
+//! Objective, for the hinge (D = 0, U = cᵢ) and the squared hinge (D = 1/2cᵢ, U = ∞):
+//!
+//!     min over α   ½ Σᵢⱼ αᵢαⱼyᵢyⱼ(xᵢ·xⱼ) + ½ Σ Dᵢαᵢ² − Σ αᵢ      with 0 ≤ αᵢ ≤ Uᵢ,      w = Σ αᵢyᵢxᵢ
+//!
+//! One αᵢ after the other is set to its best value, in random order; rows that stay at a bound are left out
+//! ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows: cᵢ = ∞ is the hard margin.
+//! Paper: Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent method for large-scale linear SVM",
+//! ICML 2008. Different from it: the stopping rule; and a free intercept, which adds Σ αᵢyᵢ = 0, by the method of
+//! multipliers (Hestenes 1969), with one step of the multiplier, the intercept, after each pass.
+
+use super::rows::{Rows, Value};
+use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch};
+
+/// How many rows ahead of its use a row is fetched.
+const AHEAD: usize = 2;
+
+#[derive(Clone, Copy)]
+struct Coordinate {
+    alpha: f64,
+    cost: f64,
+    sign: f64,
+    /// 1 / (‖x‖² + D): the step that a gradient of 1 asks for.
+    step: f64,
+}
+
+/// The bounds of the projected gradient in the last pass: what lies beyond them is left out in the next.
+#[derive(Clone, Copy)]
+struct Bounds {
+    least: f64,
+    most: f64,
+}
+
+impl Bounds {
+    const NONE: Bounds = Bounds {
+        least: f64::NEG_INFINITY,
+        most: f64::INFINITY,
+    };
+
+    /// A bound of 0 says only that no row was met that could move that way.
+    fn unless_nothing_moved(self) -> Bounds {
+        Bounds {
+            least: if self.least < 0.0 {
+                self.least
+            } else {
+                f64::NEG_INFINITY
+            },
+            most: if self.most > 0.0 { self.most } else { f64::INFINITY },
+        }
+    }
+}
+
+pub struct Dual<'a, V> {
+    rows: &'a Rows<V>,
+    loss: Loss,
+    intercept: Intercept,
+    coordinates: Vec<Coordinate>,
+    weights: Vec<f64>,
+    /// The intercept that the multiplier has reached; 0 unless it is free.
+    offset: f64,
+    /// The square of the constant feature, times Σ αᵢyᵢ: the intercept of now is `offset + lift · balance`.
+    lift: f64,
+    balance: f64,
+    value: f64,
+    active: Vec<u32>,
+}
+
+/// What one judgement over all rows found.
+struct Judgement {
+    certificate: Certificate,
+    scale: f64,
+    intercept: f64,
+}
+
+impl<'a, V: Value> Dual<'a, V> {
+    /// `signs` are ±1; `costs` above 0, and infinite for the hard margin.
+    pub fn new(rows: &'a Rows<V>, signs: &[f64], costs: &[f64], loss: Loss, intercept: Intercept) -> Self {
+        let mean = rows.squares.iter().sum::<f64>() / rows.len().max(1) as f64;
+        let lift = match intercept {
+            Intercept::None => 0.0,
+            Intercept::Penalised(scale) => scale * scale,
+            Intercept::Free => {
+                if mean > 0.0 {
+                    mean
+                } else {
+                    1.0
+                }
+            }
+        };
+        let coordinate = |((&cost, &sign), square): ((&f64, &f64), &f64)| Coordinate {
+            alpha: 0.0,
+            cost,
+            sign,
+            step: 1.0 / (square + lift + diagonal(loss, cost)),
+        };
+        Dual {
+            rows,
+            loss,
+            intercept,
+            coordinates: costs.iter().zip(signs).zip(&rows.squares).map(coordinate).collect(),
+            weights: vec![0.0; rows.width],
+            offset: 0.0,
+            lift,
+            balance: 0.0,
+            value: 0.0,
+            active: (0..rows.len() as u32).collect(),
+        }
+    }
+
+    /// Solves; `None` when it was told to give up.
+    pub fn solve(mut self, limits: Limits, seed: u64, mut watch: Watch<'_>) -> Option<Solution> {
+        let mut random = Random(seed);
+        let (mut bounds, mut before) = (Bounds::NONE, f64::INFINITY);
+        let mut passes = 0;
+        loop {
+            let (estimate, next) = self.pass(bounds, &mut random, &mut watch)?;
+            passes += 1;
+            bounds = next.unless_nothing_moved();
+            // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
+            let expected = estimate * (estimate / before).min(1.0);
+            before = estimate;
+            let primal = (self.value + estimate).max(0.0);
+            let everything_shrunk = self.active.is_empty();
+            let last = passes >= limits.passes;
+            if expected > limits.tolerance * primal && !everything_shrunk && !last {
+                self.step_multiplier();
+                continue;
+            }
+            let judgement = self.judge(bounds, &mut watch)?;
+            let mut certificate = judgement.certificate;
+            certificate.passes = passes;
+            if last || certificate.reaches(limits.tolerance) {
+                return Some(self.finish(judgement, certificate));
+            }
+            bounds = Bounds::NONE;
+            self.step_multiplier();
+        }
+    }
+
+    /// Goes once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
+    fn pass(&mut self, bounds: Bounds, random: &mut Random, watch: &mut Watch<'_>) -> Option<(f64, Bounds)> {
+        random.shuffle(&mut self.active);
+        let mut estimate = 0.0;
+        let mut next = Bounds { least: 0.0, most: 0.0 };
+        let mut left_out = false;
+        for place in 0..self.active.len() {
+            let row = self.active[place] as usize;
+            if let Some(&later) = self.active.get(place + AHEAD) {
+                self.rows.prefetch(later as usize);
+            }
+            estimate += self.improve(row, bounds, &mut next, &mut left_out);
+            if watch.stopped(self.rows.size(row)) {
+                return None;
+            }
+        }
+        if left_out {
+            let coordinates = &mut self.coordinates;
+            // A sign of a sleeping row is kept in its step: see `improve`.
+            self.active.retain(|&row| coordinates[row as usize].step > 0.0);
+        }
+        Some((estimate, next))
+    }
+
+    /// Sets one αᵢ to its best value; gives the row's part of the gap before that.
+    #[inline(always)]
+    fn improve(&mut self, row: usize, bounds: Bounds, next: &mut Bounds, left_out: &mut bool) -> f64 {
+        let found = self.rows.row(row);
+        let output = found.dot(&self.weights) + self.offset + self.lift * self.balance;
+        let coordinate = &mut self.coordinates[row];
+        let Coordinate {
+            alpha,
+            cost,
+            sign,
+            step,
+            ..
+        } = *coordinate;
+        let slack = 1.0 - sign * output;
+        let (diagonal, upper) = (diagonal(self.loss, cost), upper(self.loss, cost));
+        let gradient = diagonal * alpha - slack;
+        let part = pair(self.loss, cost, alpha, slack);
+        if (alpha <= 0.0 && gradient >= 0.0) || (alpha >= upper && gradient <= 0.0) {
+            if (alpha <= 0.0 && gradient > bounds.most) || (alpha >= upper && gradient < bounds.least) {
+                coordinate.step = -step;
+                *left_out = true;
+            }
+            return part;
+        }
+        next.most = next.most.max(gradient);
+        next.least = next.least.min(gradient);
+        let better = (alpha - gradient * step).clamp(0.0, upper);
+        let change = better - alpha;
+        if change != 0.0 {
+            coordinate.alpha = better;
+            self.value -= change * (gradient + 0.5 * change / step);
+            self.balance += change * sign;
+            found.add_to(&mut self.weights, change * sign);
+        }
+        part
+    }
+
+    /// The multiplier of Σ αᵢyᵢ = 0 goes the way that the constraint is violated.
+    fn step_multiplier(&mut self) {
+        if self.intercept == Intercept::Free {
+            self.offset += self.lift * self.balance;
+        }
+    }
+
+    /// Computes primal and dual values over all rows, and wakes the rows that are not surely at their bounds.
+    fn judge(&mut self, bounds: Bounds, watch: &mut Watch<'_>) -> Option<Judgement> {
+        let mut outputs = Vec::with_capacity(self.rows.len());
+        for row in 0..self.rows.len() {
+            outputs.push(self.rows.row(row).dot(&self.weights));
+            if watch.stopped(self.rows.size(row)) {
+                return None;
+            }
+        }
+        let intercept = self.best_intercept(&outputs);
+        let mut violation = 0.0f64;
+        self.active.clear();
+        for (row, (output, coordinate)) in outputs.iter().zip(&mut self.coordinates).enumerate() {
+            coordinate.step = coordinate.step.abs();
+            let (alpha, upper) = (coordinate.alpha, upper(self.loss, coordinate.cost));
+            let slack = 1.0 - coordinate.sign * (output + intercept);
+            let gradient = diagonal(self.loss, coordinate.cost) * alpha - slack;
+            let at_bound = (alpha <= 0.0 && gradient >= 0.0) || (alpha >= upper && gradient <= 0.0);
+            if !at_bound {
+                violation = violation.max(gradient.abs());
+            }
+            if !at_bound || (gradient <= bounds.most && gradient >= bounds.least) {
+                self.active.push(row as u32);
+            }
+        }
+        let norm = self.weights.iter().map(|weight| weight * weight).sum::<f64>();
+        let (primal, scale) = self.primal(&outputs, intercept, norm);
+        let dual = self.dual(norm);
+        self.value = dual;
+        let certificate = Certificate {
+            primal,
+            dual,
+            violation,
+            passes: 0,
+        };
+        Some(Judgement {
+            certificate,
+            scale,
+            intercept,
+        })
+    }
+
+    /// The primal value, and what the weights must be multiplied with: a hard margin is reached by scaling.
+    fn primal(&self, outputs: &[f64], intercept: f64, norm: f64) -> (f64, f64) {
+        let penalty = match self.intercept {
+            Intercept::Penalised(_) => norm + self.lift * self.balance * self.balance,
+            _ => norm,
+        };
+        let margins = outputs
+            .iter()
+            .zip(&self.coordinates)
+            .map(|(output, row)| row.sign * (output + intercept));
+        if self.is_hard() {
+            let least = margins.fold(f64::INFINITY, f64::min);
+            return if least > 0.0 {
+                (0.5 * penalty / (least * least), 1.0 / least)
+            } else {
+                (f64::INFINITY, 1.0)
+            };
+        }
+        let losses = margins.zip(&self.coordinates).map(|(margin, row)| {
+            let slack = (1.0 - margin).max(0.0);
+            row.cost * if self.loss == Loss::Hinge { slack } else { slack * slack }
+        });
+        (0.5 * penalty + losses.sum::<f64>(), 1.0)
+    }
+
+    /// The dual value at α or, when the intercept is free, at the nearest α of balance 0 that scaling one class gives.
+    fn dual(&self, norm: f64) -> f64 {
+        let free = self.intercept == Intercept::Free;
+        let excess = self.balance.signum();
+        let heavy = |row: &Coordinate| free && row.sign == excess;
+        let total: f64 = self
+            .coordinates
+            .iter()
+            .filter(|row| heavy(row))
+            .map(|row| row.alpha)
+            .sum();
+        let kept = if total > 0.0 {
+            1.0 - self.balance.abs() / total
+        } else {
+            1.0
+        };
+        let gains = self.coordinates.iter().map(|row| {
+            let alpha = if heavy(row) { kept * row.alpha } else { row.alpha };
+            alpha - 0.5 * diagonal(self.loss, row.cost) * alpha * alpha
+        });
+        let gain = gains.sum::<f64>();
+        if !free {
+            return gain - 0.5 * (norm + self.lift * self.balance * self.balance);
+        }
+        let mut weights = self.weights.clone();
+        for (row, coordinate) in self.coordinates.iter().enumerate().filter(|(_, row)| heavy(row)) {
+            if coordinate.alpha > 0.0 {
+                let change = (kept - 1.0) * coordinate.alpha * coordinate.sign;
+                self.rows.row(row).add_to(&mut weights, change);
+            }
+        }
+        gain - 0.5 * weights.iter().map(|weight| weight * weight).sum::<f64>()
+    }
+
+    fn is_hard(&self) -> bool {
+        self.coordinates.iter().all(|row| row.cost.is_infinite())
+    }
+
+    fn best_intercept(&self, outputs: &[f64]) -> f64 {
+        match (self.intercept, self.is_hard()) {
+            (Intercept::Free, true) => self.middle(outputs),
+            (Intercept::Free, false) if self.loss == Loss::Hinge => self.quantile(outputs),
+            _ => self.offset + self.lift * self.balance,
+        }
+    }
+
+    /// Half way between the nearest rows of the two classes.
+    fn middle(&self, outputs: &[f64]) -> f64 {
+        let rows = || outputs.iter().zip(&self.coordinates);
+        let positive = rows().filter(|(_, row)| row.sign > 0.0).map(|(output, _)| *output);
+        let negative = rows().filter(|(_, row)| row.sign < 0.0).map(|(output, _)| *output);
+        let (least, most) = (
+            positive.fold(f64::INFINITY, f64::min),
+            negative.fold(f64::NEG_INFINITY, f64::max),
+        );
+        let middle = -0.5 * (least + most);
+        if middle.is_finite() { middle } else { self.offset }
+    }
+
+    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b)): a weighted quantile of yᵢ − fᵢ.
+    fn quantile(&self, outputs: &[f64]) -> f64 {
+        let rows = outputs.iter().zip(&self.coordinates);
+        let mut corners: Vec<(f64, f64)> = rows.map(|(output, row)| (row.sign - output, row.cost)).collect();
+        corners.sort_unstable_by(|left, right| left.0.total_cmp(&right.0));
+        let positive = self.coordinates.iter().filter(|row| row.sign > 0.0);
+        let mut slope = -positive.map(|row| row.cost).sum::<f64>();
+        for &(corner, cost) in &corners {
+            slope += cost;
+            if slope >= 0.0 {
+                return corner;
+            }
+        }
+        self.offset
+    }
+
+    fn finish(self, judgement: Judgement, certificate: Certificate) -> Solution {
+        Solution {
+            weights: self.weights.iter().map(|weight| weight * judgement.scale).collect(),
+            intercept: judgement.intercept * judgement.scale,
+            duals: self.coordinates.iter().map(|row| row.alpha).collect(),
+            certificate,
+        }
+    }
+}
+
+/// D: what the squared hinge adds to the diagonal.
+#[inline(always)]
+fn diagonal(loss: Loss, cost: f64) -> f64 {
+    match loss {
+        Loss::Hinge => 0.0,
+        Loss::SquaredHinge => 0.5 / cost,
+    }
+}
+
+/// U: the largest α.
+#[inline(always)]
+fn upper(loss: Loss, cost: f64) -> f64 {
+    match loss {
+        Loss::Hinge => cost,
+        Loss::SquaredHinge => f64::INFINITY,
+    }
+}
+
+/// The part of a row in the gap, at least 0 (Fenchel and Young): c ℓ(ξ) + α²/4c (squared only) − αξ.
+#[inline(always)]
+fn pair(loss: Loss, cost: f64, alpha: f64, slack: f64) -> f64 {
+    let positive = slack.max(0.0);
+    if cost.is_infinite() {
+        // A hard margin has no loss: what a row lacks counts as much as what it has too much.
+        return (alpha * slack).abs().max(positive * positive);
+    }
+    match loss {
+        Loss::Hinge => cost * positive - alpha * slack,
+        Loss::SquaredHinge => cost * positive * positive + 0.25 * alpha * alpha / cost - alpha * slack,
+    }
+}
