@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.bayes import Laplace, Margins, Smoothing, multinomial_weight
 from discern.statistics import default_threads
 
 if TYPE_CHECKING:
@@ -129,8 +130,8 @@ class MarginSettings:
         if self.loss == "hinge" or self.cost == np.inf:
             return "dual"
         if self.solver != "auto":
-            return "primal" if self.intercept == "free" else self.solver
-        return "primal" if self.intercept == "free" or rows > PRIMAL_RATIO * columns else "dual"
+            return self.solver
+        return "primal" if rows > PRIMAL_RATIO * columns else "dual"
 
 
 @dataclass(frozen=True)
@@ -256,12 +257,12 @@ def indicators(X: Any) -> Any:
     return X
 
 
-def log_count_ratios(X: Any, classes: Array, count: int, alpha: float, weights: Array | None = None) -> Array:
-    """Give log(p/‖p‖₁) − log(q/‖q‖₁) of each decision function, p = α + counts of its class, q = α + those of the rest.
+def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, weights: Array | None = None) -> Array:
+    """Give log P(t|class) − log P(t|rest) of each decision function, from smoothed counts.
 
     Examples
     --------
-    >>> log_count_ratios(np.array([[1, 0], [1, 1]]), np.array([1, 0]), 2, alpha=1.0).round(4).tolist()
+    >>> log_count_ratios(np.array([[1, 0], [1, 1]]), np.array([1, 0]), 2, Laplace(1.0)).round(4).tolist()
     [[0.2877, -0.4055]]
     """
     import scipy.sparse
@@ -270,10 +271,15 @@ def log_count_ratios(X: Any, classes: Array, count: int, alpha: float, weights: 
     members = scipy.sparse.csr_array((given, (classes, np.arange(len(classes)))), shape=(count, len(classes)))
     counts = members @ X
     counts = np.asarray(counts if isinstance(counts, np.ndarray) else counts.toarray(), np.float64)
-    own, rest = counts + alpha, counts.sum(axis=0) - counts + alpha
-    logs = [np.log(side) - np.log(side.sum(axis=1, keepdims=True)) for side in (own, rest)]
-    ratios = logs[0] - logs[1]
-    return ratios[1:] if count == 2 else ratios
+    terms = counts.sum(axis=0)
+    weight = multinomial_weight(smoothing, Margins(terms, counts.sum(axis=1), np.zeros(count), len(terms)))
+    seen = terms > 0  # what no row holds says nothing
+    own = counts[1:] if count == 2 else counts
+    ratios = np.zeros_like(own)
+    sides = (side[:, seen] for side in (own, terms - own))
+    logs = [weight(side, terms[seen], side.sum(axis=1, keepdims=True), 0) for side in sides]
+    ratios[:, seen] = logs[0] - logs[1]
+    return ratios
 
 
 def fit_nbsvm(
@@ -282,7 +288,7 @@ def fit_nbsvm(
     count: int,
     settings: MarginSettings,
     *,
-    alpha: float = 1.0,
+    smoothing: Smoothing = Laplace(1.0),
     beta: float = 0.25,
     weights: Array | None = None,
     class_weights: Array | None = None,
@@ -292,7 +298,7 @@ def fit_nbsvm(
 
     Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
     """
-    ratios = log_count_ratios(X, classes, count, alpha, weights)
+    ratios = log_count_ratios(X, classes, count, smoothing, weights)
     found = fit_margins(
         X,
         classes,

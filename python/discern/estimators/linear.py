@@ -16,19 +16,19 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
+from discern.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.linear import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
 
 Array = NDArray[Any]
 
 
-class _LargeMargin(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+class _LargeMargin(LinearClassifierMixin, BaseEstimator):
     """What the linear classifiers of large margin share: checking rows and labels, and what a fit leaves behind."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither"), StrOptions({"inf"})],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "loss": [StrOptions({"hinge", "squared_hinge"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
-        "fit_intercept": ["boolean"],
         "class_weight": [None, dict, StrOptions({"balanced"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -79,7 +79,7 @@ class _LargeMargin(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return tags
 
 
-class LinearSVC(_LargeMargin):
+class LinearSVC(SparseCoefMixin, _LargeMargin):
     """The linear support vector machine, with scikit-learn's parameters and attributes.
 
     What differs: ``tol`` is the relative duality gap, so that ``certificate_`` says how far from the optimum the result
@@ -114,6 +114,7 @@ class LinearSVC(_LargeMargin):
         "penalty": [StrOptions({"l2"})],
         "dual": ["boolean", StrOptions({"auto"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "verbose": ["verbose"],
         "penalize_intercept": ["boolean"],
@@ -194,7 +195,8 @@ class NBSVM(_LargeMargin):
 
     Each column, a term that a row holds or not, is scaled by the log ratio of its shares in the class and in the rest;
     a squared-hinge machine without intercept learns on that; its weights are drawn towards their mean magnitude, which
-    is naive Bayes. More than two classes: one against the rest.
+    is naive Bayes. There is no intercept: with a penalty it would fail on skewed classes. More than two classes: one
+    against the rest.
 
     Parameters
     ----------
@@ -203,10 +205,11 @@ class NBSVM(_LargeMargin):
         What is added to each count.
     beta : float, default=0.25
         The share of the machine: 0 is naive Bayes, 1 the machine alone.
-    fit_intercept : bool, default=False
-        Whether each function has an intercept, without a penalty (one with a penalty fails on skewed classes).
     binarize : bool, default=True
-        Whether a term counts once a row.
+        Whether a term counts once a row, if its number is above 0.
+    smoothing : JelinekMercer, Dirichlet or Laplace, optional
+        In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to each
+        count makes terms that a small class has never seen speak for it.
 
     Attributes
     ----------
@@ -228,10 +231,10 @@ class NBSVM(_LargeMargin):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_LargeMargin._parameter_constraints,
-        "C": [Interval(Real, 0.0, None, closed="neither")],
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "beta": [Interval(Real, 0.0, 1.0, closed="both")],
         "binarize": ["boolean"],
+        "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
     }
 
     def __init__(
@@ -242,34 +245,35 @@ class NBSVM(_LargeMargin):
         beta: float = 0.25,
         loss: str = "squared_hinge",
         binarize: bool = True,
-        fit_intercept: bool = False,
         class_weight: Any = None,
         tol: float = 1e-4,
         max_iter: int = 1000,
         random_state: Any = None,
+        smoothing: JelinekMercer | Dirichlet | Laplace | None = None,
     ) -> None:
         self.C = C
         self.alpha = alpha
         self.beta = beta
         self.loss = loss
         self.binarize = binarize
-        self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.smoothing = smoothing
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts."""
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
         check_classification_targets(y)
-        check_non_negative(X, "NBSVM")
+        if not self.binarize:
+            check_non_negative(X, "NBSVM")
         numbers, weights, class_weights = self._weighted(X, y, sample_weight)
         settings = MarginSettings(
             loss=self.loss,
             cost=float(self.C),
-            intercept="free" if self.fit_intercept else "none",
+            intercept="none",
             tolerance=self.tol,
             passes=self.max_iter,
             seed=self._seed(),
@@ -279,7 +283,7 @@ class NBSVM(_LargeMargin):
             numbers,
             len(self.classes_),
             settings,
-            alpha=self.alpha,
+            smoothing=self.smoothing or Laplace(self.alpha),
             beta=self.beta,
             weights=weights,
             class_weights=class_weights,
@@ -298,5 +302,6 @@ class NBSVM(_LargeMargin):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
+        tags.input_tags.positive_only = not self.binarize
+        tags.classifier_tags.poor_score = True  # on numbers that are not counts
         return tags

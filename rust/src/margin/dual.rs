@@ -315,6 +315,7 @@ impl<'a, V: Value> Dual<'a, V> {
         match (self.intercept, self.is_hard()) {
             (Intercept::Free, true) => self.middle(outputs),
             (Intercept::Free, false) if self.loss == Loss::Hinge => self.quantile(outputs),
+            (Intercept::Free, false) => self.root(outputs),
             _ => self.offset + self.lift * self.balance,
         }
     }
@@ -346,6 +347,34 @@ impl<'a, V: Value> Dual<'a, V> {
             }
         }
         self.offset
+    }
+
+    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b))²: the zero of a derivative that rises, by Newton's method, which
+    /// stays between the bounds that it has met.
+    fn root(&self, outputs: &[f64]) -> f64 {
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let mut place = self.offset + self.lift * self.balance;
+        for _ in 0..100 {
+            let (mut slope, mut bend) = (0.0, 0.0);
+            for (output, row) in outputs.iter().zip(&self.coordinates) {
+                let slack = 1.0 - row.sign * (output + place);
+                if slack > 0.0 {
+                    slope -= row.cost * row.sign * slack;
+                    bend += row.cost;
+                }
+            }
+            if slope == 0.0 {
+                break;
+            }
+            if slope > 0.0 { high = place } else { low = place }
+            let newton = place - slope / bend;
+            let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+            if !next.is_finite() || (next - place).abs() <= 1e-15 * place.abs() {
+                break;
+            }
+            place = next;
+        }
+        place
     }
 
     fn finish(self, judgement: Judgement, certificate: Certificate) -> Solution {
