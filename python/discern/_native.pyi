@@ -119,6 +119,7 @@ def category_scores(
     bias: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
+
 @final
 class Margins:
     weights: NDArray[np.float64]

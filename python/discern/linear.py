@@ -33,6 +33,7 @@ HARD_PASSES = 200
 """A hard margin not found after so many passes makes us ask whether there is one."""
 MOST_POLISHED = 2000
 """A hard margin with at most so many rows on it is solved exactly, as a system of equations."""
+ADD_ONE = Laplace(1.0)
 FEW = 5
 """Rows named in a message."""
 
@@ -117,7 +118,9 @@ class MarginSettings:
         if self.solver == "primal" and self.loss == "hinge":
             raise ValueError("the primal solver is for loss='squared_hinge' only: use dual=True, or 'auto'")
         if self.intercept == "free" and self.multiclass == "crammer_singer":
-            raise ValueError("multi_class='crammer_singer' has no intercept without a penalty: penalise it, or use 'ovr'")
+            raise ValueError(
+                "multi_class='crammer_singer' has no intercept without a penalty: penalise it, or use 'ovr'"
+            )
         if self.cost == np.inf and self.multiclass == "crammer_singer":
             raise ValueError("a hard margin (C=inf) is for two classes or one against the rest: use multi_class='ovr'")
         if not self.cost > 0:
@@ -288,7 +291,7 @@ def fit_nbsvm(
     count: int,
     settings: MarginSettings,
     *,
-    smoothing: Smoothing = Laplace(1.0),
+    smoothing: Smoothing = ADD_ONE,
     beta: float = 0.25,
     weights: Array | None = None,
     class_weights: Array | None = None,
@@ -394,9 +397,7 @@ def common_mixture(X: Any, signs: Array, intercept: bool) -> Array | None:
     return np.where(answer.x > 1e-12, answer.x, 0.0)
 
 
-def _polished(
-    X: Any, signs: Array, settings: MarginSettings, found: LinearMargins, function: int
-) -> LinearMargins:
+def _polished(X: Any, signs: Array, settings: MarginSettings, found: LinearMargins, function: int) -> LinearMargins:
     """Solve exactly for the margin through the rows that the descent found on it; keep what is better."""
     assert found.duals is not None
     before = found.certificate
@@ -413,7 +414,7 @@ def _polished(
         penalty += (intercept / settings.scaling) ** 2
     margins = signs * (X @ coef + intercept)
     least = margins.min()
-    if not least > 0 or 0.5 * penalty / least**2 > before.primal[function]:
+    if not least > 0 or 0.5 * penalty / least**2 > before.primal[function] * (1 + 1e-12):
         return found
     violation = max(1 - least, float(np.abs(alpha * (margins - 1)).max()))
     duals = [found.coef, found.intercept, found.duals, before.primal, before.dual, before.violation]
@@ -426,7 +427,7 @@ def _polished(
 
 
 def _through(X: Any, signs: Array, settings: MarginSettings, rows: Array) -> tuple[Array, Array, float] | None:
-    """Give α, w and b of the smallest w with a margin of 1 at the given rows, leaving out those whose α would be < 0."""
+    """Give α, w and b of the smallest w with a margin of 1 at the given rows, without those whose α would be < 0."""
     free = settings.intercept == "free"
     lift = settings.scaling**2 if settings.intercept == "penalised" else 0.0
     while len(rows):

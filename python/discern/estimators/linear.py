@@ -49,11 +49,15 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
         self.classes_, numbers = np.unique(y, return_inverse=True)
         present = self.classes_ if weights is None else np.unique(y[weights > 0])
         if len(present) < 2:
-            raise ValueError(f"a linear classifier needs rows of at least two classes, but there is one class only: {present}")
+            raise ValueError(
+                f"a linear classifier needs rows of at least two classes, but there is one class only: {present}"
+            )
         if self.class_weight is None:
             return numbers, weights, None
-        return numbers, weights, compute_class_weight(
-            self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+        return (
+            numbers,
+            weights,
+            compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights),
         )
 
     def _seed(self) -> int:
@@ -154,9 +158,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, a table or a sparse matrix."""
         self._validate_params()
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False
-        )
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
         check_classification_targets(y)
         numbers, weights, class_weights = self._weighted(X, y, sample_weight)
         found = fit_margins(
@@ -208,8 +210,8 @@ class NBSVM(_LargeMargin):
     binarize : bool, default=True
         Whether a term counts once a row, if its number is above 0.
     smoothing : JelinekMercer, Dirichlet or Laplace, optional
-        In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to each
-        count makes terms that a small class has never seen speak for it.
+        In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to
+        each count makes terms that a small class has never seen speak for it.
 
     Attributes
     ----------

@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
 pub struct Random(pub u64);
 
 impl Random {
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         mix(self.0)
     }
@@ -103,7 +103,7 @@ impl Random {
     /// A number below `bound`, by multiplication instead of division.
     #[inline(always)]
     pub fn below(&mut self, bound: usize) -> usize {
-        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+        ((u128::from(self.draw()) * bound as u128) >> 64) as usize
     }
 
     pub fn shuffle<T>(&mut self, items: &mut [T]) {

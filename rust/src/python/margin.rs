@@ -185,7 +185,9 @@ fn fit_margins<'py>(
         None => None,
     };
     let order = py.detach(|| Order::new(&matrix, classes, weights, task.seed));
-    let narrow = tolerance >= NARROW_ENOUGH || (scales.is_none() && py.detach(|| matrix.is_narrow()));
+    let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
+    let coarse = tolerance >= NARROW_ENOUGH && !hard;
+    let narrow = coarse || (scales.is_none() && py.detach(|| matrix.is_narrow()));
     let solutions = if narrow {
         solve::<f32>(py, &matrix, &order, &pairs, scales, &task)?
     } else {
