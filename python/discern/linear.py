@@ -227,8 +227,14 @@ def _solve(
         threads=threads or default_threads(),
         duals=duals,
     )
-    arrays = (np.array(values) for values in (found.primal, found.dual, found.violation, found.passes))
-    return LinearMargins(found.weights, found.intercepts, Certificate(*arrays, settings.tolerance), found.duals)
+    certificate = Certificate(
+        np.array(found.primal),
+        np.array(found.dual),
+        np.array(found.violation),
+        np.array(found.passes),
+        settings.tolerance,
+    )
+    return LinearMargins(found.weights, found.intercepts, certificate, found.duals)
 
 
 def native_rows(X: Any) -> Any:
@@ -332,14 +338,13 @@ def _fit_hard(
     """Find the widest margin of each function, or prove that there is none."""
     kept = np.ones(len(classes), bool) if weights is None else weights > 0
     X, classes = X[kept], classes[kept]
-    for passes in (min(HARD_PASSES, settings.passes), settings.passes):
-        limited = replace(settings, passes=passes)
-        found = _solve(X, classes, count, limited, None, None, None, threads, True)
-        missing = np.flatnonzero(found.certificate.gap > settings.tolerance)
-        for function in missing if passes == min(HARD_PASSES, settings.passes) else ():
-            _refuse_inseparable(X, _signs(classes, count, function), settings, function, count, labels)
-        if not len(missing):
-            break
+    early = replace(settings, passes=min(HARD_PASSES, settings.passes))
+    found = _solve(X, classes, count, early, None, None, None, threads, True)
+    missing = np.flatnonzero(found.certificate.gap > settings.tolerance).tolist()
+    for function in missing:
+        _refuse_inseparable(X, _signs(classes, count, function), settings, function, count, labels)
+    if missing and early != settings:
+        found = _solve(X, classes, count, settings, None, None, None, threads, True)
     for function in range(len(found.coef)):
         found = _polished(X, _signs(classes, count, function), settings, found, function)
     assert found.duals is not None
@@ -383,13 +388,14 @@ def common_mixture(X: Any, signs: Array, intercept: bool) -> Array | None:
     import scipy.optimize
     import scipy.sparse
 
-    signed = scipy.sparse.csr_array(X).multiply(signs[:, None]).T
+    signed: Any = scipy.sparse.csr_array(X).multiply(signs[:, None]).T
     largest = max(float(abs(signed.data).max(initial=0.0)), 1e-300)
-    balance = [signs[None, :]] if intercept else []
-    conditions = scipy.sparse.vstack([signed / largest, *balance, np.ones((1, len(signs)))], format="csr")
+    balance = [signs] if intercept else []
+    ends = scipy.sparse.csr_array(np.array([*balance, np.ones(len(signs))]))
+    conditions: Any = scipy.sparse.vstack([signed / largest, ends], format="csr")
     goal = np.zeros(conditions.shape[0])
     goal[-1] = 1.0
-    answer = scipy.optimize.linprog(np.zeros(len(signs)), A_eq=conditions, b_eq=goal, method="highs")
+    answer: Any = scipy.optimize.linprog(np.zeros(len(signs)), A_eq=conditions, b_eq=goal, method="highs")
     if answer.status == 2:  # infeasible
         return None
     if answer.status != 0 or np.abs(conditions @ answer.x - goal).max() > 1e-6:

@@ -35,7 +35,7 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
     }
     classes_: Array
     coef_: Array
-    intercept_: Array
+    intercept_: Any
     certificate_: Certificate
     class_weight: Any
     random_state: Any
