@@ -508,6 +508,12 @@ JOBS = (
 )
 
 
+# They need the kinds defined above.
+from benchmarks import margin_jobs  # noqa: E402
+
+JOBS += margin_jobs.JOBS
+
+
 def selected(name: str | None) -> list[str]:
     """Give the names of the jobs that are meant: all, one, or one with its parts."""
     names = [job.name for job in JOBS]

@@ -60,7 +60,7 @@ class Certificate:
     violation : array
         The largest violation of the conditions of optimality.
     passes : array
-        Passes over the rows.
+        The work done, in passes over all rows.
     tolerance : float
         The relative gap that was asked for.
     """
@@ -101,7 +101,7 @@ class MarginSettings:
     tolerance : float
         The relative duality gap to reach.
     passes : int
-        At most so many passes over the rows.
+        At most so much work, in passes over all rows.
     """
 
     loss: str = "squared_hinge"
@@ -241,6 +241,8 @@ def native_rows(X: Any) -> Any:
     """Give a table, or the parts of a sparse matrix, as the native code takes them."""
     if isinstance(X, np.ndarray):
         return np.ascontiguousarray(X, np.float64)
+    if X.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"X has {X.shape[1]} columns, more than fit in 32 bits: hash them to fewer")
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()

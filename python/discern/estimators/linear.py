@@ -158,7 +158,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, a table or a sparse matrix."""
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
         numbers, weights, class_weights = self._weighted(X, y, sample_weight)
         found = fit_margins(
@@ -267,7 +267,7 @@ class NBSVM(_LargeMargin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts."""
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", accept_large_sparse=False)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         check_classification_targets(y)
         if not self.binarize:
             check_non_negative(X, "NBSVM")

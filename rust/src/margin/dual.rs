@@ -24,6 +24,8 @@ const FIRST_FACE: usize = 10;
 const FACE_FORCING: f64 = 1e-4;
 const MOST_FACE_ROUNDS: usize = 50;
 const MOST_HALVINGS: usize = 6;
+/// What a pass over few rows counts at least, so that the work ends.
+const LEAST_WORK: f64 = 0.01;
 
 #[derive(Clone, Copy)]
 struct Coordinate {
@@ -57,6 +59,42 @@ impl Bounds {
             },
             most: if self.most > 0.0 { self.most } else { f64::INFINITY },
         }
+    }
+}
+
+/// Whose turn it is: a face is solved when that has gained more for its price than passes do, and now and then to see.
+struct Turns {
+    by_pass: f64,
+    by_face: f64,
+    wait: usize,
+    left: usize,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns {
+            by_pass: 0.0,
+            by_face: 0.0,
+            wait: FIRST_FACE,
+            left: FIRST_FACE,
+        }
+    }
+}
+
+impl Turns {
+    fn passed(&mut self, gain: f64) {
+        self.by_pass = if gain.is_finite() { gain } else { 0.0 };
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn face_is_due(&self) -> bool {
+        self.left == 0 || self.by_face > self.by_pass
+    }
+
+    fn faced(&mut self, gain: f64) {
+        self.by_face = if gain.is_finite() { gain } else { 0.0 };
+        self.wait = if gain > self.by_pass { FIRST_FACE } else { 2 * self.wait };
+        self.left = self.wait;
     }
 }
 
@@ -121,35 +159,39 @@ impl<'a, V: Value> Dual<'a, V> {
     pub fn solve(mut self, limits: Limits, seed: u64, mut watch: Watch<'_>) -> Option<Solution> {
         let mut random = Random(seed);
         let (mut bounds, mut before) = (Bounds::NONE, f64::INFINITY);
-        let (mut passes, mut judged) = (0, f64::INFINITY);
+        let (mut passes, mut judged) = (0.0, f64::INFINITY);
+        let rows = self.rows.len().max(1) as f64;
+        let mut turns = Turns::default();
         loop {
+            let (start, visited) = (self.value, self.active.len() as f64 / rows);
             let (estimate, next) = self.pass(bounds, &mut random, &mut watch)?;
-            passes += 1;
+            passes += visited.max(LEAST_WORK);
             bounds = next.unless_nothing_moved();
+            turns.passed((self.value - start) / visited.max(LEAST_WORK));
             // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
             let expected = estimate * (estimate / before).min(1.0);
             let slow = estimate > SLOW * before;
             before = estimate;
             let primal = (self.value + estimate).max(0.0);
             let everything_shrunk = self.active.is_empty();
-            let last = passes >= limits.passes;
+            let last = passes >= limits.passes as f64;
             if expected > limits.tolerance * primal && !everything_shrunk && !last {
-                if slow && passes >= FIRST_FACE {
-                    passes += self.solve_face(&mut watch)?;
+                if slow && turns.face_is_due() {
+                    passes += self.solve_face(&mut turns, &mut watch)?;
                 }
                 self.step_multiplier();
                 continue;
             }
             let judgement = self.judge(bounds, &mut watch)?;
             let mut certificate = judgement.certificate;
-            certificate.passes = passes;
-            if last || certificate.reaches(limits.tolerance) {
+            certificate.passes = passes.ceil() as usize;
+            if last || certificate.reaches(limits.tolerance) || certificate.violation == 0.0 {
                 return Some(self.finish(judgement, certificate));
             }
             bounds = Bounds::NONE;
             let gap = certificate.primal - certificate.dual;
-            if (gap > SLOW * judged || slow) && passes >= FIRST_FACE {
-                passes += self.solve_face(&mut watch)?;
+            if (gap > SLOW * judged || slow) && turns.face_is_due() {
+                passes += self.solve_face(&mut turns, &mut watch)?;
             }
             judged = gap;
             self.step_multiplier();
@@ -218,8 +260,9 @@ impl<'a, V: Value> Dual<'a, V> {
     }
 
     /// Solves, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then goes
-    /// there as far as the bounds allow. Gives the passes over all rows that this was worth.
-    fn solve_face(&mut self, watch: &mut Watch<'_>) -> Option<usize> {
+    /// there as far as the bounds allow. Gives how many passes over all rows this was worth.
+    fn solve_face(&mut self, turns: &mut Turns, watch: &mut Watch<'_>) -> Option<f64> {
+        let start = self.value;
         let inside = |row: &Coordinate| row.alpha > 0.0 && row.alpha < upper(self.loss, row.cost);
         let face: Vec<u32> = (0..self.rows.len() as u32)
             .filter(|&row| inside(&self.coordinates[row as usize]))
@@ -274,7 +317,9 @@ impl<'a, V: Value> Dual<'a, V> {
             }
         }
         self.go(&face, &slopes, &direction, watch)?;
-        Some(1 + rounds * face.len() / self.rows.len().max(1))
+        let worth = (1 + rounds) as f64 * face.len() as f64 / self.rows.len().max(1) as f64;
+        turns.faced((self.value - start) / worth);
+        Some(worth)
     }
 
     /// Q d on a face, and Σ dᵢyᵢxᵢ.

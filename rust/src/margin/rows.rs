@@ -167,6 +167,9 @@ impl Order {
 }
 
 /// The merged rows, one after the other; without `columns` every row holds `width` numbers.
+///
+/// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all: so the weights
+/// that are needed most lie together.
 pub struct Rows<V> {
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -174,31 +177,49 @@ pub struct Rows<V> {
     pub width: usize,
     /// ‖x‖² of each row.
     pub squares: Vec<f64>,
+    /// The given number of each column; empty if they are as given.
+    names: Vec<u32>,
 }
 
 impl<V: Value> Rows<V> {
     pub fn new(matrix: &Matrix<'_>, order: &Order) -> Self {
         let size = order.merged.iter().map(|merged| matrix.range(merged.row).len()).sum();
-        let sparse = matches!(matrix, Matrix::Sparse { .. });
         let (mut values, mut starts) = (Vec::with_capacity(size), vec![0]);
-        let mut columns = Vec::with_capacity(if sparse { size } else { 0 });
+        let mut squares = Vec::with_capacity(order.merged.len());
         for merged in &order.merged {
-            let range = matrix.range(merged.row);
-            values.extend(matrix.values()[range.clone()].iter().map(|&value| V::narrow(value)));
+            let mut square = 0.0;
+            values.extend(matrix.values()[matrix.range(merged.row)].iter().map(|&value| {
+                let value = V::narrow(value);
+                square += value.wide() * value.wide();
+                value
+            }));
             starts.push(values.len());
-            if let Matrix::Sparse { columns: given, .. } = *matrix {
-                columns.extend(given[range].iter().map(|&column| column as u32));
-            }
+            squares.push(square);
         }
-        let square = |pair: &[usize]| values[pair[0]..pair[1]].iter().map(|v: &V| v.wide() * v.wide()).sum();
-        let squares = starts.windows(2).map(square).collect();
+        let (columns, names) = match *matrix {
+            Matrix::Sparse { columns, width, .. } => frequent_first(matrix, columns, width, order, size),
+            Matrix::Dense { .. } => (Vec::new(), Vec::new()),
+        };
         Rows {
             starts,
             columns,
             values,
-            width: matrix.width(),
+            width: if names.is_empty() { matrix.width() } else { names.len() },
             squares,
+            names,
         }
+    }
+
+    /// Gives weights the places of the columns as they were given.
+    pub fn expand(&self, weights: Vec<f64>, width: usize) -> Vec<f64> {
+        if self.names.is_empty() {
+            return weights;
+        }
+        let mut every = vec![0.0; width];
+        for (&name, weight) in self.names.iter().zip(weights) {
+            every[name as usize] = weight;
+        }
+        every
     }
 
     /// The same rows with each column multiplied by its scale.
@@ -206,6 +227,7 @@ impl<V: Value> Rows<V> {
         let mut scaled = Rows {
             starts: self.starts.clone(),
             columns: self.columns.clone(),
+            names: self.names.clone(),
             values: Vec::with_capacity(self.values.len()),
             width: self.width,
             squares: Vec::with_capacity(self.len()),
@@ -213,7 +235,8 @@ impl<V: Value> Rows<V> {
         for row in 0..self.len() {
             let mut square = 0.0;
             self.row(row).each(|column, value| {
-                let value = V::narrow(value * scales[column]);
+                let name = self.names.get(column).map_or(column, |&name| name as usize);
+                let value = V::narrow(value * scales[name]);
                 square += value.wide() * value.wide();
                 scaled.values.push(value);
             });
@@ -255,6 +278,29 @@ impl<V: Value> Rows<V> {
         crate::simd::prefetch(&self.columns, self.starts[row]);
         crate::simd::prefetch(&self.values, self.starts[row]);
     }
+}
+
+/// The columns of all rows, numbered by how many rows hold them, and the given number of each.
+fn frequent_first(
+    matrix: &Matrix<'_>,
+    columns: &[i32],
+    width: usize,
+    order: &Order,
+    size: usize,
+) -> (Vec<u32>, Vec<u32>) {
+    let mut counts = vec![0u32; width];
+    let rows = || order.merged.iter().map(|merged| &columns[matrix.range(merged.row)]);
+    rows().flatten().for_each(|&column| counts[column as usize] += 1);
+    let mut names: Vec<u32> = (0..width as u32)
+        .filter(|&column| counts[column as usize] > 0)
+        .collect();
+    names.sort_unstable_by_key(|&column| (std::cmp::Reverse(counts[column as usize]), column));
+    for (number, &name) in names.iter().enumerate() {
+        counts[name as usize] = number as u32;
+    }
+    let mut numbered = Vec::with_capacity(size);
+    rows().for_each(|row| numbered.extend(row.iter().map(|&column| counts[column as usize])));
+    (numbered, names)
 }
 
 pub struct Row<'a, V> {

@@ -204,7 +204,12 @@ fn solve<V: Value>(
     scales: Option<&[f64]>,
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
+    let width = matrix.width();
     let rows: Rows<V> = py.detach(|| Rows::new(matrix, order));
+    let expand = |solution: Solution| Solution {
+        weights: rows.expand(solution.weights, width),
+        ..solution
+    };
     if task.solver == Solver::CrammerSinger {
         let stop = AtomicBool::new(false);
         let mut answer = [None];
@@ -213,7 +218,9 @@ fn solve<V: Value>(
             *answer = problem.solve(task.limits, task.seed, Watch::new(&stop));
         })?;
         let [answer] = answer;
-        return answer.ok_or_else(internal_error);
+        return answer
+            .map(|all| all.into_iter().map(expand).collect())
+            .ok_or_else(internal_error);
     }
     let solutions: Vec<Mutex<Option<Solution>>> = costs.iter().map(|_| Mutex::new(None)).collect();
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -223,7 +230,7 @@ fn solve<V: Value>(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(pair) = costs.get(number) else { break };
             let positive = if costs.len() == 1 { 1 } else { number as u32 };
-            let scaled = scales.map(|scales| rows.scaled(&scales[number * rows.width..(number + 1) * rows.width]));
+            let scaled = scales.map(|scales| rows.scaled(&scales[number * width..(number + 1) * width]));
             let own = scaled.as_ref().unwrap_or(&rows);
             let solution = solve_one(own, order, positive, *pair, task, Watch::new(&stop));
             *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = solution;
@@ -232,7 +239,10 @@ fn solve<V: Value>(
     let taken = solutions
         .into_iter()
         .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-    taken.collect::<Option<Vec<_>>>().ok_or_else(internal_error)
+    taken
+        .map(|solution| solution.map(expand))
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(internal_error)
 }
 
 fn solve_one<V: Value>(
