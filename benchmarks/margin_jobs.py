@@ -17,6 +17,8 @@ from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, wall
 
 EQUAL = 1e-6
 """How close objectives must be, relatively, to be called equal."""
+TOKENS = r"\w+|[^\w\s]"
+"""Words and punctuation."""
 
 
 # ------------------------------------------------------------------------------------------------- objectives
@@ -131,7 +133,7 @@ def errors_on_reviews(ngrams: int) -> Side:
 
     def side(inputs: Inputs) -> Sample:
         half = len(inputs.texts) // 2
-        vectorizer = discern.CountVectorizer(ngram_range=(1, ngrams), token_pattern=r"\w+|[^\w\s]", binary=True)
+        vectorizer = discern.CountVectorizer(ngram_range=(1, ngrams), token_pattern=TOKENS, binary=True)
         model = discern.NBSVM().fit(vectorizer.fit_transform(inputs.texts[:half]), inputs.labels[:half])
         right = model.predict(vectorizer.transform(inputs.texts[half:])) == np.array(inputs.labels[half:])
         return Sample(100 * (1 - float(right.mean())), None)
@@ -155,12 +157,12 @@ def prepare_folds(name: str) -> Callable[[Path, bool], Inputs]:
 
 
 def errors_over_folds(inputs: Inputs) -> Sample:
-    """The share of wrong decisions, in percent, over ten folds; texts are split at blanks, as published."""
+    """The share of wrong decisions, in percent, over ten folds."""
     from sklearn.model_selection import StratifiedKFold
 
     wrong = 0
     for learned, asked in StratifiedKFold(10, shuffle=True, random_state=0).split(inputs.y, inputs.y):
-        vectorizer = discern.CountVectorizer(ngram_range=(1, 2), token_pattern=r"\S+", binary=True)
+        vectorizer = discern.CountVectorizer(ngram_range=(1, 2), token_pattern=TOKENS, binary=True)
         model = discern.NBSVM().fit(vectorizer.fit_transform(inputs.texts[learned]), inputs.y[learned])
         wrong += int((model.predict(vectorizer.transform(inputs.texts[asked])) != inputs.y[asked]).sum())
     return Sample(100 * wrong / len(inputs.y), None)

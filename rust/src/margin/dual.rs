@@ -15,7 +15,7 @@ use super::rows::{Rows, Value};
 use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch};
 
 /// How many rows ahead of its use a row is fetched.
-const AHEAD: usize = 2;
+const AHEAD: usize = 4;
 /// A pass that leaves more than this share of the gap makes us solve for many α at once.
 const SLOW: f64 = 0.8;
 /// But not before the bounds that matter are about found.
@@ -208,6 +208,7 @@ impl<'a, V: Value> Dual<'a, V> {
             let row = self.active[place] as usize;
             if let Some(&later) = self.active.get(place + AHEAD) {
                 self.rows.prefetch(later as usize);
+                crate::simd::prefetch(&self.coordinates, later as usize);
             }
             estimate += self.improve(row, bounds, &mut next, &mut left_out);
             if watch.stopped(self.rows.size(row)) {
