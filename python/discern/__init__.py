@@ -40,11 +40,14 @@ _HOMES = {
     "Laplace": "discern.bayes",
     "LeastCost": "discern.decide",
     "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
+    "LinearSVC": "discern.estimators.linear",
     "LogisticRegression": "discern.estimators.logistic",
     "ModelFileError": "discern.files",
     "MostRecall": "discern.decide",
     "MultinomialNB": "discern.estimators.bayes",
+    "NBSVM": "discern.estimators.linear",
     "NaiveBayes": "discern.estimators.mixed",
+    "NotSeparableError": "discern.linear",
     "Perceptron": "discern.estimators.online",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
     "QuadraticFeatures": "discern.estimators.basis",
@@ -117,6 +120,8 @@ if TYPE_CHECKING:
     from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.kernel import SVC as SVC
     from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
+    from discern.estimators.linear import NBSVM as NBSVM
+    from discern.estimators.linear import LinearSVC as LinearSVC
     from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
     from discern.estimators.logistic import LogisticRegression as LogisticRegression
     from discern.estimators.mixed import NaiveBayes as NaiveBayes
@@ -138,6 +143,7 @@ if TYPE_CHECKING:
     from discern.evidence import Evidence as Evidence
     from discern.files import ModelFileError as ModelFileError
     from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.linear import NotSeparableError as NotSeparableError
     from discern.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.separation import Separation as Separation
     from discern.separation import SeparationWarning as SeparationWarning

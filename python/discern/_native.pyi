@@ -93,6 +93,7 @@ class HeldOut:
         ends: NDArray[np.int64],
         threads: int,
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
 class InvertedIndex:
     def __new__(
         cls, starts: NDArray[np.int64], terms: NDArray[np.int32], weights: NDArray[np.float64], width: int
@@ -239,6 +240,34 @@ def hamming_neighbours(
     without: NDArray[np.int64] | None,
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
+class Margins:
+    weights: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    primal: list[float]
+    dual: list[float]
+    violation: list[float]
+    passes: list[int]
+    duals: NDArray[np.float64] | None
+
+def fit_margins(
+    rows: Any,
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    costs: NDArray[np.float64],
+    scales: NDArray[np.float64] | None,
+    *,
+    solver: str,
+    loss: str,
+    intercept: float | None,
+    free: bool,
+    tolerance: float,
+    passes: int,
+    seed: int,
+    threads: int,
+    duals: bool,
+) -> Margins: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

@@ -10,6 +10,7 @@ pub mod folds;
 pub mod kernel;
 pub mod lexicon;
 pub mod logistic;
+pub mod margin;
 pub mod neighbours;
 pub mod online;
 pub mod posterior;

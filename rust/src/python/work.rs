@@ -76,7 +76,7 @@ pub(super) fn step_to_end<S: Send>(
 }
 
 /// Runs `work` on a thread for each state, which ends soon after `stop` is set; the calling thread watches for Ctrl-C.
-fn on_threads<S: Send>(
+pub(super) fn on_threads<S: Send>(
     py: Python<'_>,
     states: &mut [S],
     stop: &AtomicBool,

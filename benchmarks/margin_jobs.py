@@ -1,0 +1,228 @@
+"""Jobs of the linear classifiers of large margin: speed at an equal objective, growth, threads, accuracy."""
+
+import bz2
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv
+
+import discern
+from benchmarks.data import REVIEWS, real_folder
+from benchmarks.jobs import Goal, Inputs, Job, Peer, nothing_to_check, prepare_reviews
+from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, wall
+
+EQUAL = 1e-6
+"""How close objectives must be, relatively, to be called equal."""
+TOKENS = r"\w+|[^\w\s]"
+"""Words and punctuation."""
+
+
+# ------------------------------------------------------------------------------------------------- objectives
+
+
+def prepare_weighted_reviews(folder: Path, quick: bool) -> Inputs:
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    inputs = prepare_reviews(folder, quick)
+    half = len(inputs.texts) // 2  # the training part, if they are real
+    inputs.X = TfidfTransformer().fit_transform(discern.CountVectorizer().fit_transform(inputs.texts[:half]))
+    inputs.y = np.array(inputs.labels[:half])
+    inputs.loss = "squared_hinge"
+    return inputs
+
+
+def prepare_known(name: str, loss: str) -> Callable[[Path, bool], Inputs]:
+    def prepare(folder: Path, quick: bool) -> Inputs:
+        from sklearn.datasets import load_svmlight_file
+
+        X, y = load_svmlight_file(str(real_file(f"libsvm/{name}.bz2")))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # as LIBLINEAR wants them
+        return Inputs(X=X, y=y, loss=loss)
+
+    return prepare
+
+
+def real_file(name: str) -> Path:
+    folder = real_folder()
+    if folder is None or not (folder / name).exists():
+        raise LeftOutError(f"there is no {name}")
+    return folder / name
+
+
+def fit_ours(inputs: Inputs) -> Any:
+    return discern.LinearSVC(loss=inputs.loss, tol=EQUAL, max_iter=100_000).fit(inputs.X, inputs.y)
+
+
+def fit_liblinear(inputs: Inputs) -> Any:
+    from sklearn.svm import LinearSVC
+
+    return LinearSVC(loss=inputs.loss, max_iter=100_000).fit(inputs.X, inputs.y)
+
+
+def objective(inputs: Inputs, model: Any) -> float:
+    signs = np.where(inputs.y == model.classes_[1], 1.0, -1.0)
+    slack = np.maximum(0, 1 - signs * model.decision_function(inputs.X))
+    penalty = np.sum(model.coef_**2) + np.sum(model.intercept_**2)
+    return float(0.5 * penalty + np.sum(slack if inputs.loss == "hinge" else slack**2))
+
+
+def same_objective(inputs: Inputs, ours: Any, theirs: Any) -> None:
+    mine, other = objective(inputs, ours), objective(inputs, theirs)
+    require(mine <= other * (1 + EQUAL), f"the objective is {mine:.10g}, theirs {other:.10g}")
+    require(ours.certificate_.gap.max() <= EQUAL, "the gap is larger than asked for")
+
+
+# -------------------------------------------------------------------------------------------- threads and growth
+
+
+def prepare_classes(folder: Path, quick: bool) -> Inputs:
+    """Eight classes: the label and the quarter of the lengths."""
+    inputs = prepare_weighted_reviews(folder, quick)
+    lengths = np.diff(inputs.X.indptr)
+    quarters = np.searchsorted(np.quantile(lengths, [0.25, 0.5, 0.75]), lengths)
+    inputs.y = np.char.add(inputs.y.astype(str), quarters.astype(str))
+    return inputs
+
+
+def fit_with(threads: int) -> Callable[[Inputs], Any]:
+    def fit(inputs: Inputs) -> Any:
+        before = os.environ.get("DISCERN_THREADS", "")
+        os.environ["DISCERN_THREADS"] = str(threads)
+        try:
+            return discern.LinearSVC().fit(inputs.X, inputs.y)
+        finally:
+            os.environ["DISCERN_THREADS"] = before
+
+    return fit
+
+
+def same_weights(inputs: Inputs, ours: Any, theirs: Any) -> None:
+    require(np.array_equal(ours.coef_, theirs.coef_), "the weights differ")
+
+
+def prepare_growth(folder: Path, quick: bool) -> Inputs:
+    inputs = prepare_reviews(folder, quick)
+    order = np.random.default_rng(1).permutation(len(inputs.texts))  # the files are sorted by class
+    counts = discern.CountVectorizer().fit_transform(inputs.texts)[order]
+    inputs.counts, inputs.y = counts, np.array(inputs.labels)[order]
+    return inputs
+
+
+def fit_share(make: Callable[[], Any], share: float) -> Callable[[Inputs], Any]:
+    def fit(inputs: Inputs) -> Any:
+        rows = int(inputs.counts.shape[0] * share)
+        X = inputs.counts[:rows]
+        if isinstance(model := make(), discern.LinearSVC):
+            from sklearn.preprocessing import normalize
+
+            X = normalize(X.astype(np.float64))
+        return model.fit(X, inputs.y[:rows])
+
+    return fit
+
+
+# --------------------------------------------------------------------------------------------------- accuracy
+
+
+def errors_on_reviews(ngrams: int) -> Side:
+    """The share of wrong decisions, in percent, on the official test part."""
+
+    def side(inputs: Inputs) -> Sample:
+        half = len(inputs.texts) // 2
+        vectorizer = discern.CountVectorizer(ngram_range=(1, ngrams), token_pattern=TOKENS, binary=True)
+        model = discern.NBSVM().fit(vectorizer.fit_transform(inputs.texts[:half]), inputs.labels[:half])
+        right = model.predict(vectorizer.transform(inputs.texts[half:])) == np.array(inputs.labels[half:])
+        return Sample(100 * (1 - float(right.mean())), None)
+
+    return side
+
+
+def prepare_official_reviews(folder: Path, quick: bool) -> Inputs:
+    real_file("imdb/train.csv.bz2")
+    return prepare_reviews(folder, quick)
+
+
+def prepare_folds(name: str) -> Callable[[Path, bool], Inputs]:
+    def prepare(folder: Path, quick: bool) -> Inputs:
+        stream = io.BytesIO(bz2.decompress(real_file(f"{name}/all.csv.bz2").read_bytes()))
+        options = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        table = pyarrow.csv.read_csv(stream, parse_options=options)
+        return Inputs(texts=np.array(table["text"].to_pylist(), object), y=np.array(table["label"].to_pylist()))
+
+    return prepare
+
+
+def errors_over_folds(inputs: Inputs) -> Sample:
+    """The share of wrong decisions, in percent, over ten folds."""
+    from sklearn.model_selection import StratifiedKFold
+
+    wrong = 0
+    for learned, asked in StratifiedKFold(10, shuffle=True, random_state=0).split(inputs.y, inputs.y):
+        vectorizer = discern.CountVectorizer(ngram_range=(1, 2), token_pattern=TOKENS, binary=True)
+        model = discern.NBSVM().fit(vectorizer.fit_transform(inputs.texts[learned]), inputs.y[learned])
+        wrong += int((model.predict(vectorizer.transform(inputs.texts[asked])) != inputs.y[asked]).sum())
+    return Sample(100 * wrong / len(inputs.y), None)
+
+
+def accuracy_job(name: str, about: str, prepare: Any, side: Side, limit: float, texts: Any = None) -> Job:
+    peers = (Peer("", Goal("limit", limit), nothing_to_check),)
+    return Job(f"margin/{name}", about, texts, prepare, side, peers, unit="% wrong", repeats=1, quick_repeats=1)
+
+
+def objective_job(name: str, about: str, prepare: Any, goal: Goal, texts: Any = None) -> Job:
+    peer = Peer("scikit-learn (LIBLINEAR)", goal, same_objective, cpu(fit_liblinear))
+    return Job(f"margin/{name}", about, texts, prepare, cpu(fit_ours), (peer,), repeats=5, quick_repeats=1)
+
+
+def growth_job(name: str, make: Callable[[], Any]) -> Job:
+    peer = Peer("ours on a tenth", Goal("share", 12.0), nothing_to_check, cpu(fit_share(make, 0.1)))
+    about = f"{name} on all reviews"
+    ours = cpu(fit_share(make, 1.0))
+    return Job(f"margin/growth/{name}", about, REVIEWS, prepare_growth, ours, (peer,), repeats=3, quick_repeats=1)
+
+
+JOBS = (
+    objective_job(
+        "imdb",
+        "LinearSVC on tf-idf rows of reviews, at an equal objective",
+        prepare_weighted_reviews,
+        Goal("faster", 2.5),
+        REVIEWS,
+    ),
+    *(
+        objective_job(
+            f"{name}/{loss}",
+            f"LinearSVC ({loss}) on {name}, at an equal objective",
+            prepare_known(name, loss),
+            Goal("faster", 1.0, informative=True),
+        )
+        for name in ("a9a", "w8a")
+        for loss in ("squared_hinge", "hinge")
+    ),
+    Job(
+        "margin/two-threads",
+        "LinearSVC on reviews of eight classes, two threads; the peer is ours with one",
+        REVIEWS,
+        prepare_classes,
+        wall(fit_with(2)),
+        (Peer("one thread", Goal("faster", 1.6, informative=True), same_weights, wall(fit_with(1))),),
+        unit="seconds",
+        repeats=5,
+    ),
+    growth_job("LinearSVC", discern.LinearSVC),
+    growth_job("NBSVM", discern.NBSVM),
+    accuracy_job(
+        "nbsvm/bigrams", "NBSVM on imdb, official test", prepare_official_reviews, errors_on_reviews(2), 8.8, REVIEWS
+    ),
+    accuracy_job(
+        "nbsvm/trigrams", "the same with trigrams", prepare_official_reviews, errors_on_reviews(3), 8.2, REVIEWS
+    ),
+    accuracy_job(
+        "nbsvm/mr", "NBSVM on mr_rt_polarity, ten folds", prepare_folds("mr_rt_polarity"), errors_over_folds, 20.62
+    ),
+    accuracy_job("nbsvm/subj", "NBSVM on subj, ten folds", prepare_folds("subj"), errors_over_folds, 6.82),
+)

@@ -1,0 +1,121 @@
+//! Linear classifiers of large margin: min ½‖w‖² + Σ cᵢ ℓ(1 − yᵢ(w·xᵢ + b)), by its dual, by its primal, and for
+//! several classes at once.
+//!
+//! Every solver ends with a [`Certificate`]: the values of the primal and of the dual problem at what it found. The
+//! optimum lies between them, so the distance of the two bounds what is left to gain, without trusting the solver.
+
+pub mod crammer;
+pub mod dual;
+pub mod primal;
+pub mod rows;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// ℓ as a function of the slack ξ = 1 − margin: max(0, ξ) or max(0, ξ)².
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    Hinge,
+    SquaredHinge,
+}
+
+/// What the constant of the decision function is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Intercept {
+    None,
+    /// The weight of a feature that is this number in every row: penalised as the other weights are.
+    Penalised(f64),
+    /// Free of any penalty.
+    Free,
+}
+
+/// When to stop: at a gap of `tolerance` relative to the primal value, or after so many passes over the rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub tolerance: f64,
+    pub passes: usize,
+}
+
+/// How good a solution is: `dual` ≤ optimum ≤ `primal`.
+#[derive(Clone, Copy, Debug)]
+pub struct Certificate {
+    pub primal: f64,
+    pub dual: f64,
+    /// The largest violation of the conditions of optimality: of any row in the dual, of any weight in the primal.
+    pub violation: f64,
+    pub passes: usize,
+}
+
+impl Certificate {
+    /// Whether the gap is at most this share of the primal value; a hard margin not reached has an infinite one.
+    pub fn reaches(&self, tolerance: f64) -> bool {
+        self.primal.is_finite() && self.primal - self.dual <= tolerance * self.primal
+    }
+}
+
+/// The weights of one decision function, with their certificate.
+#[derive(Clone, Debug)]
+pub struct Solution {
+    pub weights: Vec<f64>,
+    pub intercept: f64,
+    /// αᵢ of each row.
+    pub duals: Vec<f64>,
+    pub certificate: Certificate,
+}
+
+/// Asks, now and then, whether to give up; solvers look after about [`Watch::PORTION`] numbers.
+pub struct Watch<'a> {
+    stop: &'a AtomicBool,
+    left: usize,
+}
+
+impl<'a> Watch<'a> {
+    /// Numbers read between two looks: some milliseconds.
+    const PORTION: usize = 1 << 22;
+
+    pub fn new(stop: &'a AtomicBool) -> Self {
+        Watch {
+            stop,
+            left: Self::PORTION,
+        }
+    }
+
+    /// Counts numbers that were read; says whether to give up.
+    #[inline(always)]
+    pub fn stopped(&mut self, read: usize) -> bool {
+        if self.left > read {
+            self.left -= read;
+            return false;
+        }
+        self.left = Self::PORTION;
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// A generator of pseudo-random numbers (splitmix64; Steele, Lea and Flood 2014).
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    /// A number below `bound`, by multiplication instead of division.
+    #[inline(always)]
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.draw()) * bound as u128) >> 64) as usize
+    }
+
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for place in (1..items.len()).rev() {
+            items.swap(place, self.below(place + 1));
+        }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn mix(value: u64) -> u64 {
+    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    value ^ (value >> 31)
+}

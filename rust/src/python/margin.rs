@@ -1,0 +1,313 @@
+//! Linear classifiers of large margin.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::tables::{checked_classes, checked_weights};
+use super::work::{MOST_THREADS, internal_error, on_threads};
+use crate::margin::crammer::CrammerSinger;
+use crate::margin::dual::Dual;
+use crate::margin::primal::Primal;
+use crate::margin::rows::{Matrix, NOWHERE, Order, Rows, Value};
+use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
+
+/// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
+const NARROW_ENOUGH: f64 = 1e-6;
+
+/// A matrix as Python gives it: a table, or (starts, columns, values, width) of its sparse rows.
+#[derive(FromPyObject)]
+enum GivenMatrix<'py> {
+    Dense(PyReadonlyArray2<'py, f64>),
+    Sparse(
+        PyReadonlyArray1<'py, i64>,
+        PyReadonlyArray1<'py, i32>,
+        PyReadonlyArray1<'py, f64>,
+        usize,
+    ),
+}
+
+impl GivenMatrix<'_> {
+    /// The matrix and the number of its rows; refuses what does not fit together.
+    fn checked(&self) -> PyResult<(Matrix<'_>, usize)> {
+        let (matrix, rows) = match self {
+            GivenMatrix::Dense(table) => {
+                let (rows, width) = table.as_array().dim();
+                let values = table.as_slice()?;
+                (Matrix::Dense { values, width }, rows)
+            }
+            GivenMatrix::Sparse(starts, columns, values, width) => {
+                let (starts, columns, values) = (starts.as_slice()?, columns.as_slice()?, values.as_slice()?);
+                check_sparse(starts, columns, values, *width)?;
+                let width = *width;
+                let matrix = Matrix::Sparse {
+                    starts,
+                    columns,
+                    values,
+                    width,
+                };
+                (matrix, starts.len() - 1)
+            }
+        };
+        if matrix.values().iter().any(|value| !value.is_finite()) {
+            return Err(PyValueError::new_err("the rows hold a number that is not finite"));
+        }
+        if rows >= NOWHERE as usize {
+            return Err(PyValueError::new_err("there are too many rows"));
+        }
+        Ok((matrix, rows))
+    }
+}
+
+fn check_sparse(starts: &[i64], columns: &[i32], values: &[f64], width: usize) -> PyResult<()> {
+    let ends = starts.first() == Some(&0) && starts.last() == Some(&(values.len() as i64));
+    if !ends || !starts.is_sorted() || columns.len() != values.len() {
+        return Err(PyValueError::new_err("the rows do not fit their numbers"));
+    }
+    let rising = |span: &[i64]| columns[span[0] as usize..span[1] as usize].is_sorted_by(|left, right| left < right);
+    let inside = columns.iter().all(|&column| column >= 0 && (column as usize) < width);
+    if !inside || !starts.windows(2).all(rising) {
+        return Err(PyValueError::new_err(
+            "the columns of a row must rise and be below the width",
+        ));
+    }
+    Ok(())
+}
+
+/// Decision functions with their certificates, a row for each.
+#[pyclass(frozen, get_all, module = "discern._native")]
+struct Margins {
+    weights: Py<PyArray2<f64>>,
+    intercepts: Py<PyArray1<f64>>,
+    /// Primal values, dual values, violations.
+    primal: Vec<f64>,
+    dual: Vec<f64>,
+    violation: Vec<f64>,
+    passes: Vec<usize>,
+    /// α of each given row, a column for each decision function.
+    duals: Option<Py<PyArray2<f64>>>,
+}
+
+/// What to solve, but for the rows.
+struct Task {
+    solver: Solver,
+    loss: Loss,
+    intercept: Intercept,
+    limits: Limits,
+    seed: u64,
+    threads: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Solver {
+    Dual,
+    Primal,
+    CrammerSinger,
+}
+
+/// Learns one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
+/// only) as positive, with the first cost, and all other rows as negative, with the second. For Crammer and Singer all
+/// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each function,
+/// multiply the columns before it is learned; the weights given back belong to the scaled columns.
+#[pyfunction]
+#[pyo3(signature = (rows, classes, weights, costs, scales, *, solver, loss, intercept, free, tolerance, passes, seed, threads, duals))]
+#[allow(clippy::too_many_arguments)]
+fn fit_margins<'py>(
+    py: Python<'py>,
+    rows: GivenMatrix<'py>,
+    classes: PyReadonlyArray1<'py, i32>,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+    costs: PyReadonlyArray2<'py, f64>,
+    scales: Option<PyReadonlyArray2<'py, f64>>,
+    solver: &str,
+    loss: &str,
+    intercept: Option<f64>,
+    free: bool,
+    tolerance: f64,
+    passes: usize,
+    seed: u64,
+    threads: usize,
+    duals: bool,
+) -> PyResult<Margins> {
+    let (matrix, count) = rows.checked()?;
+    let functions = costs.as_array().dim().0;
+    let classes = checked_classes(&classes, count, functions.max(2))?;
+    let weights = checked_weights(&weights, count)?;
+    let task = Task {
+        solver: match solver {
+            "dual" => Solver::Dual,
+            "primal" => Solver::Primal,
+            "crammer_singer" => Solver::CrammerSinger,
+            _ => {
+                return Err(PyValueError::new_err(
+                    "the solver must be dual, primal or crammer_singer",
+                ));
+            }
+        },
+        loss: match loss {
+            "hinge" => Loss::Hinge,
+            "squared_hinge" => Loss::SquaredHinge,
+            _ => return Err(PyValueError::new_err("the loss must be hinge or squared_hinge")),
+        },
+        intercept: match (intercept, free) {
+            (_, true) => Intercept::Free,
+            (None, _) => Intercept::None,
+            (Some(scale), _) => Intercept::Penalised(scale),
+        },
+        limits: Limits { tolerance, passes },
+        seed,
+        threads: threads.clamp(1, MOST_THREADS),
+    };
+    let pairs: Vec<[f64; 2]> = match costs.as_array().dim().1 {
+        2 => costs
+            .as_array()
+            .rows()
+            .into_iter()
+            .map(|pair| [pair[0], pair[1]])
+            .collect(),
+        _ => return Err(PyValueError::new_err("a decision function has two costs")),
+    };
+    if pairs.iter().flatten().any(|cost| cost.is_nan() || *cost <= 0.0) {
+        return Err(PyValueError::new_err("costs must be above 0"));
+    }
+    if weights.is_some_and(|weights| weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0)) {
+        return Err(PyValueError::new_err("weights must be finite and at least 0"));
+    }
+    let width = matrix.width();
+    let scales = match &scales {
+        Some(given) if given.as_array().dim() != (functions, width) => {
+            return Err(PyValueError::new_err("the scales do not fit the columns"));
+        }
+        Some(given) => Some(given.as_slice()?),
+        None => None,
+    };
+    let order = py.detach(|| Order::new(&matrix, classes, weights, task.seed));
+    let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
+    let coarse = tolerance >= NARROW_ENOUGH && !hard;
+    let narrow = coarse || (scales.is_none() && py.detach(|| matrix.is_narrow()));
+    let solutions = if narrow {
+        solve::<f32>(py, &matrix, &order, &pairs, scales, &task)?
+    } else {
+        solve::<f64>(py, &matrix, &order, &pairs, scales, &task)?
+    };
+    arrays(py, solutions, &order, width, weights, duals)
+}
+
+fn solve<V: Value>(
+    py: Python<'_>,
+    matrix: &Matrix<'_>,
+    order: &Order,
+    costs: &[[f64; 2]],
+    scales: Option<&[f64]>,
+    task: &Task,
+) -> PyResult<Vec<Solution>> {
+    let width = matrix.width();
+    let rows: Rows<V> = py.detach(|| Rows::new(matrix, order));
+    let expand = |solution: Solution| Solution {
+        weights: rows.expand(solution.weights, width),
+        ..solution
+    };
+    if task.solver == Solver::CrammerSinger {
+        let stop = AtomicBool::new(false);
+        let mut answer = [None];
+        on_threads(py, &mut answer, &stop, |answer| {
+            let problem = CrammerSinger::new(&rows, order, costs, task.intercept);
+            *answer = problem.solve(task.limits, task.seed, Watch::new(&stop));
+        })?;
+        let [answer] = answer;
+        return answer
+            .map(|all| all.into_iter().map(expand).collect())
+            .ok_or_else(internal_error);
+    }
+    let solutions: Vec<Mutex<Option<Solution>>> = costs.iter().map(|_| Mutex::new(None)).collect();
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let mut workers = vec![(); task.threads.min(costs.len()).max(1)];
+    on_threads(py, &mut workers, &stop, |()| {
+        while !stop.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(pair) = costs.get(number) else { break };
+            let positive = if costs.len() == 1 { 1 } else { number as u32 };
+            let scaled = scales.map(|scales| rows.scaled(&scales[number * width..(number + 1) * width]));
+            let own = scaled.as_ref().unwrap_or(&rows);
+            let solution = solve_one(own, order, positive, *pair, task, Watch::new(&stop));
+            *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = solution;
+        }
+    })?;
+    let taken = solutions
+        .into_iter()
+        .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
+    taken
+        .map(|solution| solution.map(expand))
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(internal_error)
+}
+
+fn solve_one<V: Value>(
+    rows: &Rows<V>,
+    order: &Order,
+    positive: u32,
+    [own, other]: [f64; 2],
+    task: &Task,
+    watch: Watch<'_>,
+) -> Option<Solution> {
+    let signs: Vec<f64> = order
+        .merged
+        .iter()
+        .map(|row| if row.class == positive { 1.0 } else { -1.0 })
+        .collect();
+    let cost = |row: &crate::margin::rows::Merged| row.weight * if row.class == positive { own } else { other };
+    let costs: Vec<f64> = order.merged.iter().map(cost).collect();
+    match task.solver {
+        Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits, watch),
+        _ => Dual::new(rows, &signs, &costs, task.loss, task.intercept).solve(task.limits, task.seed, watch),
+    }
+}
+
+fn arrays(
+    py: Python<'_>,
+    solutions: Vec<Solution>,
+    order: &Order,
+    width: usize,
+    weights: Option<&[f64]>,
+    duals: bool,
+) -> PyResult<Margins> {
+    let of = |part: fn(&Certificate) -> f64| solutions.iter().map(|solution| part(&solution.certificate)).collect();
+    let all = solutions.iter().flat_map(|solution| solution.weights.iter().copied());
+    let intercepts: Vec<f64> = solutions.iter().map(|solution| solution.intercept).collect();
+    // Equal rows share the α of the row they were merged to, by their weights.
+    let share = |row: usize, place: u32| weights.map_or(1.0, |w| w[row]) / order.merged[place as usize].weight;
+    let spread = order.places.iter().enumerate().flat_map(|(row, &place)| {
+        solutions.iter().map(move |solution| match place {
+            NOWHERE => 0.0,
+            place => solution.duals[place as usize] * share(row, place),
+        })
+    });
+    let shape = [order.places.len(), solutions.len()];
+    let duals = if duals {
+        Some(spread.collect::<Vec<f64>>().into_pyarray(py).reshape(shape)?.unbind())
+    } else {
+        None
+    };
+    Ok(Margins {
+        weights: all
+            .collect::<Vec<f64>>()
+            .into_pyarray(py)
+            .reshape([solutions.len(), width])?
+            .unbind(),
+        intercepts: intercepts.into_pyarray(py).unbind(),
+        primal: of(|certificate| certificate.primal),
+        dual: of(|certificate| certificate.dual),
+        violation: of(|certificate| certificate.violation),
+        passes: solutions.iter().map(|solution| solution.certificate.passes).collect(),
+        duals,
+    })
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Margins>()?;
+    module.add_function(wrap_pyfunction!(fit_margins, module)?)?;
+    Ok(())
+}
