@@ -129,8 +129,17 @@ def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.flo
     >>> [column.tolist() for column in chi2_scores(table)]
     [[1.0, 2.0], [0.317311, 0.157299]]
     """
+    scores = _chi2(table)
+    return scores, _p_values(scores, table)
+
+
+def _p_values(statistic: NDArray[np.float64], table: Contingency) -> NDArray[np.float64]:
     from scipy.special import chdtrc
 
+    return np.asarray(chdtrc(len(table.sizes) - 1, statistic))
+
+
+def _chi2(table: Contingency) -> NDArray[np.float64]:
     totals, shares = table.totals, table.shares
     expected = totals[table.terms] * shares[table.classes]
     scores = table.sums((table.values - expected) ** 2 / expected)
@@ -138,7 +147,7 @@ def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.flo
     absent = totals - table.sums(expected)
     scores += np.where(table.complete(), 0.0, np.maximum(absent, 0.0))
     scores[totals == 0] = np.nan
-    return scores, np.asarray(chdtrc(len(shares) - 1, scores))
+    return scores
 
 
 def mutual_information_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -153,7 +162,12 @@ def mutual_information_scores(table: Contingency) -> tuple[NDArray[np.float64], 
     >>> mutual_information_scores(table)[0].tolist()
     [0.636514, 0.636514]
     """
-    from scipy.special import chdtrc, xlogy
+    scores = _mutual_information(table)
+    return scores, _p_values(2.0 * table.sizes.sum() * scores, table)
+
+
+def _mutual_information(table: Contingency) -> NDArray[np.float64]:
+    from scipy.special import xlogy
 
     if not table.presence:
         raise ValueError("mutual information is of the presence of terms; count documents, not occurrences")
@@ -167,8 +181,7 @@ def mutual_information_scores(table: Contingency) -> tuple[NDArray[np.float64], 
         # Classes without the term: all their documents are without it.
         untouched = np.where(table.complete(), 0.0, rows - table.sums(sizes))
         totals = table.sums(entries) + xlogy(untouched, rows / (rows - present))
-    scores = np.maximum(totals / rows, 0.0)
-    return scores, np.asarray(chdtrc(len(table.sizes) - 1, 2.0 * rows * scores))
+    return np.asarray(np.maximum(totals / rows, 0.0))
 
 
 def scores_of(table: Contingency, score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -178,9 +191,16 @@ def scores_of(table: Contingency, score: str) -> tuple[NDArray[np.float64], NDAr
     return chi2_scores(table) if score == "chi2" else mutual_information_scores(table)
 
 
+def scores_alone(table: Contingency, score: str) -> NDArray[np.float64]:
+    """Give scores by the name of the score, without their p values, which take most of the time."""
+    if score not in SCORES:
+        raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
+    return _chi2(table) if score == "chi2" else _mutual_information(table)
+
+
 def scores_by_class(table: Contingency, score: str) -> NDArray[np.float64]:
     """Give the scores of each term for each class against all others, terms × classes."""
-    return np.stack([scores_of(table.against_rest(label), score)[0] for label in range(len(table.sizes))], axis=1)
+    return np.stack([scores_alone(table.against_rest(label), score) for label in range(len(table.sizes))], axis=1)
 
 
 def table_for(counts: Counts, score: str) -> Contingency:
@@ -218,7 +238,7 @@ def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool =
     """
     table = table_for(counts, score)
     if not per_class:
-        return best(scores_of(table, score)[0], most)
+        return best(scores_alone(table, score), most)
     columns = scores_by_class(table, score).T
     return np.asarray(np.any([best(column, most) for column in columns], axis=0))
 

@@ -12,7 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from discern.select import Contingency, best, chi2_scores, mutual_information_scores, scores_by_class
+from discern.select import Contingency, best, chi2_scores, scores_alone, scores_by_class
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ def mutual_information(X: Any, y: Any) -> Array:
     >>> mutual_information([[1, 0], [3, 0], [0, 1]], ["spam", "spam", "ham"]).tolist()
     [0.636514, 0.636514]
     """
-    return mutual_information_scores(_table(X, y, True, "mutual_information"))[0]
+    return scores_alone(_table(X, y, True, "mutual_information"), "mutual_information")
 
 
 _NAMES = {chi2: "chi2", sklearn_selection.chi2: "chi2", mutual_information: "mutual_information"}
