@@ -515,12 +515,15 @@ class Model:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
         place, others = self.labels.index(label), max(len(self.labels) - 1, 1)
         ranked: list[tuple[str, float]] = []
+        several = sum(isinstance(column, TextColumn) for column in self.columns) > 1
         for column in self.columns:
             own, total = column.weights_of(place)
             odds = own - (total - own) / others
             order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
-            ranked += zip(column.names(order), odds[order].tolist(), strict=True)
-        return sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
+            prefix = f"{column.feature.name}: " if several and isinstance(column, TextColumn) else ""
+            ranked += [(prefix + name, odds[term]) for name, term in zip(column.names(order), order, strict=True)]
+        ranked = sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
+        return [(name, float(weight)) for name, weight in ranked]
 
     @property
     def parameters(self) -> int:
