@@ -68,9 +68,9 @@ class Folds:
         return cls(rows, np.arange(1, len(rows) + 1))
 
     @classmethod
-    def of(cls, numbers: NDArray[Any], keys: NDArray[Any] | None = None) -> Folds:
-        """Leave out together the rows with the same number, from 0; within a fold in the order of their keys."""
-        order = np.lexsort((np.zeros_like(numbers) if keys is None else keys, numbers)).astype(np.int64)
+    def of(cls, numbers: NDArray[Any]) -> Folds:
+        """Leave out together the rows with the same number, from 0."""
+        order = np.argsort(numbers, kind="stable").astype(np.int64)
         return cls(order, np.cumsum(np.bincount(numbers)).astype(np.int64))
 
     @property
@@ -95,11 +95,12 @@ def stratified(classes: NDArray[Any], keys: NDArray[np.uint64], folds: int) -> F
     if not 2 <= folds <= len(classes):
         raise ValueError(f"there must be from 2 to {len(classes)} folds, as many as rows, not {folds}")
     order = np.lexsort((keys, classes))
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(keys[order].astype(np.int64)) != 0) | (np.diff(classes[order]) != 0)
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = (np.cumsum(new) - 1) % folds
-    return Folds.of(np.unique(numbers, return_inverse=True)[1], keys)
+    sorted_keys, sorted_classes = keys[order], classes[order]
+    new = (sorted_keys[1:] != sorted_keys[:-1]) | (sorted_classes[1:] != sorted_classes[:-1])
+    numbers = np.concatenate([[0], np.cumsum(new)]) % folds
+    narrow = numbers.astype(np.uint16) if folds <= 1 << 16 else numbers  # is sorted by its digits
+    ends = np.cumsum(np.bincount(numbers)).astype(np.int64)
+    return Folds(order[np.argsort(narrow, kind="stable")].astype(np.int64), ends)
 
 
 # ------------------------------------------------------------------------------------------ columns kept by row
