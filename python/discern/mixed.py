@@ -365,7 +365,8 @@ def solve_columns(
     """Derive the model of all columns from their sums."""
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
     alone = len(features) == 1 and features[0].role == "text"
-    complement = settings.event == "complement" and len(sums.labels) > 1
+    has_text = any(feature.role == "text" for feature in features)
+    complement = settings.event == "complement" and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if complement else prior
     columns = tuple(
         solve_column(feature, statistic, sums.labels, settings, text, min_df, start if alone else None)
@@ -387,7 +388,8 @@ def solve_column(
 ) -> Column:
     """Derive the model of one column; ``start`` is what its scores begin with."""
     if isinstance(statistic, Moments):
-        return NormalColumn(feature, labels, *normal_parameters(statistic))
+        means, variances = normal_parameters(statistic)
+        return NormalColumn(feature, labels, means[:, 0], variances[:, 0])
     counts = statistic.with_labels(labels)
     start = np.zeros(len(labels)) if start is None else start
     if feature.role != "text":
@@ -415,17 +417,19 @@ def level_alpha(settings: NaiveBayesSettings) -> float:
 
 
 def log_level(count: Any, in_class: Any, size: Any, alpha: float) -> Array:
-    """Give log P(l|k) = log (count + α) − log (N_k + αL)."""
-    return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * size))
+    """Give log P(l|k) = log (count + α) − log (N_k + αL); without any level there is nothing to divide among."""
+    return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * np.maximum(size, 1)))
 
 
 def normal_parameters(moments: Moments) -> tuple[Array, Array]:
-    """Give means and variances (maximum likelihood, with a floor); a class without numbers gets those of all."""
+    """Give means and variances (maximum likelihood, with a floor); a class without numbers gets those of all.
+
+    They have the shape of the moments, which have one column, or one for each of several models.
+    """
     total = moments.total()
-    variance = float(np.nan_to_num(total.variances()[0, 0]))
-    floor = VARIANCE_FLOOR * variance if variance > 0 else 1.0
-    mean = float(np.nan_to_num(total.means()[0, 0]))
-    means, variances = moments.means()[:, 0], moments.variances()[:, 0]
+    variance, mean = np.nan_to_num(total.variances()), np.nan_to_num(total.means())
+    floor = np.where(variance > 0, VARIANCE_FLOOR * variance, 1.0)
+    means, variances = moments.means(), moments.variances()
     return np.where(np.isnan(means), mean, means), np.where(np.isnan(variances), variance, variances) + floor
 
 

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = float(1 << 62)
 """Sums beyond this are no counts."""
+ROUNDING = 1e-14
+"""A variance of a smaller share of the mean square is none."""
 
 
 def default_threads() -> int:
@@ -420,6 +422,11 @@ class Moments:
         """Give the sums of some classes only."""
         return Moments(self.pivot, self.counts[keep], self.first[keep], self.second[keep])
 
+    def of_column(self, place: int) -> Moments:
+        """Give the sums of one column only."""
+        keep = slice(place, place + 1)
+        return Moments(self.pivot[keep], *(sums[:, keep] for sums in (self.counts, self.first, self.second)))
+
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Give the sums as arrays, for the model file."""
         return {"pivot": self.pivot, "counts": self.counts, "first": self.first, "second": self.second}
@@ -437,8 +444,10 @@ class Moments:
     def variances(self) -> NDArray[np.float64]:
         """Give the variance of each class and column, divided by the number of values (maximum likelihood)."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            shift = self.first / self.counts
-            return np.asarray(np.maximum(self.second / self.counts - shift**2, 0.0))
+            square, shift = self.second / self.counts, self.first / self.counts
+            difference = square - shift**2
+            # Numbers that are all alike have no variance but the rounding of this difference.
+            return np.asarray(np.where(difference < ROUNDING * square, 0.0, difference))
 
 
 def _pivot(table: NDArray[np.float64]) -> NDArray[np.float64]:
