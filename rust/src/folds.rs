@@ -4,7 +4,9 @@
 //! in turn costs about as much as scoring all rows once. With c the count of a term in a class, T its count in all
 //! classes, both without the fold, every smoothing has the form
 //!
-//!     log P(t|k) = base(T) + log(1 + a_k c / b(T)) + level_k
+//! ```text
+//! log P(t|k) = base(T) + log(1 + a_k c / b(T)) + level_k
+//! ```
 //!
 //! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
 //! count of zero adds nothing, so only the classes that hold a term cost time.
