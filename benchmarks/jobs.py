@@ -255,7 +255,7 @@ def prepare_model_file(folder: Path, quick: bool) -> Inputs:
     shared = len(documents) // 3  # terms that both classes have
     documents += documents[:shared]
     labels += ["spam" if row % 2 else "ham" for row in range(shared)]
-    model = discern.Classifier().fit({"label": labels, "text": documents})
+    model = discern.Classifier(smoothing=1.0).fit({"label": labels, "text": documents})
     inputs = Inputs(model_path=str(folder / "large.discern"), slim_path=str(folder / "slim.discern"))
     model.save(inputs.model_path)
     model.save(inputs.slim_path, slim=True)

@@ -136,7 +136,7 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
     """Say without which words or values the runner-up would win, if they are few."""
     if evidence.flip is None or len(evidence.flip) > MOST_FLIPPED:
         return []
-    listed = ", ".join(visible(term.term) for term in evidence.flip)
+    listed = ", ".join(f"“{visible(term.term)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 
 
