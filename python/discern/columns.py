@@ -21,6 +21,8 @@ NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
 """Values of a category or flag that say that there is none."""
 MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MOST_NUMBER = 1e100
+"""The squares of greater numbers, infinities among them, are soon no numbers."""
 YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
@@ -86,13 +88,24 @@ def _edge_to_json(edge: float) -> float | str:
 
 
 def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
-    """Give a column as numbers, NaN where one is missing; refuses what is no number.
+    """Give a column as numbers, NaN where one is missing; refuses what is no number, and what is none to reckon with.
 
     Examples
     --------
     >>> numbers_of(Batch({"size": ["1.5", "", 2]}, 3), "size").tolist()
     [1.5, nan, 2.0]
     """
+    numbers = _read_numbers(batch, name)
+    huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
+    if len(huge):
+        raise DataError(
+            f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
+            "number; correct it, leave it empty, or use the column as a category"
+        )
+    return numbers
+
+
+def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     column = batch.column(name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return column.astype(np.float64)
