@@ -564,6 +564,11 @@ def test_learning_keeps_the_choice() -> None:
 def test_bins_know_their_names() -> None:
     assert Feature("size", "number", (0.0, 1.5, 4.0, 9.0)).bins() == ["below 1.5", "1.5 to 4", "4 or more"]
     assert Feature("size", "number", (float("-inf"), float("inf"))).bins() == ["any"]
+    day = [1_700_000_000.0 + 86_400 * place for place in range(6)]
+    assert len(set(Feature("when", "number", tuple(day)).bins())) == 5
+    rows = [{"label": "ab"[place // 3], "when": moment} for place, moment in enumerate(day)] * 5
+    model = Classifier(number="when", numbers="quantile", smoothing=0.01).fit(rows)
+    assert model.predict(rows).tolist() == [row["label"] for row in rows]
     for wrong in (
         lambda: Feature("size", "number", (1.0, 1.0)),
         lambda: Feature("size", "category", (0.0, 1.0)),

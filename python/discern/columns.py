@@ -46,7 +46,7 @@ class Feature:
         if self.role not in ROLES:
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
         if self.edges is not None and not (
-            self.role == "number" and len(self.edges) > 1 and bool(np.all(np.diff(self.edges) > 0))
+            self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
         ):
             raise ValueError(f"the edges of {self.name!r} must rise")
 
@@ -72,8 +72,10 @@ class Feature:
         return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
 
     def bins(self) -> list[str]:
-        """Give the names of the bins, in words and in order."""
-        inner = [] if self.edges is None else [f"{edge:.6g}" for edge in self.edges[1:-1]]
+        """Give the names of the bins, in words and in order; edges with as many digits as tell them apart."""
+        edges = [] if self.edges is None else self.edges[1:-1]
+        written = ([f"{edge:.{digits}g}" for edge in edges] for digits in (6, 9, 12, 15, 17))
+        inner = next(names for names in written if len(set(names)) == len(edges))
         if not inner:
             return ["any"]
         between = [f"{low} to {high}" for low, high in pairwise(inner)]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = float(1 << 62)
 """Sums beyond this are no counts."""
+MOST_MOMENTS = (1e101, MOST_COUNTED, 1e120, 1e240)
+"""Pivots, counts, sums and sums of squares are below these."""
 FORGETTING = 1e-9
 """A sum of squares may be off by this share after subtractions; by more, and something was never summed."""
 ROUNDING = 1e-14
@@ -565,8 +567,9 @@ def _less(left: Moments, right: Moments) -> Moments:
     slack = FORGETTING * left.second + left.counts * (ROUNDING * np.abs(left.pivot)) ** 2
     if bool(np.any((squares < -slack) | (empty & (np.abs(rest.second) > slack)))):
         raise ValueError("these rows were never learned: their numbers are not among those learned")
-    first, second = np.where(empty, 0.0, rest.first), np.where(empty, 0.0, np.maximum(rest.second, 0.0))
-    return Moments(rest.pivot, rest.counts, first, second)
+    first = np.where(empty, 0.0, rest.first)
+    least = first**2 / np.maximum(rest.counts, 1)
+    return Moments(rest.pivot, rest.counts, first, np.where(empty, 0.0, np.maximum(rest.second, least)))
 
 
 def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
@@ -594,7 +597,9 @@ def _moments(arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]) 
         raise ValueError("the moments do not fit the labels")
     counts = sums[0]
     whole = bool(np.all((counts >= 0) & (counts == np.floor(counts)) & (counts <= class_rows[:, None])))
-    if not whole or bool(np.any(sums[2] < 0)):
+    moderate = all(bool(np.all(np.abs(array) < most)) for array, most in zip(numbers, MOST_MOMENTS, strict=True))
+    # Cauchy and Schwarz: (Σx)² ≤ n Σx².
+    if not whole or not moderate or bool(np.any(sums[1] ** 2 > (1 + 1e-6) * counts * sums[2])):
         raise ValueError("the moments do not fit together")
     return Moments(*(np.require(array, np.float64, ["C", "A"]) for array in numbers))
 

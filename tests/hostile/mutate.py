@@ -11,6 +11,7 @@ import random
 import resource
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,24 +19,16 @@ import numpy as np
 
 from discern import _native, files
 from discern.classifier import Classifier
-from discern.columns import Feature
 from discern.files import ModelFileError
 
 MEMORY = 2 << 30
 ASKED = ["win prize", "lunch at noon", "née 你好", "", "win " * 50]
-MIXED = [
-    {"text": "win prize", "body": "noon", "country": "fr", "paid": "yes", "age": 3, "size": 1.5, "hour": 1},
-    {"text": "", "body": "", "country": None, "paid": None, "age": None, "size": None, "hour": None},
-    {
-        "text": "lunch",
-        "body": "née",
-        "country": "atlantis",
-        "paid": "perhaps",
-        "age": -1e99,
-        "size": 1e99,
-        "hour": -1e99,
-    },
-]
+SPOKEN = {
+    "text": ["win prize née", "", "lunch"],
+    "category": ["fr", None, "atlantis"],
+    "flag": ["yes", "?", "perhaps"],
+    "number": [1.5, None, -1e99],
+}
 VALUES = [
     None, True, False, -1, 0, 1, 2, 3, 10**6, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30, -(2**63), 0.5, 1e-320, 1e308,
     float("nan"), float("inf"), "", "text", "label", "word", "char", "pattern", "given", "(", "(a)(b)", "bernoulli",
@@ -82,8 +75,8 @@ def mixed(**settings: Any) -> Classifier:
     ]
     roles = {"text": ["text", "body"], "category": "country", "flag": "paid", "number": ["age", "size", "hour"]}
     model = Classifier(**roles, **settings).fit(rows)
-    if settings["numbers"] != "gaussian":  # one of the numbers keeps its densities
-        model.given = (*model.features[:-1], Feature("hour", "number"))
+    if settings["numbers"] == "mdl":  # one of the numbers keeps its densities
+        model.given = tuple(replace(one, edges=None) if one.name == "hour" else one for one in model.features)
         model.numbers = "gaussian"
         model.fit(rows)
     return model
@@ -178,18 +171,9 @@ def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -
 
 def asked_of(model: Classifier) -> list[list[Any]]:
     """Give rows to ask a model for: plain texts if it takes them, and rows with all its columns."""
-    names = [feature.name for feature in model.features]
-    values = [[row.get(name) for name in ("text", "country", "paid", "size")] for row in MIXED]
-    rows = [
-        {name: row.get(name, own[place % 4]) for place, name in enumerate(names)} for row, own in zip(MIXED, values)
-    ]
-    if any(feature.role == "number" for feature in model.features):
-        rows = [
-            {**row, **{f.name: None for f in model.features if f.role == "number" and isinstance(row[f.name], str)}}
-            for row in rows
-        ]
-    texts = sum(feature.role == "text" for feature in model.features)
-    return [rows, rows * 10] + ([ASKED, ASKED * 10] if texts == 1 and len(names) == 1 else [])
+    rows = [{feature.name: SPOKEN[feature.role][place] for feature in model.features} for place in range(3)]
+    only_text = [feature.role for feature in model.features] == ["text"]
+    return [rows, rows * 10] + ([ASKED, ASKED * 10] if only_text else [])
 
 
 def use(path: Path) -> Classifier:

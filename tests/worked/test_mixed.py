@@ -6,9 +6,9 @@ from math import exp, log, pi, sqrt
 import numpy as np
 import pytest
 
+import tests.worked.test_naive_bayes as books
 from discern.bayes import Dirichlet, JelinekMercer
 from discern.classifier import Classifier
-import tests.worked.test_naive_bayes as books
 from tests.worked.test_naive_bayes import CITIES, QUESTION
 
 EXACT = {"rel": 1e-12, "abs": 0.0}
