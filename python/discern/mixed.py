@@ -37,7 +37,7 @@ FEW = 8
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 
-LEAST_LIKELY = 1e300
+LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 
 
