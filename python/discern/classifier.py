@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -592,6 +593,7 @@ class Classifier:
         loaded.chosen = metadata["chosen"]
         if not isinstance(loaded.chosen, dict | None):
             raise ValueError("what was chosen is not listed")
+        json.dumps(loaded.chosen, allow_nan=False)  # refuse now what could not be saved again
         loaded.given, loaded._asked = loaded.features, (loaded.learner, loaded.settings)
         loaded.ngrams = loaded.settings.ngrams
         loaded.smoothing = "auto" if loaded.chosen else loaded.learner.smoothing

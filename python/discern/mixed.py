@@ -37,6 +37,9 @@ FEW = 8
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 
+LEAST_LIKELY = 1e150
+"""Squared distances in standard deviations are cut here."""
+
 
 # ------------------------------------------------------------------------------------------- rows to sums
 
@@ -318,8 +321,7 @@ class NormalColumn:
         """Score the numbers of a batch."""
         values = numbers_of(batch, self.feature.name)[:, None]
         known = np.isfinite(values).ravel()
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = log_normal(values, self.means, self.variances)
+        scores = log_normal(np.where(known[:, None], values, 0.0), self.means, self.variances)
         return Said(np.where(known[:, None], scores, 0.0), known.astype(np.int64), np.zeros(len(values), np.int64))
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
@@ -352,8 +354,10 @@ Column = TextColumn | LevelColumn | NormalColumn
 
 
 def log_normal(values: Array, means: Array, variances: Array) -> Array:
-    """Give log N(x; μ, σ²)."""
-    return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + (values - means) ** 2 / variances))
+    """Give log N(x; μ, σ²); it stays finite however far x is."""
+    with np.errstate(over="ignore"):
+        squares = np.minimum((values - means) ** 2 / variances, LEAST_LIKELY)
+    return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + squares))
 
 
 # ------------------------------------------------------------------------------------------ sums to a model
@@ -518,16 +522,15 @@ class Model:
         if label not in self.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
         place, others = self.labels.index(label), max(len(self.labels) - 1, 1)
+        several = sum(isinstance(column, TextColumn) for column in self.columns) > 1  # a word may be in each
         ranked: list[tuple[str, float]] = []
-        several = sum(isinstance(column, TextColumn) for column in self.columns) > 1
         for column in self.columns:
             own, total = column.weights_of(place)
             odds = own - (total - own) / others
             order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
-            prefix = f"{column.feature.name}: " if several and isinstance(column, TextColumn) else ""
-            ranked += [(prefix + name, odds[term]) for name, term in zip(column.names(order), order, strict=True)]
-        ranked = sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
-        return [(name, float(weight)) for name, weight in ranked]
+            start = f"{column.feature.name}: " if several and isinstance(column, TextColumn) else ""
+            ranked += zip([start + name for name in column.names(order)], odds[order].tolist(), strict=True)
+        return sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
 
     @property
     def parameters(self) -> int:
