@@ -394,6 +394,8 @@ def held_out(
     lengths = np.zeros(len(folds.order))
     for feature in features:
         kept = sample.kept(feature, text)
+        said: Array
+        known: NDArray[Any]
         if isinstance(kept, KeptText):
             said, known = kept.scores(settings, folds, min_df, threads)
         elif isinstance(kept, KeptLevels):
