@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from discern.text import TextSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.contest import Entry, Watch
     from discern.spatial import Recipe, SpaceModel
     from discern.validate import Choice, Sample
 
@@ -200,6 +202,7 @@ class Classifier:
         self.chosen: dict[str, Any] | None = None
         self.recipe: Recipe | None = None
         self.leaderboard: list[dict[str, Any]] = []
+        self.gives_up = ""
         start = as_smoothing(1.0 if isinstance(smoothing, str) and smoothing == "auto" else smoothing)
         self.learner = NaiveBayesSettings(EVENTS.get(model, "multinomial"), start, given, normalization)
         self.settings = TextSettings(
@@ -233,8 +236,12 @@ class Classifier:
 
     # ------------------------------------------------------------------------------------------- learning
 
-    def fit(self, data: Any, *, reading: Reading | None = None) -> Classifier:
-        """Learn from rows, forgetting everything learned before."""
+    def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
+        """Learn from rows, forgetting everything learned before.
+
+        With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been judged.
+        """
+        started = time.monotonic()
         stream = batches(data, reading)
         first = next(stream, None)
         if first is None:
@@ -242,7 +249,8 @@ class Classifier:
         features, left_out = self.features_of(first)
         stream = itertools.chain([first], stream)
         if self.model not in EVENTS:
-            return self._fit_space([_named(batch, features) for batch in stream if batch.rows], features, left_out)
+            rows = [_named(batch, features) for batch in stream if batch.rows]
+            return self._fit_space(rows, features, left_out, watch, started + self.budget)
         settings = self._asked
         choice: Choice | None = None
         if self._validates(features):
@@ -260,21 +268,86 @@ class Classifier:
             self._replace(sums)
         return self
 
-    def _fit_space(self, rows: list[Batch], features: Sequence[Feature], left_out: dict[str, str]) -> Classifier:
-        """Learn a model in a vector space."""
+    def _fit_space(
+        self,
+        rows: list[Batch],
+        features: Sequence[Feature],
+        left_out: dict[str, str],
+        watch: Watch | None,
+        deadline: float,
+    ) -> Classifier:
+        """Learn a model in a vector space, or the best of all."""
         import discern.spatial as spatial
         from discern.validate import LEAST_VALIDATED, Sample
 
         if not rows:
             raise DataError("there are no rows to learn from")
         sample = Sample.of(rows, self.label, [feature.name for feature in features], self.threads)
+        many = sample.rows >= LEAST_VALIDATED
+        if self.model == "best":
+            return self._fit_best(sample, features, left_out, watch, deadline if many else None)
         recipe = self.recipe_of(self.model)
         model = spatial.fit(sample, features, recipe)
-        enough = sample.rows >= LEAST_VALIDATED or self.calibrate is True
-        calibrated = self.calibrate is not False and enough
+        calibrated = self.calibrate is not False and (many or self.calibrate is True)
         calibration = spatial.calibration_of(sample, features, recipe) if calibrated else None
         self._take(model.calibrated(calibration), left_out)
         return self
+
+    def _fit_best(
+        self,
+        sample: Sample,
+        features: Sequence[Feature],
+        left_out: dict[str, str],
+        watch: Watch | None,
+        deadline: float | None,
+    ) -> Classifier:
+        """Compare models until the deadline and learn the best; without one it is naive Bayes."""
+        import discern.spatial as spatial
+        from discern.contest import Contest, gives_up
+
+        def choose(part: Sample) -> Choice:
+            return self.choose(part, features)
+
+        if deadline is None or len(sample.labels) < 2:
+            self._take_sums(sample, choose(sample), left_out)
+            return self
+        self.min_df = self.least_documents or 1
+        standings = Contest(sample, features, self.entries(features), choose, deadline, self.min_df, watch).run()
+        winner, self.gives_up = standings[0], gives_up(standings)
+        self.leaderboard = [standing.to_json() for standing in standings]
+        calibration = None if self.calibrate is False else winner.calibration
+        if winner.entry.recipe is not None:
+            self._take(spatial.fit(sample, features, winner.entry.recipe).calibrated(calibration), left_out)
+        else:
+            assert winner.choice is not None
+            self._take_sums(sample, replace(winner.choice, calibration=calibration), left_out)
+        return self
+
+    def entries(self, features: Sequence[Feature]) -> list[Entry]:
+        """Give the models that ``"best"`` compares for columns: the most likely winners first."""
+        from discern.contest import Entry
+
+        if all(feature.role != "text" for feature in features):
+            names = ("logistic", "linear-svm", "lda", "qda", "knn")
+            return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in names)]
+        words = self._asked[1].analyzer == "word"
+        usual = "words and pairs of words" if words and self.ngrams is None else f"{self._asked[1].analyzer} n-grams"
+        both = [Entry("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
+        return [
+            *(Entry(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
+            *(both if words else ()),
+            Entry("naive-bayes", "words, or pairs too"),
+            Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
+            Entry("logistic", usual, self.recipe_of("logistic")),
+        ]
+
+    def _take_sums(self, sample: Sample, choice: Choice, left_out: dict[str, str]) -> None:
+        with self._lock:
+            self.recipe, self.left_out, self.features = None, left_out, choice.features
+            self.learner, self.settings = choice.settings, choice.text
+            self.calibration = choice.calibration
+            self.chosen = choice.to_json() if choice.log_loss == choice.log_loss else None
+            self._replace(sample.sums(choice.features, choice.text))
 
     def _take(self, model: SpaceModel, left_out: dict[str, str]) -> None:
         with self._lock:

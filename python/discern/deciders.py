@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 MOST_EXACT = 500
 """Up to so many axes the penalty of least squares is chosen by leave-one-out."""
+MOST_JOINT = 1 << 18
+"""With more coefficients the logistic regression of each class against the rest is learned alone: much faster."""
 NEAR_CHOSEN = 2000
 """The number of neighbours is chosen by so many rows."""
 
@@ -289,22 +291,27 @@ def _nbsvm(table: Table, strength: Strength) -> Decider:
 
 
 def _logistic(table: Table, strength: Strength) -> Decider:
-    rows = logistic.Rows(table.matrix, table.classes, table.width)
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / strength.cost), 0.0)
-    found = logistic.fit(rows, penalty, tol=1e-4).coefficients
+
+    def coefficients(classes: NDArray[np.int32], width: int) -> Array:
+        return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+
+    if table.width == 2 or table.width * table.matrix.shape[1] <= MOST_JOINT:
+        found = coefficients(table.classes, table.width)
+    else:
+        alone = ((table.classes == place).astype(np.int32) for place in range(table.width))
+        found = np.vstack([coefficients(classes, 2) for classes in alone])
     return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.width)
 
 
 def _ridge(table: Table, strength: Strength) -> Decider:
-    if table.matrix.shape[1] > ridge.MOST_COLUMNS:
-        rows = ridge.Rows.of(table.matrix, table.classes)
+    rows = ridge.Rows.of(table.matrix, table.classes)
+    if table.matrix.shape[1] > MOST_EXACT:
+        # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
         weights, bias, _ = ridge.solve_rows(rows, 1.0 / strength.cost, True, 1e-4, None)
         return Linear(np.ascontiguousarray(weights), bias, table.width)
     normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.width, pooled=True))
-    penalty = 1.0 / strength.cost
-    if table.matrix.shape[1] <= MOST_EXACT:
-        penalty = ridge.choose_penalty(normal, ridge.Rows.of(table.matrix, table.classes)).penalty
-    weights = ridge.solve(normal, penalty)
+    weights = ridge.solve(normal, ridge.choose_penalty(normal, rows).penalty)
     return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.width)
 
 

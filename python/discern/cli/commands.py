@@ -100,9 +100,26 @@ def fit(
     from discern.data import Sources
 
     refuse_bad_place(output)
-    with reading(data, given, quiet) as how:
-        classifier.fit(Sources(tuple(data)), reading=how)
+    if model is options.Model.best:
+        _fit_best(classifier, Sources(tuple(data)), given, json, quiet)
+    else:
+        with reading(data, given, quiet) as how:
+            classifier.fit(Sources(tuple(data)), reading=how)
     _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+
+
+def _fit_best(classifier: Classifier, data: Any, given: str | None, json: bool, quiet: bool) -> None:
+    """Learn the best model, and show how the others did."""
+    from discern.cli.show import show_leaderboard, standings_shown
+    from discern.data import Reading
+
+    with standings_shown(quiet or json) as watch:
+        classifier.fit(data, reading=Reading(given), watch=watch)
+    if json or quiet:
+        return
+    if classifier.leaderboard:
+        show_leaderboard(classifier.leaderboard)
+    say(f"the best is {classifier.winner}" + (f": {classifier.gives_up}" if classifier.gives_up else ""))
 
 
 def _classifier(**settings: Any) -> Classifier:
@@ -120,6 +137,7 @@ def _save(classifier: Classifier, path: Path, slim: bool = False) -> dict[str, A
 
 
 FIT_FACTS = (
+    "model",
     "rows",
     "rows_per_label",
     "terms",
@@ -129,6 +147,7 @@ FIT_FACTS = (
     "features",
     "chosen",
     "calibration",
+    "leaderboard",
 )
 
 
