@@ -24,7 +24,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace
-from discern.classifier import EVENTS, Classifier
+from discern.classifier import MODELS, Classifier
 from discern.cli import app, demo, options, output, show
 from discern.text import ANALYZERS, TextSettings
 
@@ -208,7 +208,7 @@ def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    assert {model.value for model in options.Model} == set(EVENTS)
+    assert {model.value for model in options.Model} == set(MODELS)
     assert {analyzer.value for analyzer in options.Analyzer} == set(ANALYZERS)
     fit = inspect.signature(next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit"))
     assert set(inspect.signature(Classifier).parameters) <= set(fit.parameters)

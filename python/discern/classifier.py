@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,8 @@ from discern.text import TextSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.contest import Entry, Watch
+    from discern.spatial import Recipe, SpaceModel
     from discern.validate import Choice, Sample
 
 EVENTS = {
@@ -36,6 +39,20 @@ EVENTS = {
     "bernoulli": "bernoulli",
     "complement": "complement",
 }
+NOT_SUMS = {
+    "logistic": "a logistic regression",
+    "linear-svm": "a linear SVM",
+    "nbsvm": "an NB-SVM",
+    "ridge": "least squares on selected terms",
+    "lda": "a discriminant of selected terms",
+    "qda": "a discriminant of selected terms",
+    "knn": "a vote of weighted neighbours",
+}
+"""The models in a vector space, in words."""
+MODELS = (*EVENTS, *NOT_SUMS, "best")
+SELECTS = ("chi2", "mutual-information")
+CHARACTERS = (2, 5)
+"""The lengths of character n-grams unless told otherwise."""
 MOST_KEPT = 1 << 26
 """Bytes of rows kept to validate by; of more, a random part."""
 
@@ -63,8 +80,13 @@ class Classifier:
     ----------
     label : str
         The column that holds the labels.
-    model : {"naive-bayes", "multinomial", "binary", "bernoulli", "complement"}
-        The event model of naive Bayes for texts; with ``"naive-bayes"`` it is chosen by validation, as are n-grams.
+    model : str
+        ``"naive-bayes"``, or with a given event model for texts ``"multinomial"``, ``"binary"``, ``"bernoulli"`` or
+        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
+        they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
+        ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
+        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardised, and a category has an
+        axis for each value. ``"best"`` compares those that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. ``"auto"`` chooses by the log loss of rows left out one by one, after calibration, if
         there are at least 100 rows; with fewer it is Laplace's with α = 1. A smoothing that is given leaves nothing to
@@ -79,10 +101,19 @@ class Classifier:
     priors : {"data", "uniform"} or mapping of label to probability
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by.
-    min_df : int
-        Terms that fewer documents hold are not used, and are not written to the model file.
+    min_df : int, optional
+        Terms that fewer documents hold are not used, and are not written to the model file; by default 1, in a vector
+        space 2 (but for ``"nbsvm"``).
     ngrams : tuple of int, optional
-        The shortest and longest n-grams; by default (1, 1), or what validation chooses.
+        The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
+    characters : tuple of int, optional
+        In a vector space: the shortest and longest character n-grams within words that are counted too.
+    features : int, optional
+        In a vector space: how many terms are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``,
+        1,000 for ``"lda"`` and 100 for ``"qda"``.
+    select : {"chi2", "mutual-information"}
+    budget : float
+        For ``"best"``: the seconds that comparing and learning may take.
     analyzer, words, lowercase, stop_words, stem, shortest, pattern
         Which terms a text has: see :class:`discern.TextSettings`.
     threads : int, optional
@@ -117,7 +148,7 @@ class Classifier:
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",
         normalization: str = "documents",
-        min_df: int = 1,
+        min_df: int | None = None,
         analyzer: str = "word",
         words: str = "words",
         lowercase: bool = True,
@@ -126,13 +157,17 @@ class Classifier:
         stem: str | None = None,
         shortest: int = 2,
         pattern: str | None = None,
+        characters: tuple[int, int] | None = None,
+        features: int | None = None,
+        select: str = "chi2",
+        budget: float = 60.0,
         threads: int | None = None,
     ) -> None:
-        if model not in EVENTS:
-            raise ValueError(f"there is no model {model!r}{did_you_mean(model, EVENTS)}")
+        if model not in MODELS:
+            raise ValueError(f"there is no model {model!r}{did_you_mean(model, MODELS)}")
         if isinstance(stop_words, str):
             raise ValueError("stop_words must be a list of words")
-        if min_df < 1:
+        if min_df is not None and min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {min_df}")
         if numbers not in ("auto", *NUMBERS):
             raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {numbers!r}")
@@ -141,21 +176,36 @@ class Classifier:
         given = priors if isinstance(priors, str) else as_priors(priors)
         if isinstance(given, str) and given not in ("data", "uniform"):
             raise ValueError(f"priors must be 'data', 'uniform' or a mapping of label to probability, not {given!r}")
+        self._refuse_unused(model, smoothing, priors, characters, features)
+        if features is not None and (int(features) != features or features < 1):
+            raise ValueError(f"features must be a number of terms above 0, not {features!r}")
+        if select not in SELECTS:
+            raise ValueError(f"select must be one of {', '.join(SELECTS)}, not {select!r}")
+        if not 0 < budget < float("inf"):
+            raise ValueError(f"budget must be a number of seconds above 0, not {budget!r}")
         self.label = label
         self.given = _given(label, text=text, number=number, category=category, flag=flag)
         self.model = model
         self.smoothing = smoothing
         self.numbers = numbers
         self.calibrate = calibrate
-        self.min_df = min_df
+        self.min_df = min_df or 1
+        self.least_documents = min_df
+        self.characters = characters
+        self.most_features = features
+        self.select = select
+        self.budget = float(budget)
         self.ngrams = ngrams
         self.threads = threads
         self.features = self.given
         self.left_out: dict[str, str] = {}
         self.calibration: Temperature | None = None
         self.chosen: dict[str, Any] | None = None
+        self.recipe: Recipe | None = None
+        self.leaderboard: list[dict[str, Any]] = []
+        self.gives_up = ""
         start = as_smoothing(1.0 if isinstance(smoothing, str) and smoothing == "auto" else smoothing)
-        self.learner = NaiveBayesSettings(EVENTS[model], start, given, normalization)
+        self.learner = NaiveBayesSettings(EVENTS.get(model, "multinomial"), start, given, normalization)
         self.settings = TextSettings(
             analyzer=analyzer,
             words=words,
@@ -167,21 +217,41 @@ class Classifier:
             pattern=pattern,
         )
         _ = self.settings.native  # complain about settings now, not at fit
+        if characters is not None:
+            _ = self._character_settings(characters).native
         self._asked = (self.learner, self.settings)
         self._lock = threading.RLock()
         self._statistics: Sums | None = Sums()
-        self._model: Model | None = None
+        self._model: Model | SpaceModel | None = None
+
+    @staticmethod
+    def _refuse_unused(model: str, smoothing: Any, priors: Any, characters: Any, features: Any) -> None:
+        """Refuse settings that a model would not listen to."""
+        if model in EVENTS and (characters is not None or features is not None):
+            name = "features" if characters is None else "characters"
+            raise ValueError(f"{name} is for models in a vector space, such as 'linear-svm', not for {model!r}")
+        if model not in (*EVENTS, "nbsvm", "best") and smoothing != "auto":
+            raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {model!r}")
+        if model not in (*EVENTS, "lda", "qda") and priors != "data":
+            raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {model!r}")
 
     # ------------------------------------------------------------------------------------------- learning
 
-    def fit(self, data: Any, *, reading: Reading | None = None) -> Classifier:
-        """Learn from rows, forgetting everything learned before."""
+    def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
+        """Learn from rows, forgetting everything learned before.
+
+        With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been judged.
+        """
+        started = time.monotonic()
         stream = batches(data, reading)
         first = next(stream, None)
         if first is None:
             raise DataError("there are no rows to learn from")
         features, left_out = self.features_of(first)
         stream = itertools.chain([first], stream)
+        if self.model not in EVENTS:
+            rows = [_named(batch, features) for batch in stream if batch.rows]
+            return self._fit_space(rows, features, left_out, watch, started + self.budget)
         settings = self._asked
         choice: Choice | None = None
         if self._validates(features):
@@ -198,6 +268,118 @@ class Classifier:
             self.chosen = choice.to_json() if choice is not None and choice.log_loss == choice.log_loss else None
             self._replace(sums)
         return self
+
+    def _fit_space(
+        self,
+        rows: list[Batch],
+        features: Sequence[Feature],
+        left_out: dict[str, str],
+        watch: Watch | None,
+        deadline: float,
+    ) -> Classifier:
+        """Learn a model in a vector space, or the best of all."""
+        import discern.spatial as spatial
+        from discern.validate import LEAST_VALIDATED, Sample
+
+        if not rows:
+            raise DataError("there are no rows to learn from")
+        sample = Sample.of(rows, self.label, [feature.name for feature in features], self.threads)
+        many = sample.rows >= LEAST_VALIDATED
+        if self.model == "best":
+            return self._fit_best(sample, features, left_out, watch, deadline if many else None)
+        recipe = self.recipe_of(self.model)
+        model = spatial.fit(sample, features, recipe)
+        calibrated = self.calibrate is not False and (many or self.calibrate is True)
+        calibration = spatial.calibration_of(sample, features, recipe) if calibrated else None
+        self._take(model.calibrated(calibration), left_out)
+        return self
+
+    def _fit_best(
+        self,
+        sample: Sample,
+        features: Sequence[Feature],
+        left_out: dict[str, str],
+        watch: Watch | None,
+        deadline: float | None,
+    ) -> Classifier:
+        """Compare models until the deadline and learn the best; without one it is naive Bayes."""
+        import discern.spatial as spatial
+        from discern.contest import Contest, gives_up
+
+        def choose(part: Sample) -> Choice:
+            return self.choose(part, features)
+
+        if deadline is None or len(sample.labels) < 2:
+            self._take_sums(sample, choose(sample), left_out)
+            return self
+        self.min_df = self.least_documents or 1
+        standings = Contest(sample, features, self.entries(features), choose, deadline, self.min_df, watch).run()
+        winner, self.gives_up = standings[0], gives_up(standings)
+        self.leaderboard = [standing.to_json() for standing in standings]
+        calibration = None if self.calibrate is False else winner.calibration
+        if winner.entry.recipe is not None:
+            self._take(spatial.fit(sample, features, winner.entry.recipe).calibrated(calibration), left_out)
+        else:
+            assert winner.choice is not None
+            self._take_sums(sample, replace(winner.choice, calibration=calibration), left_out)
+        return self
+
+    def entries(self, features: Sequence[Feature]) -> list[Entry]:
+        """Give the models that ``"best"`` compares for columns: the most likely winners first."""
+        from discern.contest import Entry
+
+        if all(feature.role != "text" for feature in features):
+            names = ("logistic", "linear-svm", "lda", "qda", "knn")
+            return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in names)]
+        words = self._asked[1].analyzer == "word"
+        usual = "words and pairs of words" if words and self.ngrams is None else f"{self._asked[1].analyzer} n-grams"
+        both = [Entry("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
+        return [
+            *(Entry(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
+            *(both if words else ()),
+            Entry("naive-bayes", "words, or pairs too"),
+            Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
+            Entry("logistic", usual, self.recipe_of("logistic")),
+        ]
+
+    def _take_sums(self, sample: Sample, choice: Choice, left_out: dict[str, str]) -> None:
+        with self._lock:
+            self.recipe, self.left_out, self.features = None, left_out, choice.features
+            self.learner, self.settings = choice.settings, choice.text
+            self.calibration = choice.calibration
+            self.chosen = choice.to_json() if choice.log_loss == choice.log_loss else None
+            self._replace(sample.sums(choice.features, choice.text))
+
+    def _take(self, model: SpaceModel, left_out: dict[str, str]) -> None:
+        with self._lock:
+            self._model, self._statistics, self.recipe = model, None, model.recipe
+            self.features, self.left_out = model.features, left_out
+            self.settings, self.min_df = model.recipe.plan.text[0], model.recipe.plan.min_df
+            self.calibration, self.chosen = model.calibration, None
+
+    def recipe_of(self, model: str, characters: tuple[int, int] | None = None) -> Recipe:
+        """Give all that decides how a model in a vector space is learned; ``characters`` if none were given."""
+        from discern.space import Plan
+        from discern.spatial import MOST_TERMS, Recipe, strength_of
+
+        asked, lengths = self._asked[1], self.characters or characters
+        if self.ngrams is None:
+            usual = {"word": (1, 2), "pattern": (1, 2), "char": CHARACTERS, "char_wb": CHARACTERS}
+            asked = replace(asked, ngrams=usual.get(asked.analyzer, (1, 1)))
+        texts = (asked,) if lengths is None else (asked, self._character_settings(lengths))
+        presence = model == "nbsvm"
+        least = self.least_documents or (1 if presence else 2)
+        most = self.most_features or MOST_TERMS.get(model)
+        numbers = self.numbers if self.numbers != "auto" else "quantile" if presence else "gaussian"
+        if presence and numbers == "gaussian":
+            raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
+        smoothing = None if self._is_auto else self._asked[0].smoothing
+        plan = Plan(texts, presence, least, most, self.select.replace("-", "_"))
+        return Recipe(model, plan, strength_of(model, smoothing), self._asked[0].priors, numbers)
+
+    def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
+        asked = self._asked[1] if "_asked" in self.__dict__ else self.settings
+        return TextSettings("char_wb", lowercase=asked.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
 
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Learn more rows; what validation chose at :meth:`fit` is kept."""
@@ -251,6 +433,8 @@ class Classifier:
         What validation chose for the model with more rows is kept. Models of different columns, text settings or given
         settings are refused.
         """
+        for one in (self, other):
+            one._refuse_what_is_no_sum()
         mine, theirs = self._described(), other._described()
         freely = ("learner", "calibration", "chosen") if self.chosen and other.chosen else ()
         for name, value in mine.items():
@@ -275,11 +459,18 @@ class Classifier:
     @property
     def statistics(self) -> Sums:
         """The sums over all rows learned."""
+        self._refuse_what_is_no_sum()
         if self._statistics is None:
             raise ValueError(
                 "this model was saved slim, without its statistics: it can predict, but not learn or forget"
             )
         return self._statistics
+
+    def _refuse_what_is_no_sum(self) -> None:
+        if self.recipe is not None:
+            raise ValueError(
+                f"{NOT_SUMS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
+            )
 
     # ------------------------------------------------------------------------------------------- choosing
 
@@ -361,7 +552,7 @@ class Classifier:
     def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
         """Give the probability of each label for each row, labels in the order of ``labels``.
 
-        With ``raw`` it is the posterior of naive Bayes, without calibration.
+        With ``raw`` it is the posterior without calibration.
         """
         model = self.solved
         probabilities = [model.posterior(said, raw) for _, said in self._scored(model, data, reading)]
@@ -373,6 +564,8 @@ class Classifier:
         from discern.mixed import TextColumn
 
         model, parts = self.solved, []
+        if not isinstance(model, Model):
+            raise ValueError(f"only naive Bayes gives joint probabilities, not {self.winner!r}")
         for batch, said in self._scored(model, data, None):
             scores = said.scores
             for column in model.columns:
@@ -392,6 +585,10 @@ class Classifier:
         'b'
         """
         model = self.solved
+        if not isinstance(model, Model):
+            if [feature.role for feature in model.features] == ["text"]:
+                return str(self.predict([text])[0])
+            raise ValueError("this model decides by several columns; use predict with rows")
         column = model.only_text
         if column is None:
             raise ValueError("this model decides by several columns; use predict with rows")
@@ -437,10 +634,10 @@ class Classifier:
         """
         return self.solved.weights(label, top)
 
-    def _scored(self, model: Model, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Said]]:
+    def _scored(self, model: Model | SpaceModel, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Said]]:
         # The model is given: learning in another thread may put a new one in its place meanwhile.
         for batch in batches(data, reading):
-            named = _named(batch, [column.feature for column in model.columns])
+            named = _named(batch, model.features)
             yield named, model.of_batch(named, self.threads)
 
     # ----------------------------------------------------------------------------------------- description
@@ -462,14 +659,16 @@ class Classifier:
         with self._lock:
             self.features = tuple(map(renamed, self.features))
             if self._model is not None:
-                columns = (replace(column, feature=renamed(column.feature)) for column in self._model.columns)
-                self._model = replace(self._model, columns=tuple(columns))
+                self._model = self._model.renamed(renamed)
 
     def rename_labels(self, names: Sequence[str]) -> None:
         """Call the labels otherwise, in the same order."""
         labels = tuple(names)
         if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
             raise ValueError("the new names must be as many as the labels, different and in order")
+        if self.recipe is not None:
+            self._model = replace(self.solved, labels=labels)
+            return
         sums, new = self.statistics, dict(zip(self.labels, labels, strict=True))
         columns = (
             replace(column, labels=tuple(new[label] for label in column.labels))
@@ -481,8 +680,8 @@ class Classifier:
             self._replace(replace(sums, labels=labels, columns=tuple(columns)))
 
     @property
-    def solved(self) -> Model:
-        """The model derived from the statistics."""
+    def solved(self) -> Model | SpaceModel:
+        """The model derived from the statistics, or learned in a vector space."""
         if self._model is None:
             raise ValueError("this classifier has not learned anything yet; call fit first")
         return self._model
@@ -495,24 +694,41 @@ class Classifier:
     @property
     def rows(self) -> int:
         """The number of rows learned."""
+        if self.recipe is not None:
+            return sum((self._class_rows() or {}).values())
         return self.statistics.rows
+
+    @property
+    def winner(self) -> str:
+        """The name of the model that was learned; of ``"best"``, which one was."""
+        if self.recipe is not None:
+            return self.recipe.model
+        return self.model if self.model in EVENTS else "naive-bayes"
 
     def info(self) -> dict[str, Any]:
         """Say what the model is: settings, labels, sizes."""
         model = self.solved
         labels = {label: float(share) for label, share in zip(model.labels, np.exp(model.prior), strict=True)}
-        known = self._statistics
+        known = self._class_rows()
         return {
-            "model": self.model,
+            "model": self.winner,
             **self._described(),
             "text": self.text,
             "priors": labels,
             "terms": model.terms,
             "parameters": model.parameters,
-            "rows": known.rows if known is not None else None,
-            "rows_per_label": dict(zip(known.labels, known.class_rows.tolist(), strict=True)) if known else None,
+            "rows": None if known is None else sum(known.values()),
+            "rows_per_label": known,
             "slim": known is None,
         }
+
+    def _class_rows(self) -> dict[str, int] | None:
+        """Give the rows of each label; None if they are not kept."""
+        model = self.solved
+        if not isinstance(model, Model):
+            return dict(zip(model.labels, model.class_rows.tolist(), strict=True))
+        known = self._statistics
+        return None if known is None else dict(zip(known.labels, known.class_rows.tolist(), strict=True))
 
     def _described(self) -> dict[str, Any]:
         return {
@@ -523,6 +739,8 @@ class Classifier:
             "settings": self.settings.to_json(),
             "calibration": None if self.calibration is None else self.calibration.to_json(),
             "chosen": self.chosen,
+            "recipe": None if self.recipe is None else self.recipe.to_json(),
+            "leaderboard": self.leaderboard,
         }
 
     def _empty_copy(self) -> Classifier:
@@ -559,8 +777,10 @@ class Classifier:
 
     def _content(self, slim: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         model = self.solved
-        metadata = {"model": self.model, **self._described(), "labels": list(model.labels), "slim": slim}
-        if slim:
+        whole = self.recipe is not None
+        described = {**self._described(), "labels": list(model.labels), "slim": slim and not whole}
+        metadata = {"model": self.winner, **described}
+        if slim or whole:
             return model.arrays(), metadata
         sums = self.statistics
         columns = (
@@ -591,6 +811,7 @@ class Classifier:
         calibration = metadata["calibration"]
         loaded.calibration = None if calibration is None else Temperature.from_json(calibration)
         loaded.chosen = metadata["chosen"]
+        loaded.leaderboard = list(metadata.get("leaderboard", ()))
         if not isinstance(loaded.chosen, dict | None):
             raise ValueError("what was chosen is not listed")
         json.dumps(loaded.chosen, allow_nan=False)  # refuse now what could not be saved again
@@ -601,12 +822,26 @@ class Classifier:
         if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
             raise ValueError("the labels are not texts")
         if not metadata["slim"]:
+            if metadata.get("recipe") is not None:
+                return loaded._with_space(metadata["recipe"], labels, arrays)
             loaded._replace(Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features]))
             return loaded
         loaded._statistics = None
         model = Model.from_arrays(labels, loaded.features, arrays, loaded.learner, loaded.settings)
         loaded._model = model.calibrated(loaded.calibration)
         return loaded
+
+    def _with_space(
+        self, described: dict[str, Any], labels: tuple[str, ...], arrays: dict[str, NDArray[Any]]
+    ) -> Classifier:
+        from discern.spatial import Recipe, SpaceModel
+
+        recipe = Recipe.from_json(described)
+        if recipe.model != self.model or self.settings not in recipe.plan.text:
+            raise ValueError("the recipe is that of another model")
+        model = SpaceModel.from_arrays(labels, self.features, recipe, arrays)
+        self._take(model.calibrated(self.calibration), {})
+        return self
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_model")}

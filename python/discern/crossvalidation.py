@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.bayes import posterior
-from discern.classifier import Classifier
+from discern.classifier import NOT_SUMS, Classifier
+from discern.columns import Feature
 from discern.data import DataError, Reading, batches
 from discern.evaluate import Evaluation
 from discern.significance import Interval, mean_interval
@@ -83,9 +85,9 @@ def cross_validate(
 ) -> CrossValidation:
     """Judge a classifier on rows left out, exactly as if it were trained again without them.
 
-    Rows are read and counted once; the model of a fold is the total minus the fold. Folds are stratified, rows that are
-    the same stay in one fold, and the order of the rows does not matter. What the classifier chooses by validation
-    (smoothing, n-grams, bins, calibration) is chosen once, by all rows.
+    Rows are read and counted once; the model of a fold is the total minus the fold (in a vector space it is trained
+    again). Folds are stratified, rows that are the same stay in one fold, and the order of the rows does not matter.
+    What the classifier chooses by validation (smoothing, n-grams, bins, calibration) is chosen once, by all rows.
 
     Parameters
     ----------
@@ -106,17 +108,20 @@ def cross_validate(
         raise DataError("there are no rows to judge by")
     features, _ = classifier.features_of(parts[0])
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
-    choice = classifier.planned(sample, features)
+    if classifier.model == "best":
+        raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")
+    if folds == "leave-one-out" and classifier.model in NOT_SUMS:
+        raise ValueError(f"{classifier.model!r} is trained again for each fold: give a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
     elif isinstance(folds, int):
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, classifier.min_df)
-    shares = posterior(said.scores) if choice.calibration is None else choice.calibration(said.scores, said.known)
+    judged_rows = _in_space if classifier.model in NOT_SUMS else _as_sums
+    scores, shares = judged_rows(classifier, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
-    true, decided = labels[sample.classes[left_out.order]], labels[said.scores.argmax(axis=1)]
+    true, decided = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
     bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
     judged = tuple(
         Evaluation.of(true[start:end], decided[start:end], shares[start:end], sample.labels)
@@ -127,3 +132,26 @@ def cross_validate(
         total = total + part
     back = np.argsort(left_out.order)
     return CrossValidation(judged, total, sample.labels, shares[back], decided[back])
+
+
+def _as_sums(
+    classifier: Classifier, sample: Sample, features: Sequence[Feature], left_out: Folds
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give scores and probabilities of rows left out of sums."""
+    choice = classifier.planned(sample, features)
+    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, classifier.min_df)
+    if choice.calibration is None:
+        return said.scores, posterior(said.scores)
+    return said.scores, choice.calibration(said.scores, said.known)
+
+
+def _in_space(
+    classifier: Classifier, sample: Sample, features: Sequence[Feature], left_out: Folds
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
+    import discern.spatial as spatial
+
+    recipe = classifier.recipe_of(classifier.model)
+    scores = spatial.held_out(sample, features, recipe, left_out)
+    calibration = None if classifier.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    return scores, posterior(scores) if calibration is None else calibration(scores)

@@ -11,7 +11,7 @@ that was never seen in training is left out and counted.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -454,6 +454,16 @@ class Model:
     def label_array(self) -> NDArray[np.str_]:
         """The labels, to be indexed by decisions."""
         return np.array(self.labels, dtype=np.str_)
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns."""
+        return tuple(column.feature for column in self.columns)
+
+    def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
+        """Give the model for columns with other names."""
+        columns = tuple(replace(column, feature=rename(column.feature)) for column in self.columns)
+        return replace(self, columns=columns)
 
     def ready(self) -> None:
         """Make now what the first answer would wait for, as far as it costs little."""

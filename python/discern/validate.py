@@ -290,6 +290,21 @@ class Sample:
         """The number of rows."""
         return len(self.classes)
 
+    def part(self, rows: int) -> Sample:
+        """Give a random part of so many rows: those with the smallest keys."""
+        if rows >= self.rows:
+            return self
+        keep = np.zeros(self.rows, bool)
+        keep[np.argsort(self.keys, kind="stable")[:rows]] = True
+        starts = np.cumsum([0, *(batch.rows for batch in self.batches)])
+        taken = [
+            batch.take(keep[start : start + batch.rows])
+            for batch, start in zip(self.batches, starts[:-1].tolist(), strict=True)
+        ]
+        present, classes = np.unique(self.classes[keep], return_inverse=True)
+        labels = tuple(self.labels[place] for place in present)
+        return Sample(taken, self.label, self.keys[keep], classes.astype(np.int32), labels, self.threads)
+
     def left_out(self, most: int = MOST_VALIDATED) -> Folds:
         """Give rows to be left out one by one: all, or a random part of them, in the order of their keys."""
         return Folds.one_by_one(np.argsort(self.keys, kind="stable")[:most].astype(np.int64))

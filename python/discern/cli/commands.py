@@ -50,7 +50,7 @@ def fit(
     calibrate: options.Calibrate = None,
     priors: options.PriorsName = options.Priors.data,
     normalization: options.NormalizationName = options.Normalization.documents,
-    min_df: options.MinDf = 1,
+    min_df: options.MinDf = None,
     analyzer: options.AnalyzerName = options.Analyzer.word,
     words: options.WordsName = options.Words.words,
     lowercase: options.Lowercase = True,
@@ -59,6 +59,10 @@ def fit(
     stem: options.Stem = None,
     shortest: options.Shortest = 2,
     pattern: options.Pattern = None,
+    characters: options.Characters = None,
+    features: options.Features = None,
+    select: options.SelectName = options.Select.chi2,
+    budget: options.Budget = "60s",
     slim: options.Slim = False,
     threads: options.Threads = None,
     given: options.Given = None,
@@ -87,14 +91,35 @@ def fit(
         stem=stem,
         shortest=shortest,
         pattern=pattern,
+        characters=None if characters is None else options.parse_ngrams(characters),
+        features=features,
+        select=select.value,
+        budget=options.parse_budget(budget),
         threads=threads,
     )
     from discern.data import Sources
 
     refuse_bad_place(output)
-    with reading(data, given, quiet) as how:
-        classifier.fit(Sources(tuple(data)), reading=how)
+    if model is options.Model.best:
+        _fit_best(classifier, Sources(tuple(data)), given, json, quiet)
+    else:
+        with reading(data, given, quiet) as how:
+            classifier.fit(Sources(tuple(data)), reading=how)
     _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+
+
+def _fit_best(classifier: Classifier, data: Any, given: str | None, json: bool, quiet: bool) -> None:
+    """Learn the best model, and show how the others did."""
+    from discern.cli.show import show_leaderboard, standings_shown
+    from discern.data import Reading
+
+    with standings_shown(quiet or json) as watch:
+        classifier.fit(data, reading=Reading(given), watch=watch)
+    if json or quiet:
+        return
+    if classifier.leaderboard:
+        show_leaderboard(classifier.leaderboard)
+    say(f"the best is {classifier.winner}" + (f": {classifier.gives_up}" if classifier.gives_up else ""))
 
 
 def _classifier(**settings: Any) -> Classifier:
@@ -112,6 +137,7 @@ def _save(classifier: Classifier, path: Path, slim: bool = False) -> dict[str, A
 
 
 FIT_FACTS = (
+    "model",
     "rows",
     "rows_per_label",
     "terms",
@@ -121,6 +147,7 @@ FIT_FACTS = (
     "features",
     "chosen",
     "calibration",
+    "leaderboard",
 )
 
 

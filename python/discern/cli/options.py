@@ -22,13 +22,28 @@ class Format(StrEnum):
 
 
 class Model(StrEnum):
-    """The event models of naive Bayes."""
+    """Naive Bayes with its event models, models in a vector space, and the best of them."""
 
     naive_bayes = "naive-bayes"
     multinomial = "multinomial"
     binary = "binary"
     bernoulli = "bernoulli"
     complement = "complement"
+    logistic = "logistic"
+    linear_svm = "linear-svm"
+    nbsvm = "nbsvm"
+    ridge = "ridge"
+    lda = "lda"
+    qda = "qda"
+    knn = "knn"
+    best = "best"
+
+
+class Select(StrEnum):
+    """By what terms are selected."""
+
+    chi2 = "chi2"
+    mutual_information = "mutual-information"
 
 
 class Numbers(StrEnum):
@@ -113,6 +128,22 @@ def parse_ngrams(value: str) -> tuple[int, int]:
     return lengths[0], lengths[-1]
 
 
+def parse_budget(value: str) -> float:
+    """Read ``60``, ``60s``, ``2m`` or ``1h``: seconds.
+
+    Examples
+    --------
+    >>> parse_budget("90s"), parse_budget("1.5m")
+    (90.0, 90.0)
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (value[:-1], units[value[-1]]) if value[-1:] in units else (value, 1.0)
+    try:
+        return float(number) * unit
+    except ValueError as error:
+        raise typer.BadParameter(f"{value!r} is not a time such as 60s, 2m or 1h") from error
+
+
 def parse_stop_words(value: str) -> tuple[str, ...]:
     """Read a list with commas, or ``@file`` with words between commas or white space.
 
@@ -181,11 +212,32 @@ Calibrate = Annotated[
     bool | None,
     typer.Option(help="Calibrate probabilities on rows left out.", show_default="if the smoothing is auto"),
 ]
-ModelName = Annotated[Model, typer.Option(help="The event model for texts; naive-bayes chooses it by validation.")]
+ModelName = Annotated[
+    Model,
+    typer.Option(
+        help="Naive Bayes (its event model chosen by validation, or given), another model, or the best of them; "
+        "only naive Bayes can learn, forget and merge."
+    ),
+]
+Budget = Annotated[str, typer.Option(metavar="TIME", help="For --model best: how long it may take, such as 60s or 5m.")]
+Characters = Annotated[
+    str | None,
+    typer.Option(help="Count character n-grams of these lengths too, such as 2,5; not naive Bayes."),
+]
+Features = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Use so many terms, the best by --select; not naive Bayes.", show_default="all; 6000 for ridge"
+    ),
+]
+SelectName = Annotated[Select, typer.Option(help="By what the best terms are selected.")]
 Smoothing = Annotated[str, typer.Option(help="auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.")]
 PriorsName = Annotated[Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")]
 NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
-MinDf = Annotated[int, typer.Option(min=1, help="Leave out terms that fewer rows hold.")]
+MinDf = Annotated[
+    int | None,
+    typer.Option(min=1, help="Leave out terms that fewer rows hold.", show_default="1, or 2 for most but naive Bayes"),
+]
 AnalyzerName = Annotated[
     Analyzer,
     typer.Option(help="Terms: words, characters, characters within words, matches of --pattern, whole texts."),
@@ -194,7 +246,9 @@ WordsName = Annotated[Words, typer.Option(help="Cut words right in every script,
 Lowercase = Annotated[bool, typer.Option(help="Whether upper and lower case are the same.")]
 Ngrams = Annotated[
     str | None,
-    typer.Option(help="The shortest and the longest n-grams, such as 1,2.", show_default="1,1, or by validation"),
+    typer.Option(
+        help="The shortest and the longest n-grams, such as 1,2.", show_default="1,1 or 1,2, by model or validation"
+    ),
 ]
 StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
 Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -203,6 +204,37 @@ def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
     return table
 
 
+# ------------------------------------------------------------------------------------------ which is best
+
+
+def leaderboard_table(standings: Sequence[Mapping[str, Any]]) -> Table:
+    """Give the models that were compared, the best first."""
+    table = plain_table("model", "terms", "rows", "right", "log loss", "seconds", "", left=2)
+    table.columns[-1].justify = "left"
+    for one in standings:
+        figures = (f"{one['rows']:,}", f"{one['accuracy']:.2%}", f"{one['log_loss']:.4f}", f"{one['seconds']:.1f}")
+        table.add_row(one["model"], Text(one["terms"], "dim"), *figures, Text(one["status"], "dim"))
+    return table
+
+
+@contextmanager
+def standings_shown(quiet: bool) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None] | None]:
+    """Give what shows a leaderboard while it changes, on a terminal at stderr."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.live import Live
+
+    with Live(console=Console(stderr=True, highlight=False, emoji=False), transient=True) as live:
+        yield lambda standings: live.update(leaderboard_table(standings))
+
+
+def show_leaderboard(standings: Sequence[Mapping[str, Any]]) -> None:
+    """Print the models that were compared, on stderr."""
+    width = None if sys.stderr.isatty() else PIPE_WIDTH
+    show(Console(stderr=True, highlight=False, emoji=False, width=width), leaderboard_table(standings))
+
+
 # ----------------------------------------------------------------------------------------- what a model is
 
 
@@ -222,7 +254,13 @@ def show_info(
 def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
     yield "checksum", about["checksum"]
-    yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
+    if about["recipe"]:
+        yield "model", f"{about['model']}: cannot learn, forget or merge"
+    else:
+        yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
+    if about["leaderboard"]:
+        best = about["leaderboard"][0]
+        yield "", f"the best of {len(about['leaderboard'])}: {best['accuracy']:.2%} of rows left out are right"
     if about["chosen"]:
         loss, right = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
         yield "", f"chosen by validation: {right:.2%} of rows left out are right, log loss {loss:.4f}"
@@ -251,6 +289,7 @@ def _smoothing(smoothing: Mapping[str, Any]) -> str:
 def _text_settings(about: Mapping[str, Any]) -> str:
     settings = about["settings"]
     shortest, longest = settings["ngrams"]
+    plan = about["recipe"]["plan"] if about["recipe"] else {"text": [], "features": None}
     parts = [
         f"analyzer {settings['analyzer']}",
         f"words {settings['words']}",
@@ -264,6 +303,10 @@ def _text_settings(about: Mapping[str, Any]) -> str:
         parts.append(f"{len(settings['stop_words'])} stop words")
     if settings["pattern"]:
         parts.append(f"pattern {settings['pattern']}")
+    for other in plan["text"][1:]:
+        parts.append("and {} n-grams {} to {}".format(other["analyzer"], *other["ngrams"]))
+    if plan["features"]:
+        parts.append(f"the best {plan['features']:,} by {plan['select']}")
     if about["min_df"] > 1:
         parts.append(f"in at least {about['min_df']} rows")
     return ", ".join(parts)

@@ -1,0 +1,261 @@
+"""Models in a vector space: logistic regression, support vectors, least squares, discriminants, neighbours.
+
+Rows become vectors (:mod:`discern.space`), a decider is learned from them (:mod:`discern.deciders`), and probabilities
+come from a temperature fitted to the scores of rows left out, never to those of rows learned. Unlike naive Bayes these
+models are not sums over rows: they cannot learn more, forget or merge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_from_json, smoothing_to_json
+from discern.calibrate import Temperature
+from discern.columns import Feature
+from discern.data import Batch, did_you_mean
+from discern.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, learn
+from discern.evidence import Evidence, TermEvidence
+from discern.mixed import Said
+from discern.space import Columns, Plan, Space
+from discern.validate import Folds, Sample, stratified, with_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+COSTS = {"logistic": 30.0}
+"""The cost of an error where it is not one: what is found by validation on many sets of texts."""
+MOST_TERMS = {"ridge": 6000, "lda": 1000, "qda": 100}
+"""So many terms are selected for models that solve equations of all pairs of them."""
+FOLDS = 3
+"""Rows are left out in so many folds to calibrate."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what is learned from rows, but the rows."""
+
+    model: str
+    plan: Plan
+    strength: Strength = field(default_factory=Strength)
+    priors: str | tuple[tuple[str, float], ...] = "data"
+    numbers: str = "gaussian"
+
+    def __post_init__(self) -> None:
+        if self.model not in LEARNERS:
+            raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, LEARNERS)}")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the recipe as plain values."""
+        return {
+            "model": self.model,
+            "plan": self.plan.to_json(),
+            "cost": self.strength.cost,
+            "smoothing": smoothing_to_json(self.strength.smoothing),
+            "numbers": self.numbers,
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Recipe:
+        """Make a recipe of what :meth:`to_json` gave."""
+        strength = Strength(float(values["cost"]), smoothing_from_json(values["smoothing"]))
+        return cls(str(values["model"]), Plan.from_json(values["plan"]), strength, numbers=str(values["numbers"]))
+
+
+def strength_of(model: str, smoothing: Smoothing | None = None) -> Strength:
+    """Give how closely a model follows its rows unless told otherwise."""
+    return Strength(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
+
+
+# ------------------------------------------------------------------------------------------------- the model
+
+
+@dataclass(frozen=True)
+class SpaceModel:
+    """A learned model: immutable, shared by threads."""
+
+    labels: tuple[str, ...]
+    class_rows: NDArray[np.int64]
+    recipe: Recipe
+    space: Space
+    decider: Decider
+    calibration: Temperature | None = None
+
+    @cached_property
+    def label_array(self) -> NDArray[np.str_]:
+        """The labels, to be indexed by decisions."""
+        return np.array(self.labels, dtype=np.str_)
+
+    @property
+    def prior(self) -> Array:
+        """The logarithm of the share of each label in the rows learned."""
+        return np.asarray(np.log(self.class_rows / self.class_rows.sum()))
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns."""
+        return tuple(dict.fromkeys(axes.feature for axes in self.space.axes))
+
+    def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
+        """Give the model for columns with other names."""
+        return replace(self, space=self.space.renamed(rename))
+
+    def calibrated(self, calibration: Temperature | None) -> SpaceModel:
+        """Give the model with other probabilities for the same decisions."""
+        return replace(self, calibration=calibration)
+
+    def of_batch(self, batch: Batch, threads: int | None) -> Said:
+        """Score the rows of a batch, and say how many terms are known and unknown."""
+        matrix, known, unknown = self.space.of_batch(batch, threads)
+        return Said(self.decider.scores(matrix), known, unknown)
+
+    def posterior(self, said: Said, raw: bool = False) -> Array:
+        """Turn scores into probabilities."""
+        return posterior(said.scores) if self.calibration is None or raw else self.calibration(said.scores)
+
+    @property
+    def _scale(self) -> float:
+        return 1.0 if self.calibration is None else 1.0 / self.calibration.temperature
+
+    def explain(self, batch: Batch) -> Evidence:
+        """Say why the only row of a batch is given its label."""
+        matrix, known, unknown = self.space.of_batch(batch, 1)
+        said = Said(self.decider.scores(matrix), known, unknown)
+        order = np.argsort(-said.scores[0], kind="stable")
+        label, against = int(order[0]), int(order[min(1, len(order) - 1)])
+        spoken = self.decider.spoken(matrix, label, against)
+        terms = self._terms(spoken, batch)
+        return Evidence(
+            label=self.labels[label],
+            against=self.labels[against],
+            probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
+            prior=self._scale * spoken.prior,
+            absent=self._scale * spoken.absent,
+            terms=tuple(sorted(terms, key=lambda term: (-round(abs(term.weight), 9), term.column, term.term))),
+            unknown=int(unknown[0]),
+        )
+
+    def _terms(self, spoken: Spoken, batch: Batch) -> list[TermEvidence]:
+        counts, terms = self.space.counts(batch), []
+        for place, weight in spoken.axes.items():
+            axes, own = self.space.axis(place)
+            name = axes.spoken(own, batch)
+            terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+        for row, place, weight in spoken.rows:
+            terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
+        return terms
+
+    def weights(self, label: str, top: int) -> list[tuple[str, float]]:
+        """Give what a unit of each term or value says for a label, against the mean of the others, strongest first.
+
+        ``top`` of them; with a negative number, those that speak most against the label. A model that is not linear
+        has none.
+        """
+        if label not in self.labels:
+            raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
+        odds = self.decider.odds(self.labels.index(label))
+        if odds is None:
+            return []
+        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
+        names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
+        return list(zip(names, (self._scale * odds[order]).tolist(), strict=True))
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return self.decider.parameters
+
+    @property
+    def terms(self) -> int:
+        """The number of terms of all text columns."""
+        return self.space.terms
+
+    # ------------------------------------------------------------------------------------------------ arrays
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the model as arrays, for the model file."""
+        decider = {f"decider.{name}": array for name, array in self.decider.arrays().items()}
+        return {"class_rows": self.class_rows, **self.space.arrays(), **decider}
+
+    @classmethod
+    def from_arrays(
+        cls, labels: tuple[str, ...], features: Sequence[Feature], recipe: Recipe, arrays: Mapping[str, NDArray[Any]]
+    ) -> SpaceModel:
+        """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        class_rows = arrays["class_rows"]
+        if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
+            raise ValueError("the labels do not fit their rows")
+        if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
+            raise ValueError("a label has no rows")
+        space = Space.from_arrays(recipe.plan, features, arrays)
+        for axes in space.axes:
+            _ = axes.feature.role == "text" and axes.vocabulary  # type: ignore[union-attr]
+        begin = "decider."
+        own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
+        decider = KINDS.get(recipe.model, Linear).from_arrays(own, space.width, len(labels))
+        return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
+
+
+# ------------------------------------------------------------------------------------------------- learning
+
+
+def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceModel:
+    """Learn from all rows of a sample, without calibration."""
+    columns = columns_of(sample, features, recipe)
+    fitted = columns.fitted(np.arange(sample.rows))
+    class_rows = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
+    priors = np.exp(log_priors(sample.labels, class_rows, recipe.priors))
+    table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
+    return SpaceModel(sample.labels, class_rows, recipe, fitted.space, learn(recipe.model, table, recipe.strength))
+
+
+def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
+    """Give the rows of a sample by column, numbers cut as the recipe has it."""
+    return Columns(sample, with_numbers(sample, features, recipe.numbers), recipe.plan)
+
+
+def held_out(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
+    """Score rows, in the order of the folds, under the model of all rows but their fold's.
+
+    A label that only rows of the fold have gets no score there: −∞.
+    """
+    columns, every = columns_of(sample, features, recipe), np.arange(sample.rows)
+    parts = []
+    for fold in folds:
+        rest = np.setdiff1d(every, fold, assume_unique=True)
+        parts.append(_scores_without(columns, recipe, rest, fold))
+    return np.concatenate(parts)
+
+
+def _scores_without(columns: Columns, recipe: Recipe, rest: NDArray[np.int64], fold: NDArray[np.int64]) -> Array:
+    sample, fitted = columns.sample, columns.fitted(rest)
+    present, classes = np.unique(sample.classes[rest], return_inverse=True)
+    labels = tuple(sample.labels[place] for place in present)
+    class_rows = np.bincount(classes, minlength=len(labels)).astype(np.int64)
+    priors = recipe.priors
+    if not isinstance(priors, str):
+        priors = tuple((label, share) for label, share in priors if label in labels)
+    shares = np.exp(log_priors(labels, class_rows, priors))
+    table = Table(fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads)
+    decider = learn(recipe.model, table, recipe.strength)
+    scores = np.full((len(fold), len(sample.labels)), -np.inf)
+    scores[:, present] = decider.scores(columns.seen_by(fitted, fold))
+    return scores
+
+
+def calibration_of(
+    sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: int = FOLDS
+) -> Temperature | None:
+    """Fit a temperature to the scores of rows left out; None if there is nothing to fit it to."""
+    if len(sample.labels) < 2 or sample.rows < 2 * folds:
+        return None
+    left_out = stratified(sample.classes, sample.keys, folds)
+    if len(left_out.ends) < 2:  # all rows are the same
+        return None
+    return Temperature.fit(held_out(sample, features, recipe, left_out), sample.classes[left_out.order])
