@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 METHODS = ("gaussian", "logistic", "isotonic", "temperature")
+ENOUGH = 1e-16
+"""A Newton step that would lower the loss by less than this is not worth taking."""
 LEAST_SHARE = 1e-9
 """A class whose scores are all alike gets this share of the variance of all scores instead of none."""
 
@@ -417,6 +419,8 @@ def _newton(objective: Callable[[Array], tuple[float, Array, Array]], start: Arr
             break
         ridge = 1e-12 * (np.trace(curvature) + 1e-12) * np.eye(len(start))
         step = -np.linalg.solve(curvature + ridge, gradient)
+        if -float(gradient @ step) < ENOUGH:
+            break
         step *= min(1.0, 5.0 / float(np.abs(step).max(initial=0.0) or 1.0))  # no further than the model can be trusted
         share = 1.0
         while share > 1e-10:

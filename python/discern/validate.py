@@ -43,6 +43,8 @@ LEAST_VALIDATED = 100
 """With fewer rows nothing is chosen and nothing calibrated: the choice would be chance."""
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
+SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
+"""Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
 CALIBRATION_FOLDS = 2
 """The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
 which have near-duplicates there; halves have fewer."""
@@ -401,8 +403,7 @@ def held_out(
     min_df: int = 1,
 ) -> Said:
     """Score rows under the model of all rows but their fold's: exactly as if trained again."""
-    slow = settings.event in ("bernoulli", "complement") and any(feature.role == "text" for feature in features)
-    if slow:
+    if settings.event in SOLVED_AGAIN and any(feature.role == "text" for feature in features):
         return _trained_again(sample, features, settings, text, folds, min_df)
     threads = sample.threads or default_threads()
     scores = _held_out_priors(sample, settings, folds)
@@ -564,6 +565,8 @@ def choose(
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
     few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
+    if has_text and start.settings.event in SOLVED_AGAIN:
+        few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
 
     def ranked(choices: Sequence[Choice], folds: Folds) -> list[Choice]:
         return sorted((judge(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)

@@ -138,7 +138,7 @@ def compare(
 
     if plot is not None:
         refuse_bad_place(plot)
-    chosen = list(dict.fromkeys(model or options.Model))
+    chosen = list(dict.fromkeys(model or (one for one in options.Model if one != options.Model.best)))
     methods = {one.value: Classifier(label, model=one.value, text=text) for one in chosen}
     with reading([data], given, quiet) as how:
         compared = compare_methods(methods, data, folds=folds, reading=how)
