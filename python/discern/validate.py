@@ -408,6 +408,8 @@ def held_out(
     threads = sample.threads or default_threads()
     scores = _held_out_priors(sample, settings, folds)
     lengths = np.zeros(len(folds.order))
+    said: Array
+    known: NDArray[Any]
     for feature in features:
         kept = sample.kept(feature, text)
         said: Array
