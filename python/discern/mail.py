@@ -105,6 +105,31 @@ def split(content: bytes) -> tuple[bytes, bytes]:
     return (content[start : blank.start() + 1], content[blank.end() :]) if blank else (content[start:], b"")
 
 
+def with_headers(content: bytes, headers: dict[str, str], own: str) -> bytes:
+    """Give a message with headers added at its top, and without those it has whose names begin with ``own``.
+
+    Everything behind the headers stays as it is.
+
+    Examples
+    --------
+    >>> with_headers(b"X-Mine: forged\\nTo: ann\\n\\nX-Mine: body", {"X-Mine": "ham"}, "X-Mine")
+    b'X-Mine: ham\\nTo: ann\\n\\nX-Mine: body'
+    """
+    start = content.find(b"\n") + 1 or len(content) if content.startswith(b"From ") else 0
+    end = start
+    if not content.startswith((b"\n", b"\r\n"), start):
+        blank = BLANK_LINE.search(content, start)
+        end = blank.start() + 1 if blank else len(content)
+    ending = "\r\n" if content[: content.find(b"\n") + 1].endswith(b"\r\n") else "\n"
+    added = "".join(f"{name}: {value}{ending}" for name, value in headers.items()).encode("ascii", "replace")
+    if start and content[start - 1 : start] != b"\n":  # nothing but the line that begins it in an mbox
+        added = ending.encode() + added
+    forged = re.compile(
+        rb"^%s[!-9;-~]*[ \t]*:.*(?:\n[ \t].*)*(?:\n|\Z)" % re.escape(own.encode()), re.IGNORECASE | re.MULTILINE
+    )
+    return content[:start] + added + forged.sub(b"", content[start:end]) + content[end:]
+
+
 # ------------------------------------------------------------------------------------------------------- headers
 
 
