@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -127,6 +128,33 @@ def test_a_model_of_single_texts_filters_mail(tmp_path: Path) -> None:
         [{"label": "spam", "text": "free prize cash"}, {"label": "ham", "text": "lunch noon"}]
     ).save(tmp_path / "m.discern")
     assert run("filter", tmp_path / "m.discern", "--exit-code", given=SPAM).exit_code == 0
+
+
+# ----------------------------------------------------------------------------------------------------- recipes
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "mail.md"
+
+
+def test_the_recipes_use_commands_and_options_that_there_are() -> None:
+    known = {info.callback.__name__: info.callback for info in app.registered_commands if info.callback}
+    used = re.findall(r"discern ((?:fit|learn|forget|relabel|filter)\b[^<\n`\"]*)", PAGE.read_text("utf-8"))
+    assert len(used) >= 10
+    for words in (line.split() for line in used):
+        listed = well(words[0], "--help").stdout
+        assert words[0] in known
+        assert all(word in listed for word in words if word.startswith("--")), words
+
+
+def test_the_pipe_of_the_procmail_recipe(tmp_path: Path, model: Path) -> None:
+    [pipe] = re.findall(r":0fw\n +\| (.*)", PAGE.read_text("utf-8"))
+    program = tmp_path / "discern"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m discern.cli "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "HOME": str(model.parent), "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    for message, label in ((SPAM, b"spam"), (HAM, b"ham")):
+        ran = subprocess.run(["/bin/sh", "-c", pipe], input=message, capture_output=True, env=environment, check=True)
+        assert ran.stdout.startswith(b"X-Discern: " + label + b"\n")
+        assert ran.stdout.endswith(message)
 
 
 # ----------------------------------------------------------------------------------------- learn, forget, relabel

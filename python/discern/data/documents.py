@@ -52,14 +52,19 @@ def lines_of(stream: BinaryIO, source: str, reading: Reading) -> Iterator[String
 
 def _cut(block: NDArray[np.uint8]) -> Strings:
     """Cut a block into lines, without what ends them."""
-    is_break = block == LINE_BREAK
-    dropped = is_break.copy()
-    dropped[:-1] |= (block[:-1] == RETURN) & is_break[1:]
-    ends = np.flatnonzero(is_break)
-    if not is_break[-1]:
-        ends = np.append(ends, len(block) - 1)
-    kept = np.cumsum(~dropped)
-    return Strings(np.concatenate([[0], kept[ends]]).astype(np.int64), block[~dropped])
+    ends = np.flatnonzero(block == LINE_BREAK)
+    starts = np.concatenate([[0], ends + 1])
+    if len(ends) and ends[-1] == len(block) - 1:
+        starts = starts[:-1]
+    else:
+        ends = np.append(ends, len(block))  # the last line has no line break
+    is_ended = ends < len(block)
+    returns = is_ended & (ends > starts) & (block[np.maximum(ends, 1) - 1] == RETURN)
+    offsets = np.concatenate([[0], np.cumsum(ends - starts - returns)]).astype(np.int64)
+    kept = np.ones(len(block), bool)
+    kept[ends[is_ended]] = False
+    kept[ends[returns] - 1] = False
+    return Strings(offsets, block[kept])
 
 
 def _is_utf8(lines: Strings) -> bool:
