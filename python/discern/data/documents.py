@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 DOCUMENTS_AT_ONCE = 1000
 BYTES_AT_ONCE = 1 << 22
 LONGEST_DOCUMENT = 1 << 30
+PIECE = 1 << 20
 LINE_BREAK, RETURN = ord("\n"), ord("\r")
 
 
@@ -69,8 +71,10 @@ def _cut(block: NDArray[np.uint8]) -> Strings:
 
 def _is_utf8(lines: Strings) -> bool:
     """Say whether all lines are UTF-8, each by itself."""
+    decoder, size = codecs.getincrementaldecoder("utf-8")(), len(lines.data)
     try:
-        lines.data.tobytes().decode("utf-8")
+        for start in range(0, size, PIECE):  # a line may be very long
+            decoder.decode(lines.data[start : start + PIECE].tobytes(), start + PIECE >= size)
     except UnicodeDecodeError:
         return False
     # The joined bytes are: so is each line, unless one begins within a character.
