@@ -496,9 +496,14 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
         "info": [model],
         "learn": [model, data, *out],
         "forget": [tmp_path / "out.discern", data, "-o", tmp_path / "less.discern"],
+        "relabel": [tmp_path / "moving.discern", tmp_path / "moved.txt", "--from", "spam", "--to", "ham"],
         "merge": [model, model, *out],
+        "filter": [model],
+        "datasets": ["list"],
         "demo": out,
     }
+    (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
+    well("fit", data, data, "-o", tmp_path / "moving.discern")
     assert list(calls) == [info.callback.__name__ for info in app.registered_commands if info.callback]
     for name, arguments in calls.items():
         result = in_process(name, *arguments, "--json")

@@ -215,7 +215,7 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     for name in batch.columns:
         if name == label:
             continue
-        role = "text" if name == "text" else _role(name, batch.columns[name])
+        role = "text" if batch.is_text(name) else _role(name, batch.columns[name])
         if role in ROLES:
             features.append(Feature(name, role))
         else:

@@ -412,8 +412,6 @@ def held_out(
     known: NDArray[Any]
     for feature in features:
         kept = sample.kept(feature, text)
-        said: Array
-        known: NDArray[Any]
         if isinstance(kept, KeptText):
             said, known = kept.scores(settings, folds, min_df, threads)
         elif isinstance(kept, KeptLevels):

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern import data
 from discern.classifier import Classifier
-from discern.data import DataError, Reading, Strings, batches
+from discern.data import DataError, Reading, Strings, batches, window
 
 BLOCKS = [1, 2, 3, 5, 7, 16, 64, 1000, 1 << 22]
 FORMATS = ["csv", "tsv", "jsonl", "parquet"]
@@ -28,7 +27,7 @@ Row = dict[str, Any]
 @pytest.fixture(params=BLOCKS)
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run a test with files read in blocks of this size."""
-    monkeypatch.setattr(data, "BLOCK", request.param)
+    monkeypatch.setattr(window, "BLOCK", request.param)
     return request.param
 
 
@@ -106,7 +105,7 @@ texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 def test_any_rows_come_back(tmp_path: Path, kind: str, rows: list, size: int) -> None:
     path = write(tmp_path / f"rows.{kind}", rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "BLOCK", size)
+        patch.setattr(window, "BLOCK", size)
         assert read(path) == [{"label": label, "text": text} for label, text in rows]
 
 
@@ -235,7 +234,7 @@ def test_files_that_are_not_there(tmp_path: Path, kind: str) -> None:
 
 
 def test_the_format_must_be_known(tmp_path: Path) -> None:
-    path = tmp_path / "rows.txt"
+    path = tmp_path / "rows.log"
     path.write_text("label,text\na,b\n")
     with pytest.raises(DataError, match="cannot tell the format"):
         list(batches(path))
@@ -364,12 +363,17 @@ def test_bytes_that_are_not_utf8_are_named(tmp_path: Path, row: int, column: str
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.jsonl"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-def test_other_encodings_are_refused(tmp_path: Path, name: str, encoding: str, block: int) -> None:
-    text = {"rows.csv": "label,text\na,b\n", "rows.tsv": "label\ttext\na\tb\n"}
-    content = text.get(name, '{"label": "a", "text": "b"}\n').encode(encoding)
-    message = csv_error(tmp_path, content, name)
+def test_other_encodings_are_read_if_they_are_marked_and_refused_otherwise(
+    tmp_path: Path, name: str, encoding: str, block: int
+) -> None:
+    text = {"rows.csv": "label,text\na,é\n", "rows.tsv": "label\ttext\na\té\n"}
+    content = text.get(name, '{"label": "a", "text": "é"}\n').encode(encoding)
     if encoding in ("utf-16", "utf-32"):
-        assert "UTF-16" in message
+        (tmp_path / name).write_bytes(content)
+        assert read(tmp_path / name) == [{"label": "a", "text": "é"}]
+    else:
+        csv_error(tmp_path, content, name)
+        assert read(tmp_path / name, encoding=encoding) == [{"label": "a", "text": "é"}]
 
 
 @pytest.mark.parametrize(
@@ -411,7 +415,7 @@ def test_search_for_bytes_read_otherwise_in_blocks(tmp_path: Path, content: byte
     results = []
     for block_size in (size, 1 << 22):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(data, "BLOCK", block_size)
+            patch.setattr(window, "BLOCK", block_size)
             for name in ("rows.csv", "rows.tsv", "rows.jsonl"):
                 (tmp_path / name).write_bytes(content)
                 try:
@@ -427,7 +431,7 @@ def test_search_for_bytes_read_otherwise_in_blocks(tmp_path: Path, content: byte
 def test_search_for_csv_read_otherwise_than_by_python(tmp_path: Path, text: str, size: int) -> None:
     content = "x,y\n" + text
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "BLOCK", size)
+        patch.setattr(window, "BLOCK", size)
         path = tmp_path / "rows.csv"
         path.write_bytes(content.encode())
         try:
@@ -463,7 +467,7 @@ def test_search_for_csv_read_otherwise_than_by_python(tmp_path: Path, text: str,
 def test_bad_lines_are_named(tmp_path: Path, row: int, line: bytes, message: str) -> None:
     for size in (7, 1 << 22) if len(line) < 1000 else (1 << 22,):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(data, "BLOCK", size)
+            patch.setattr(window, "BLOCK", size)
             content = b'\n\n{"label": "a", "text": "b"}\n\n' + line + b"\n"
             found = csv_error(tmp_path, content, "rows.jsonl")
         assert f"row {row} of" in found

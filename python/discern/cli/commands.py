@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from discern.cli import judge, options
+from discern.cli.lock import locked
+from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
     in_bytes,
@@ -66,6 +68,8 @@ def fit(
     slim: options.Slim = False,
     threads: options.Threads = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -100,21 +104,21 @@ def fit(
     from discern.data import Sources
 
     refuse_bad_place(output)
-    if model is options.Model.best:
-        _fit_best(classifier, Sources(tuple(data)), given, json, quiet)
-    else:
-        with reading(data, given, quiet) as how:
+    best = model is options.Model.best  # shows its standings instead of a progress bar
+    with reading(data, given, quiet, busy=best, encoding=encoding, on_error=on_error) as how:
+        if best:
+            _fit_best(classifier, Sources(tuple(data)), how, json, quiet)
+        else:
             classifier.fit(Sources(tuple(data)), reading=how)
     _report_fit(classifier, _save(classifier, output, slim), json, quiet)
 
 
-def _fit_best(classifier: Classifier, data: Any, given: str | None, json: bool, quiet: bool) -> None:
+def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet: bool) -> None:
     """Learn the best model, and show how the others did."""
     from discern.cli.show import show_leaderboard, standings_shown
-    from discern.data import Reading
 
     with standings_shown(quiet or json) as watch:
-        classifier.fit(data, reading=Reading(given), watch=watch)
+        classifier.fit(data, reading=how, watch=watch)
     if json or quiet:
         return
     if classifier.leaderboard:
@@ -192,6 +196,8 @@ def predict(
     text: options.OtherText = None,
     threads: options.Threads = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -209,7 +215,7 @@ def predict(
         return
     sources = [data] if data is not None else []
     busy = output is None and sys.stdout.isatty()
-    with reading(sources, given, quiet, busy) as how, writing(output) as stream:
+    with reading(sources, given, quiet, busy, encoding, on_error) as how, writing(output) as stream:
         decided = _started(_decide(classifier, message or data, how))
         rows = (_write_json if json else _write_csv)(stream, classifier.labels, decided, proba)
     if output is not None:
@@ -286,13 +292,15 @@ def evaluate(
     cost: judge.Costs = None,
     threads: options.Threads = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
     classifier = _load(model, text, threads, label)
     decision = judge.decision_of(classifier.labels, threshold, positive, cost)
-    with reading([data], given, quiet) as how:
+    with reading([data], given, quiet, encoding=encoding, on_error=on_error) as how:
         evaluation = classifier.evaluate(data, reading=how)
     if decision is not None:
         evaluation = evaluation.decided_by(decision)
@@ -385,46 +393,74 @@ def info(
 def learn(
     model: options.ModelFile,
     data: options.Sources,
+    label: options.LabelAs = None,
     output: options.OtherModelFile = None,
     threads: options.Threads = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Learn more rows: the model is then the one that fit makes of all of them."""
-    classifier = _load(model, threads=threads)
-    _change(classifier, classifier.learn, "learned", data, output or model, given, json, quiet)
+    """Learn more rows: the model is then the one that fit makes of all of them.
+
+    Others that change the file at the same time wait.
+    """
+    place, how = output or model, _How(data, given, encoding, on_error, quiet)
+    refuse_bad_place(place)
+    with locked(place):
+        classifier = _load(model, threads=threads)
+        _change(classifier, classifier.learn, "learned", how, label, place, json)
 
 
 def forget(
     model: options.ModelFile,
     data: options.Sources,
+    label: options.LabelAs = None,
     output: options.OtherModelFile = None,
     threads: options.Threads = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
-    classifier = _load(model, threads=threads)
-    _change(classifier, classifier.forget, "forgot", data, output or model, given, json, quiet)
+    place, how = output or model, _How(data, given, encoding, on_error, quiet)
+    refuse_bad_place(place)
+    with locked(place):
+        classifier = _load(model, threads=threads)
+        _change(classifier, classifier.forget, "forgot", how, label, place, json)
+
+
+@dataclass(frozen=True)
+class _How:
+    """Which rows to read, and how."""
+
+    data: list[str]
+    given: str | None
+    encoding: str | None
+    on_error: str
+    quiet: bool
 
 
 def _change(
     classifier: Classifier,
     action: Callable[..., Any],
     done: str,
-    data: list[str],
+    how: _How,
+    label: str | None,
     output: Path,
-    given: str | None,
     json: bool,
-    quiet: bool,
 ) -> None:
-    refuse_bad_place(output)
+    from discern.data import batches
+
+    quiet = how.quiet
     before = {"rows": classifier.rows, "terms": classifier.solved.terms}
     labels = set(classifier.labels)
-    with reading(data, given, quiet) as how:
-        action(iter(data), reading=how)
+    with reading(how.data, how.given, quiet, encoding=how.encoding, on_error=how.on_error) as told:
+        rows = batches(iter(how.data), told)
+        action(rows if label is None else labelled(rows, classifier.label, label))
     after = {"rows": classifier.rows, "terms": classifier.solved.terms}
     added, removed = sorted({*classifier.labels} - labels), sorted(labels - {*classifier.labels})
     saved = _save(classifier, output)

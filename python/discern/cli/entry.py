@@ -10,14 +10,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from discern.cli.catalogue import datasets
 from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
 from discern.cli.demo import demo
 from discern.cli.judge import compare, report
+from discern.cli.mail import filter, relabel
 
 EXIT_CODES = {
     0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
     1: "the data or the model file is bad: one sentence on stderr says what, where and what to do",
     2: "wrong usage: an unknown command or option, or a value that it does not take",
+    3: "discern filter only: the message could not be judged; it is passed on unchanged",
     130: "interrupted by Ctrl-C; no half-written file is left behind",
 }
 EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
@@ -44,9 +47,21 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
     ),
     explain: ('discern explain messages.discern "Claim your free prize now"',),
     info: ("discern info messages.discern", "discern info messages.discern --json"),
-    learn: ("discern learn messages.discern monday.csv tuesday.csv",),
+    learn: (
+        "discern learn messages.discern monday.csv tuesday.csv",
+        "discern learn mail.discern --label spam junk.mbox ~/Maildir/.Junk",
+    ),
     forget: ("discern forget messages.discern withdrawn.csv",),
+    relabel: (
+        "discern relabel mail.discern message.eml --from spam --to ham",
+        "discern relabel mail.discern - --format eml --from ham --to spam < message",
+    ),
     merge: ("discern merge north.discern south.discern -o all.discern",),
+    filter: (
+        "discern filter mail.discern < message > marked",
+        "discern filter mail.discern --exit-code --spam-cutoff 0.99 < message",
+    ),
+    datasets: ("discern datasets list", "discern datasets fetch sms-spam"),
     demo: ("discern demo", "discern demo -o /tmp/messages.discern"),
 }
 
@@ -100,7 +115,8 @@ def application(
 ) -> None:
     """Classify text, and say why: from raw rows to a decision with its probability and its evidence.
 
-    Data are CSV, TSV, JSON lines or Parquet files, plain or compressed (.gz, .bz2, .zst), or - for stdin.
+    Data are CSV, TSV, JSON lines, Parquet, Arrow, svmlight, text or mail files, plain or compressed (.gz, .bz2, .xz,
+    .zst), patterns such as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, or - for stdin.
     Results go to stdout, messages to stderr. Begin with: discern demo
     """
 

@@ -19,6 +19,19 @@ class Format(StrEnum):
     tsv = "tsv"
     jsonl = "jsonl"
     parquet = "parquet"
+    arrow = "arrow"
+    svmlight = "svmlight"
+    text = "text"
+    mbox = "mbox"
+    eml = "eml"
+
+
+class OnError(StrEnum):
+    """What becomes of rows that cannot be read."""
+
+    stop = "stop"
+    skip = "skip"
+    keep = "keep"
 
 
 class Model(StrEnum):
@@ -156,7 +169,10 @@ def parse_stop_words(value: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed.replace(",", " ").split()))
 
 
-DATA_HELP = "Rows to read: CSV, TSV, JSON lines or Parquet, also .gz, .bz2 or .zst; - is stdin."
+DATA_HELP = (
+    "Rows to read: CSV, TSV, JSON lines, Parquet, Arrow, svmlight, a text a line (.txt), mbox, .eml, also .gz, .bz2, "
+    ".xz or .zst; a Maildir, or a folder whose sub-folders are the labels; - is stdin."
+)
 Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 OptionalSource = Annotated[
@@ -182,6 +198,24 @@ OtherModelFile = Annotated[
 Given = Annotated[
     Format | None,
     typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The encoding of the data, such as latin-1.", show_default="utf-8, or as marked"),
+]
+OnErrorName = Annotated[
+    OnError,
+    typer.Option(help="A row that cannot be read: stop, skip it, or keep what can be read; they are counted."),
+]
+LabelAs = Annotated[
+    str | None,
+    typer.Option(
+        "--label",
+        "--label-as",
+        metavar="LABEL",
+        help="The label of all rows, for data without labels such as mails.",
+        show_default="as the data say",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Write the result to stdout as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")]

@@ -109,15 +109,30 @@ def refuse_bad_place(path: Path) -> None:
 
 
 @contextmanager
-def reading(sources: Sequence[str], given: str | None, quiet: bool, busy: bool = False) -> Iterator[Reading]:
-    """Give how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too."""
+def reading(
+    sources: Sequence[str],
+    given: str | None,
+    quiet: bool,
+    busy: bool = False,
+    encoding: str | None = None,
+    on_error: str = "stop",
+) -> Iterator[Reading]:
+    """Give how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too.
+
+    At the end it is said how many rows could not be read.
+    """
     from discern.data import Reading
+
+    how = Reading(given, encoding=encoding, on_error=on_error)
 
     total = _total(sources, given)
     if given == "parquet" and "-" in sources:
         raise typer.BadParameter("Parquet cannot be read from stdin; give a file")
+    if given == "arrow" and "-" in sources:
+        raise typer.BadParameter("Arrow cannot be read from stdin; give a file")
     if quiet or busy or not sys.stderr.isatty() or (total is not None and total < LEAST):
-        yield Reading(given)
+        yield how
+        _tell_faults(how, quiet)
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
@@ -125,7 +140,16 @@ def reading(sources: Sequence[str], given: str | None, quiet: bool, busy: bool =
     columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=total)
-        yield Reading(given, lambda size: bar.advance(task, size))
+        how.progress = lambda size: bar.advance(task, size)
+        yield how
+    _tell_faults(how, quiet)
+
+
+def _tell_faults(how: Reading, quiet: bool) -> None:
+    count = sum(how.faults.values())
+    if count:
+        done = "kept as far as readable" if how.keeps else "left out"
+        say(f"{counted(count, 'bad row')} {done}: {how.first}", quiet)
 
 
 def _total(sources: Sequence[str], given: str | None) -> int | None:

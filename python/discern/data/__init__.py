@@ -1,0 +1,216 @@
+"""Files, frames and rows as batches of named columns: the only reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from discern.data.rows import Batch, Column, DataError, Strings, as_texts, did_you_mean, is_missing, named_columns
+from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file
+
+__all__ = [
+    "FORMATS",
+    "Batch",
+    "Column",
+    "DataError",
+    "Reading",
+    "Sources",
+    "Strings",
+    "as_texts",
+    "batches",
+    "can_be_read_again",
+    "did_you_mean",
+    "is_missing",
+    "size_of",
+]
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".txt": "text",
+    ".mbox": "mbox",
+    ".eml": "eml",
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Several sources, read one after the other."""
+
+    parts: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+
+def can_be_read_again(source: Any) -> bool:
+    """Say whether :func:`batches` gives the same rows when called once more."""
+    if isinstance(source, str | os.PathLike):
+        return str(source) != "-" and (Path(source).is_file() or Path(source).is_dir() or _is_pattern(Path(source)))
+    if isinstance(source, Sources):
+        return all(can_be_read_again(part) for part in source)
+    # A frame has a length; a stream has none.
+    return isinstance(source, Batch | Mapping | Sequence) or hasattr(source, "__len__")
+
+
+def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
+    """Give the rows of a path, frame, Arrow table, list of rows or iterable of batches, batch by batch.
+
+    Examples
+    --------
+    >>> [batch] = batches([{"label": "spam", "text": "win"}, {"label": "ham", "text": "hello"}])
+    >>> batch.rows, list(batch.columns)
+    (2, ['label', 'text'])
+    """
+    reading = reading or Reading()
+    if isinstance(source, Batch):
+        yield source
+    elif isinstance(source, str | os.PathLike):
+        yield from _files(Path(source), reading)
+    elif isinstance(source, Mapping):
+        yield _from_mapping(source)
+    elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        yield from _from_arrow(source)
+    elif isinstance(source, Sequence):
+        yield _from_rows(source)
+    elif isinstance(source, Iterable):
+        for part in source:
+            yield from batches(part, reading)
+    else:
+        kind = type(source).__name__
+        raise DataError(f"cannot read rows from a {kind}; give a path, a data frame, an Arrow table or a list of rows")
+
+
+def _from_mapping(source: Mapping[str, Any]) -> Batch:
+    lengths = {str(name): len(column) for name, column in source.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns have different lengths: {lengths}")
+    columns = {str(name): _encoded(column) for name, column in source.items()}
+    return Batch(columns, next(iter(lengths.values()), 0))
+
+
+def _encoded(column: Any) -> Column:
+    return column if hasattr(column, "__len__") and not isinstance(column, str) else list(column)
+
+
+def _from_rows(rows: Sequence[Any]) -> Batch:
+    if all(isinstance(row, str) for row in rows):
+        return Batch({"text": list(rows)}, len(rows))
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            kind = type(row).__name__
+            raise DataError(f"row {index + 1} is a {kind}; each row must be a string or a mapping of column to value")
+    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    return Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
+
+
+def _from_arrow(source: Any) -> Iterator[Batch]:
+    import pyarrow as pa
+
+    try:
+        table = pa.table(source)
+    except (TypeError, ValueError) as fault:
+        try:
+            array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+        except (TypeError, ValueError):
+            raise DataError(f"cannot read rows from a {type(source).__name__}: {fault}") from fault
+        yield Batch({"text": array}, len(array))
+        return
+    start = 1
+    for part in table.to_batches() or [table]:  # in chunks, as they lie in memory
+        yield Batch(named_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
+        start += part.num_rows
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[") and not path.exists()
+
+
+def _files(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a file, of a folder, or of the files that a pattern matches, in order of names."""
+    if not _is_pattern(path):
+        yield from read_path(path, reading)
+        return
+    from glob import glob
+
+    found = sorted(glob(str(path), recursive=True))
+    if not found:
+        raise DataError(f"there is no file {str(path)!r}, and none that matches it")
+    for one in found:
+        yield from read_path(Path(one), reading)
+
+
+def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a file or folder, by its format."""
+    if path.is_dir():
+        from discern.data.documents import read_folder
+
+        yield from read_folder(path, reading)
+        return
+    compression, name = compression_of(path), _format_of(path, reading)
+    if name in ("parquet", "arrow", "svmlight"):
+        import discern.data.tables as tables
+
+        reading.begin(str(path))
+        if name == "svmlight":
+            yield from tables.read_svmlight(path, compression, reading)
+        else:
+            yield from (tables.read_parquet if name == "parquet" else tables.read_arrow)(path, reading)
+        return
+    source = "standard input" if str(path) == "-" else str(path)
+    reading.begin(source)
+    with open_file(path, compression) as stream:
+        yield from _read_stream(stream, source, name, reading)
+
+
+def _read_stream(stream: Any, source: str, name: str, reading: Reading) -> Iterator[Batch]:
+    if name in ("csv", "tsv", "jsonl"):
+        import discern.data.tables as tables
+
+        return (
+            tables.read_jsonl(stream, source, reading)
+            if name == "jsonl"
+            else tables.read_csv(stream, source, name, reading)
+        )
+    if name == "text":
+        from discern.data.documents import read_lines
+
+        return read_lines(stream, source, reading)
+    from discern.data.mailboxes import read_mbox, read_message
+
+    return (read_mbox if name == "mbox" else read_message)(stream, source, reading)
+
+
+def _format_of(path: Path, reading: Reading) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    name = reading.format or (FORMATS.get(suffixes[-1]) if suffixes else None)
+    if str(path) == "-":
+        name = name or "csv"
+    if name is None or name not in set(FORMATS.values()):
+        known = ", ".join(sorted(FORMATS))
+        raise DataError(
+            f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .xz, .zst) or give the format"
+        )
+    return name
+
+
+def size_of(source: Any) -> int | None:
+    """Give the size of an uncompressed file in bytes, if that is known."""
+    if isinstance(source, str | os.PathLike) and Path(source).is_file() and Path(source).suffix not in COMPRESSIONS:
+        return Path(source).stat().st_size
+    return None

@@ -1,0 +1,268 @@
+"""Rows with named columns, what their values are, and what is said of bad ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+
+class DataError(ValueError):
+    """Bad input: the message says what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class Strings:
+    """A column of strings as Arrow keeps it: value i is ``data[offsets[i]:offsets[i + 1]]``, in UTF-8.
+
+    Examples
+    --------
+    >>> strings = Strings.of(["spam", "ham"])
+    >>> len(strings), strings[1], strings.to_list()
+    (2, 'ham', ['spam', 'ham'])
+    """
+
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Strings:
+        """Pack strings; lone surrogates are kept."""
+        return cls.of_bytes([value.encode("utf-8", "surrogatepass") for value in values])
+
+    @classmethod
+    def of_bytes(cls, values: Sequence[bytes]) -> Strings:
+        """Pack values that are bytes."""
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum([len(value) for value in values], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(values), np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> str:
+        return self.bytes_at(index).decode("utf-8", "surrogatepass")
+
+    def bytes_at(self, index: int) -> bytes:
+        """Give a value as bytes."""
+        start, end = int(self.offsets[index]), int(self.offsets[index + 1])
+        return self.data[start:end].tobytes()
+
+    def joined(self, others: Strings) -> Strings:
+        """Give these values and others behind them."""
+        start, end = int(self.offsets[0]), int(self.offsets[-1])
+        first, last = int(others.offsets[0]), int(others.offsets[-1])
+        offsets = np.concatenate([self.offsets - start, others.offsets[1:] - first + (end - start)])
+        return Strings(offsets, np.concatenate([self.data[start:end], others.data[first:last]]))
+
+    def rows(self, start: int, end: int | None = None) -> Strings:
+        """Give the values from ``start`` to ``end``, without a copy."""
+        return Strings(self.offsets[start : len(self) + 1 if end is None else end + 1], self.data)
+
+    def take(self, keep: NDArray[Any]) -> Strings:
+        """Give the values where ``keep`` is true, or at the places it lists."""
+        places = np.flatnonzero(keep) if keep.dtype == bool else keep
+        lengths = (self.offsets[1:] - self.offsets[:-1])[places]
+        offsets = np.zeros(len(places) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        # Byte j of the result comes from the start of its value plus its distance from there.
+        sources = np.repeat(self.offsets[:-1][places] - offsets[:-1], lengths)
+        return Strings(offsets, self.data[sources + np.arange(offsets[-1])])
+
+    def to_list(self) -> list[str]:
+        """Give all values as Python strings."""
+        data, offsets = self.data.tobytes(), self.offsets.tolist()
+        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+
+    def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.uint8]]:
+        """Give the column as the native code takes it."""
+        return ("offsets", np.ascontiguousarray(self.offsets), self.data)
+
+
+Column = Any
+"""``Strings``, a list of values, or an Arrow array."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows with named columns; ``start`` is the number of the first row in its source, from 1."""
+
+    columns: Mapping[str, Column]
+    rows: int
+    source: str = "the rows"
+    start: int = 1
+
+    def column(self, name: str) -> Column:
+        """Give a column, or say which ones there are."""
+        if name in self.columns:
+            return self.columns[name]
+        raise DataError(f"{self.source} has no column {name!r}{did_you_mean(name, self.columns)}")
+
+    def is_text(self, name: str) -> bool:
+        """Say whether a column is known to be a text, whatever its values look like."""
+        return name == "text"
+
+    def texts(self, name: str) -> Any:
+        """Give a text column as the native code takes it; a missing text is an empty one."""
+        return as_texts(self.column(name), f"column {name!r} of {self.source}", self.start)
+
+    def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
+        """Give the number of each row's label and the distinct labels; a missing label is an error."""
+        column = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, missing="label")
+        numbers, offsets, data = _native.distinct(column)
+        labels = Strings(offsets, data).to_list()
+        for number, label in enumerate(labels):
+            if not label or "\0" in label:
+                fault = "has a NUL in its label" if label else "has no label"
+                row = self.start + int(np.flatnonzero(numbers == number)[0])
+                raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; give it one or leave it out")
+        return numbers, labels
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the rows take."""
+        return sum(_size(column) for column in self.columns.values())
+
+    def take(self, keep: NDArray[np.bool_]) -> Batch:
+        """Give the rows where ``keep`` is true."""
+        places = np.flatnonzero(keep)
+        columns = {name: _taken(column, places) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=len(places))
+
+    def row(self, place: int) -> dict[str, Any]:
+        """Give one row as a mapping of column to value."""
+        return {name: _value(column, place) for name, column in self.columns.items()}
+
+
+def _size(column: Column) -> int:
+    if isinstance(column, Strings):
+        return int(column.offsets[-1] - column.offsets[0]) + 8 * len(column)
+    if hasattr(column, "nbytes"):
+        return int(column.nbytes)
+    return sum(len(value) if isinstance(value, str) else 8 for value in column)
+
+
+def _taken(column: Column, places: NDArray[np.int64]) -> Column:
+    if isinstance(column, Strings | np.ndarray) or hasattr(column, "to_pylist"):
+        return column.take(places)
+    values = list(column)
+    return [values[place] for place in places.tolist()]
+
+
+def _value(column: Column, place: int) -> Any:
+    value = column[place] if not hasattr(column, "iloc") else column.iloc[place]
+    return value.as_py() if hasattr(value, "as_py") else value
+
+
+def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:
+    """Put names to columns, each name once."""
+    named = dict(zip(names, columns, strict=True))
+    if len(named) < len(columns):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise DataError(f"{source} has the column {twice!r} twice; rename one")
+    return named
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Say which known names there are, the closest first."""
+    names = list(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
+    return f"; did you mean {close[0]!r}? There are {listed}" if close else f"; there are {listed}"
+
+
+def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> Any:
+    """Turn a column into what the native code takes: a list of ``str``, or a tuple of Arrow buffers."""
+    if isinstance(column, Strings):
+        return column.native()
+    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
+        return _arrow_texts(column, place, start, missing)
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    for index, value in enumerate(values):
+        if is_missing(value):
+            if missing:
+                raise DataError(f"row {start + index} of {place} has no {missing}; give it one or leave it out")
+            values[index] = ""
+        elif not isinstance(value, str):
+            values[index] = str(value)
+    return values
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, or what pandas has for them."""
+    if isinstance(value, str):
+        return False
+    not_a_number = isinstance(value, float | np.floating) and value != value
+    return value is None or not_a_number or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
+    import pyarrow as pa
+
+    array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+    if isinstance(array, pa.ChunkedArray):
+        if array.num_chunks > 1 and (pa.types.is_string(array.type) or pa.types.is_string_view(array.type)):
+            array = array.cast(pa.large_string())  # has room for all chunks; views cannot always be joined
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    if array.null_count and missing:
+        row = start + array.is_null().to_pylist().index(True)
+        raise DataError(f"row {row} of {place} has no {missing}; give it one or leave it out")
+    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    if not any(kind(array.type) for kind in kinds) or (array.null_count and pa.types.is_string_view(array.type)):
+        try:
+            if isinstance(array, pa.DictionaryArray):
+                array = array.dictionary.cast(pa.large_string()).take(array.indices)
+            array = array.cast(pa.large_string())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise DataError(
+                f"{place} is of type {array.type}, which cannot be read as text; convert it first"
+            ) from error
+    if array.null_count:
+        array = array.fill_null("")
+    _refuse_bad_strings(array, place, start)
+    return _arrow_views(array) if pa.types.is_string_view(array.type) else _arrow_strings(array).native()
+
+
+def _refuse_bad_strings(array: pa.Array[Any], place: str, start: int) -> None:
+    import pyarrow as pa
+
+    def sound(part: pa.Array[Any]) -> bool:
+        try:
+            part.validate(full=True)
+        except pa.ArrowInvalid:
+            return False
+        return True
+
+    if not sound(array):
+        row = next((row for row in range(len(array)) if not sound(array.slice(row, 1))), 0)
+        raise DataError(f"row {start + row} of {place} is not UTF-8; convert the column first")
+
+
+def _arrow_strings(array: pa.Array[Any]) -> Strings:
+    import pyarrow as pa
+
+    kind = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    _, offsets, data = array.buffers()
+    if offsets is None or not len(array):
+        return Strings(np.zeros(1, np.int64), np.zeros(0, np.uint8))
+    places = np.frombuffer(offsets, kind)[array.offset : array.offset + len(array) + 1]
+    content = np.frombuffer(data, np.uint8) if data is not None and data.size else np.zeros(0, np.uint8)
+    return Strings(places.astype(np.int64, copy=False), content)
+
+
+def _arrow_views(array: pa.Array[Any]) -> Any:
+    buffers = array.buffers()
+    if not len(array):
+        return Strings.of([]).native()
+    views = np.frombuffer(buffers[1], np.uint8)[16 * array.offset : 16 * (array.offset + len(array))]
+    return ("views", views, [np.frombuffer(buffer, np.uint8) for buffer in buffers[2:] if buffer is not None])

@@ -1,0 +1,313 @@
+"""Tables: CSV, JSON lines, Parquet, Arrow and svmlight."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+
+import discern._native as _native
+from discern.data.rows import Batch, Column, DataError, Strings, named_columns
+from discern.data.window import Reading, Window, open_file, runs, settled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LONGEST_HEADER = 1 << 20
+"""Bytes within which the first line of a CSV file must end."""
+MOST_INDICES = 4096
+"""Different indices that an svmlight file may have: each is a column."""
+ROWS_AT_ONCE = 1 << 15
+
+
+# --------------------------------------------------------------------------------------------------------- CSV
+
+
+def read_csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a CSV or TSV file."""
+    header: list[str] = []
+    window, row, delimiter = Window(stream, source, reading), 0, "\t" if name == "tsv" else ","
+    while window.more():
+        if not header:
+            start = window.content[: LONGEST_HEADER + 1].tobytes()
+            header, delimiter = _csv_header(start, delimiter, window.follows, source, reading)
+            if not header:
+                continue  # the first line goes on
+        parsed = _native.parse_csv(
+            window.content, [True] * len(header), delimiter=ord(delimiter), follows=window.follows
+        )
+        if parsed.unclosed is None and not parsed.ragged and parsed.invalid is None:
+            window.drop(parsed.consumed)
+            first = 1 if row == 0 and parsed.rows else 0  # the header is parsed as a row, row 0
+            columns = {name: Strings(*column).rows(first) for name, column in zip(header, parsed.columns, strict=True)}
+            if parsed.rows > first:
+                yield Batch(columns, parsed.rows - first, source, row + first)
+        else:
+            block = window.content[: parsed.consumed].copy()  # the window cannot grow while it is looked at
+            window.drop(parsed.consumed)
+            yield from _with_faults(parsed, block, header, delimiter, source, row, reading)
+        row += parsed.rows + len(parsed.ragged)
+    if not header:
+        raise DataError(f"{source} is empty; it should begin with a line of column names")
+
+
+def _with_faults(
+    parsed: _native.Parsed,
+    block: NDArray[np.uint8],
+    header: list[str],
+    delimiter: str,
+    source: str,
+    row: int,
+    reading: Reading,
+) -> Iterator[Batch]:
+    """Give the rows of a block in which some cannot be read: without them, or with what can be read of them."""
+    ragged = [place for place, _ in parsed.ragged]
+    places = np.setdiff1d(np.arange(parsed.rows + len(ragged)), ragged)
+    columns = {name: Strings(*column) for name, column in zip(header, parsed.columns, strict=True)}
+    for place, fields in parsed.ragged:
+        if parsed.unclosed is None or place < parsed.unclosed:
+            reading.fault(source, _ragged(row + place, source, fields, len(header)))
+    if parsed.unclosed is not None:  # where rows begin and end is not known any more: never passed over
+        raise DataError(f"row {row + parsed.unclosed} of {source} has a quote that is never closed; close or double it")
+    if ragged and reading.keeps:
+        found = _fitted(parsed.ragged, block, len(header), delimiter)
+        order = np.argsort(np.concatenate([places, ragged]), kind="stable")
+        columns = {
+            name: columns[name].joined(Strings.of_bytes([values[place] for values in found])).take(order)
+            for place, name in enumerate(header)
+        }
+        places = np.arange(parsed.rows + len(ragged))
+    numbers = places + row
+    if len(numbers) and numbers[0] == 0:  # the header
+        columns, numbers = {name: column.rows(1) for name, column in columns.items()}, numbers[1:]
+    yield from runs(*settled(columns, numbers, source, reading), source)
+
+
+def _fitted(ragged: list[tuple[int, int]], block: NDArray[np.uint8], width: int, delimiter: str) -> list[list[bytes]]:
+    """Give rows with too few or too many fields as rows of ``width`` fields, filled up or cut."""
+    found: dict[int, Iterator[list[bytes]]] = {}
+    for count in {fields for _, fields in ragged}:
+        parsed = _native.parse_csv(block, [True] * count, delimiter=ord(delimiter), follows=False)
+        columns = [Strings(*column) for column in parsed.columns]
+        rows = [[column.bytes_at(row) for column in columns] for row in range(parsed.rows)]
+        surplus = len(rows) - sum(fields == count for _, fields in ragged)
+        if surplus > 0:  # with one column blank lines are rows too, which they are not here
+            blank = [row for row, values in enumerate(rows) if values == [b""]][:surplus]
+            rows = [values for row, values in enumerate(rows) if row not in set(blank)]
+        found[count] = iter(rows)
+    rows_found = [next(found[fields], []) for _, fields in ragged]
+    return [(values + [b""] * width)[:width] for values in rows_found]
+
+
+def _csv_header(content: bytes, delimiter: str, follows: bool, source: str, reading: Reading) -> tuple[list[str], str]:
+    """Give the column names and the delimiter; no names if the first line goes on behind ``content``."""
+    given, start = delimiter, content[:LONGEST_HEADER]
+    line = start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    if delimiter == "," and "," not in line:
+        delimiter = next((other for other in ";\t|" if other in line), ",")
+
+    def parse(wanted: int) -> _native.Parsed:
+        goes_on = follows or len(content) > len(start)
+        block = np.frombuffer(start, np.uint8)
+        return _native.parse_csv(block, [True] * wanted, delimiter=ord(delimiter), follows=goes_on)
+
+    rows = parse(0).ragged  # no row has no fields: all of them
+    if not rows and len(content) < LONGEST_HEADER:
+        return [], given
+    if not rows:
+        raise DataError(f"the first line of {source} does not end; it should have the column names")
+    parsed = parse(rows[0][1])
+    if parsed.invalid is not None and parsed.invalid[1] == 0:
+        raise DataError(f"the first line of {source} {reading.not_decoded}")
+    names = [Strings(*column)[0] for column in parsed.columns]
+    if names == [""]:
+        raise DataError(f"the first line of {source} is blank; it should have the column names")
+    if any("\r" in name for name in names):
+        raise DataError(f"the first line of {source} has a carriage return in it; lines must end with \\n or \\r\\n")
+    return list(named_columns(names, names, source)), delimiter
+
+
+def _ragged(row: int, source: str, fields: int, columns: int) -> str:
+    return (
+        f"row {row} of {source} has {fields} fields, but there are {columns} columns; "
+        "put quotes around fields that hold the delimiter or a line break"
+    )
+
+
+# -------------------------------------------------------------------------------------------------- JSON lines
+
+
+def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a file of JSON objects, one a line."""
+    window, row = Window(stream, source, reading), 1
+    names: dict[str, None] = {}  # those of earlier blocks too: a block may lack a column
+    while window.more():
+        content = window.content.tobytes()
+        whole = content[: content.rfind(b"\n") + 1] if window.follows else content
+        window.drop(len(whole))
+        lines = [line for line in whole.split(b"\n") if line.strip()]
+        numbered = [(row + place, _json_row(line, source, row + place, reading)) for place, line in enumerate(lines)]
+        rows = [(number, values) for number, values in numbered if values is not None]
+        names.update(dict.fromkeys(name for _, values in rows for name in values))
+        columns = {name: [values.get(name) for _, values in rows] for name in names}
+        yield from runs(columns, np.array([number for number, _ in rows], np.int64), source)
+        row += len(lines)
+
+
+def _json_row(line: bytes, source: str, row: int, reading: Reading) -> dict[str, Any] | None:
+    """Give a row, or None for one to leave out."""
+    try:
+        values = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError:
+        fault = reading.not_decoded
+        if reading.keeps:
+            reading.fault(source, f"row {row} of {source} {fault}")
+            return _json_row(line.decode("utf-8", "replace").encode(), source, row, reading)
+    except (ValueError, RecursionError) as error:
+        fault = f"is not JSON: {error}"
+    else:
+        if isinstance(values, dict):
+            return values
+        fault = f"is a JSON {type(values).__name__}; each line must be an object"
+    reading.fault(source, f"row {row} of {source} {fault}")
+    return {} if reading.keeps else None
+
+
+# --------------------------------------------------------------------------------------------- Parquet, Arrow
+
+
+def read_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    open_file(path).close()
+    try:
+        yield from _arrow_batches(pq.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE), str(path), reading)
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        raise DataError(f"cannot read {str(path)!r} as Parquet: {error}") from error
+
+
+def read_arrow(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of an Arrow file, stream or Feather file."""
+    import pyarrow as pa
+
+    open_file(path).close()
+    try:
+        with closing(pa.memory_map(str(path))) as file:
+            yield from _arrow_batches(_record_batches(file), str(path), reading)
+    except (pa.ArrowException, UnicodeDecodeError, OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"cannot read {str(path)!r} as Arrow: {error}") from error
+
+
+def _record_batches(file: Any) -> Iterator[Any]:
+    """Give the batches of an Arrow file, or of a stream, in parts of not too many rows."""
+    import pyarrow as pa
+
+    begins = file.read(6)
+    file.seek(0)
+    if begins == b"ARROW1":
+        reader = pa.ipc.open_file(file)
+        found = (reader.get_batch(place) for place in range(reader.num_record_batches))
+    else:
+        found = iter(pa.ipc.open_stream(file))
+    for batch in found:
+        batch.validate(full=True)
+        for start in range(0, batch.num_rows, ROWS_AT_ONCE):
+            yield batch.slice(start, ROWS_AT_ONCE)
+
+
+def _arrow_batches(found: Iterator[Any], source: str, reading: Reading) -> Iterator[Batch]:
+    row = 1
+    for batch in found:
+        reading.progress(batch.nbytes)
+        yield Batch(named_columns(batch.schema.names, batch.columns, source), batch.num_rows, source, row)
+        row += batch.num_rows
+
+
+# ---------------------------------------------------------------------------------------------------- svmlight
+
+
+def read_svmlight(path: Path, compression: str, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of an svmlight file: a column ``label``, and a column of numbers for each index.
+
+    A column is called as the index is written, and holds 0 where a row does not have it. The file is read twice: which
+    indices there are is known only at its end.
+    """
+    source = str(path)
+    if source == "-":
+        raise DataError("svmlight cannot be read from stdin, as it is read twice; give a file")
+    indices: set[int] = set()
+    for _, _, values in _svmlight_rows(path, compression, Reading(encoding=reading.encoding, on_error="skip")):
+        indices.update(values)
+        if len(indices) > MOST_INDICES:
+            raise DataError(
+                f"{source} has more than {MOST_INDICES:,} indices, too many for columns; "
+                "read it with sklearn.datasets.load_svmlight_file and use an estimator"
+            )
+    reading.begin(source)
+    places = {index: place for place, index in enumerate(sorted(indices))}
+    rows: list[tuple[int, str, dict[int, float]]] = []
+    most = max(1, (1 << 20) // max(1, len(places)))
+    for row in _svmlight_rows(path, compression, reading):
+        rows.append(row)
+        if len(rows) == most:
+            yield from _svmlight_batches(rows, places, source)
+            rows = []
+    yield from _svmlight_batches(rows, places, source)
+
+
+def _svmlight_batches(
+    rows: list[tuple[int, str, dict[int, float]]], places: dict[int, int], source: str
+) -> Iterator[Batch]:
+    table = np.zeros((len(places), len(rows)))
+    for place, (_, _, values) in enumerate(rows):
+        for index, value in values.items():
+            table[places[index], place] = value
+    columns: dict[str, Column] = {"label": [label for _, label, _ in rows]}
+    columns.update({str(index): table[place] for index, place in places.items()})
+    yield from runs(columns, np.array([number for number, _, _ in rows], np.int64), source)
+
+
+def _svmlight_rows(path: Path, compression: str, reading: Reading) -> Iterator[tuple[int, str, dict[int, float]]]:
+    from discern.data.documents import lines_of
+
+    row = 0
+    with open_file(path, compression) as stream:
+        for lines in lines_of(stream, str(path), reading):
+            for place in range(len(lines)):
+                line = lines.bytes_at(place).split(b"#", 1)[0]
+                if not line.strip():
+                    continue  # blank, or a comment
+                row += 1
+                fault = None
+                try:
+                    yield row, *_svmlight_row(line)
+                except ValueError as error:
+                    fault = f"row {row} of {path}: {error}; it should be a label and index:value pairs"
+                if fault is not None:
+                    reading.fault(str(path), fault)
+                    if reading.keeps:
+                        yield row, line.split()[0].decode("utf-8", "replace").removeprefix("+"), {}
+
+
+def _svmlight_row(line: bytes) -> tuple[str, dict[int, float]]:
+    label, *pairs = line.split()
+    values = {}
+    for pair in pairs:
+        index, colon, value = pair.partition(b":")
+        if index == b"qid" and colon:
+            continue  # groups rows for ranking
+        if not (index.isdigit() and len(index) <= 18) or not colon:
+            raise ValueError(f"{pair.decode('utf-8', 'replace')[:40]!r} is no pair of index and value")
+        try:
+            values[int(index)] = float(value)
+        except ValueError:
+            raise ValueError(f"the value of column {index.decode()!r} is no number") from None
+    return label.decode("utf-8", "replace").removeprefix("+"), values

@@ -1,0 +1,281 @@
+"""Files as bytes in UTF-8: opening, unpacking, encodings, and a part of a file in memory."""
+
+from __future__ import annotations
+
+import codecs
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+import numpy as np
+
+from discern.data.rows import Batch, Column, DataError, Strings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BLOCK = 1 << 20
+"""Bytes of a file read at once."""
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
+MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its beginning
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+ON_ERROR = ("stop", "skip", "keep")
+
+
+@dataclass
+class Reading:
+    """How files are read, and what is told while reading.
+
+    ``format`` is ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"svmlight"``, ``"text"`` (a document
+    a line), ``"mbox"`` or ``"eml"``; by default the name of the file tells. ``progress`` is called with the number of
+    bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says. ``on_error`` says
+    what becomes of a row that cannot be read: ``"stop"`` refuses the file, ``"skip"`` leaves the row out, ``"keep"``
+    keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one.
+    """
+
+    format: str | None = None
+    progress: Callable[[int], None] = field(default=lambda _: None)
+    encoding: str | None = None
+    on_error: str = "stop"
+    faults: dict[str, int] = field(default_factory=dict)
+    first: str = ""
+
+    def __post_init__(self) -> None:
+        if self.on_error not in ON_ERROR:
+            raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, not {self.on_error!r}")
+        if self.encoding is not None:
+            self.encoding = _known(self.encoding)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether rows that cannot be read are kept."""
+        return self.on_error == "keep"
+
+    @property
+    def charset(self) -> str:
+        """The encoding, in words."""
+        return (self.encoding or "utf-8").upper()
+
+    @property
+    def not_decoded(self) -> str:
+        """What is said of bytes that are not in the encoding."""
+        return f"is not {self.charset}; give its encoding, for example --encoding latin-1, or convert it to UTF-8"
+
+    def begin(self, source: str) -> None:
+        """Count the faults of a file from the start: it may be read again."""
+        self.faults[source] = 0
+
+    def fault(self, source: str, message: str) -> None:
+        """Refuse a row, or count it."""
+        if self.on_error == "stop":
+            raise DataError(message)
+        self.faults[source] = self.faults.get(source, 0) + 1
+        self.first = self.first or message
+
+
+def _known(encoding: str) -> str:
+    """Give the usual name of an encoding of texts, or refuse it."""
+    try:
+        b"a".decode(encoding)
+    except UnicodeDecodeError:
+        pass  # it is one, in which a single byte is no text
+    except (LookupError, UnicodeError, ValueError) as error:
+        raise DataError(f"there is no encoding {encoding!r}; there are utf-8, latin-1, cp1252, …") from error
+    return codecs.lookup(encoding).name
+
+
+def open_file(path: Path, compression: str = "") -> BinaryIO:
+    """Open a file for reading, unpacked; ``-`` is stdin."""
+    if str(path) == "-":
+        return cast(BinaryIO, sys.stdin.buffer)
+    refuse_missing(path)
+    if path.is_dir():
+        raise DataError(f"{str(path)!r} is a folder; give a file")
+    if compression == ".zst":
+        import pyarrow as pa
+
+        return cast(BinaryIO, pa.CompressedInputStream(pa.OSFile(str(path), "rb"), "zstd"))
+    if compression:
+        import importlib
+
+        module = importlib.import_module({".gz": "gzip", ".bz2": "bz2", ".xz": "lzma"}[compression])
+        return cast(BinaryIO, module.open(path, "rb"))
+    return path.open("rb", buffering=0)
+
+
+def refuse_missing(path: Path) -> None:
+    """Complain about a file that is not there."""
+    if not path.exists():
+        siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
+        close = get_close_matches(str(path), siblings, n=1)
+        raise DataError(f"there is no file {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
+def compression_of(path: Path) -> str:
+    """Give the last suffix of a name if it is that of a compression."""
+    return path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
+
+
+def faults_of_reading() -> tuple[type[Exception], ...]:
+    """Give what may go wrong while a file is unpacked."""
+    import lzma
+    import zlib
+
+    return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
+
+
+class _Decoded:
+    """A stream in another encoding, as UTF-8; bytes that are not in the encoding stay, and are found later."""
+
+    def __init__(self, stream: Any, encoding: str, source: str, begun: bytes) -> None:
+        self._stream, self._encoding, self._source, self._begun = stream, encoding, source, begun
+        self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
+        self._ready = memoryview(b"")
+        self._block = bytearray(max(BLOCK, 4))
+        self._ended = False
+
+    def readinto(self, room: memoryview) -> int:
+        while not self._ready and not self._ended:
+            self._ready = memoryview(self._more())
+        count = min(len(room), len(self._ready))
+        room[:count] = self._ready[:count]
+        self._ready = self._ready[count:]
+        return count
+
+    def _more(self) -> bytes:
+        begun, self._begun = self._begun, b""
+        if not begun:
+            count = self._stream.readinto(self._block)
+            begun, self._ended = bytes(self._block[:count]), not count
+        try:
+            return self._decoder.decode(begun, self._ended).encode("utf-8", "surrogateescape")
+        except UnicodeError as error:
+            raise DataError(f"{self._source} is not {self._encoding.upper()}: {error}; give its encoding") from error
+
+
+class Window:
+    """A part of a file in memory: it is filled from behind and emptied from the front, without copying more."""
+
+    def __init__(self, stream: Any, source: str, reading: Reading, *, raw: bool = False) -> None:
+        self._stream, self._source, self._reading = stream, source, reading
+        self._buffer = bytearray(max(BLOCK, 4))  # room for a byte order mark
+        self._start = self._end = 0
+        self._new, self.follows = not raw, True
+
+    def more(self) -> bool:
+        """Read on; false when the file has ended and nothing is left."""
+        if not self.follows:
+            return False
+        left = self._end - self._start
+        if left == len(self._buffer):
+            self._buffer.extend(bytes(len(self._buffer)))
+        else:
+            self._buffer[:left] = self._buffer[self._start : self._end]
+        self._start, self._end = 0, left + self._read(left)
+        if self._new:
+            self._begin()
+        return self.follows or self._end > self._start
+
+    def _begin(self) -> None:
+        """Find the encoding and pass over a byte order mark."""
+        self._new, begun = False, self._first(4)
+        marked = next((encoding for mark, encoding in MARKS.items() if begun.startswith(mark)), None)
+        encoding = self._reading.encoding or marked
+        if encoding not in (None, "utf-8", "utf-8-sig"):
+            self._stream = _Decoded(self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]))
+            self._end, self.follows = 0, True
+            begun = self._first(3)
+        self._start = 3 if begun.startswith(codecs.BOM_UTF8) else 0
+
+    def _first(self, count: int) -> bytes:
+        while self.follows and self._end < count:
+            self._end += self._read(self._end)
+        return bytes(self._buffer[: min(self._end, count)])
+
+    def _read(self, position: int) -> int:
+        try:
+            with memoryview(self._buffer) as view, view[position:] as room:
+                count = self._stream.readinto(room)
+        except DataError:
+            raise
+        except faults_of_reading() as error:
+            raise DataError(f"cannot read {self._source}: {error}") from error
+        self.follows = bool(count)
+        self._reading.progress(count)
+        return int(count)
+
+    @property
+    def content(self) -> NDArray[np.uint8]:
+        """What is in memory."""
+        return np.frombuffer(self._buffer, np.uint8)[self._start : self._end]
+
+    def drop(self, count: int) -> None:
+        """Let go of so many bytes at the front."""
+        self._start += count
+
+
+def whole(stream: Any, source: str, reading: Reading, most: int, *, raw: bool = False) -> bytes:
+    """Give the first ``most`` bytes of a file; the rest is passed over."""
+    window, parts, left = Window(stream, source, reading, raw=raw), [], most
+    while window.more():
+        content = window.content[:left].tobytes()
+        parts.append(content)
+        left -= len(content)
+        window.drop(len(window.content))
+    return b"".join(parts)
+
+
+# ------------------------------------------------------------------------------------- rows that cannot be read
+
+
+def runs(columns: dict[str, Column], numbers: NDArray[np.int64], source: str) -> Iterator[Batch]:
+    """Give rows as batches in which the numbers of the rows have no gap."""
+    edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
+    for start, end in pairwise(edges):
+        if end > start:
+            part = {name: _part(column, start, end) for name, column in columns.items()}
+            yield Batch(part, end - start, source, int(numbers[start]))
+
+
+def _part(column: Column, start: int, end: int) -> Column:
+    return column.rows(start, end) if isinstance(column, Strings) else column[start:end]
+
+
+def settled(
+    columns: dict[str, Strings], numbers: NDArray[np.int64], source: str, reading: Reading
+) -> tuple[dict[str, Strings], NDArray[np.int64]]:
+    """Leave out the rows that are not UTF-8, or put U+FFFD in place of what is not; the first may be refused."""
+    bad: dict[int, str] = {}
+    replaced = {}
+    for name, column in columns.items():
+        values = [column.bytes_at(place) for place in range(len(column))]
+        texts = [_decoded(value) for value in values]
+        bad.update({place: name for place, text in enumerate(texts) if text is None and place not in bad})
+        replaced[name] = Strings.of(
+            [
+                text if text is not None else value.decode("utf-8", "replace")
+                for text, value in zip(texts, values, strict=True)
+            ]
+        )
+    for place in sorted(bad):
+        message = f"row {numbers[place]} of {source}, column {bad[place]!r}, {reading.not_decoded}"
+        reading.fault(source, message)
+    if reading.keeps:
+        return replaced, numbers
+    sound = np.setdiff1d(np.arange(len(numbers)), list(bad))
+    return {name: column.take(sound) for name, column in columns.items()}, numbers[sound]
+
+
+def _decoded(value: bytes) -> str | None:
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
