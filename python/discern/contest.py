@@ -3,8 +3,8 @@
 Every round judges the models that are left by cross-validation on a random part of the rows, three times as many as in
 the round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of
 the data but how far the time reaches. A model that is clearly behind drops out; one that would not be ready in time is
-not tried on more rows, and with that the contest ends. In the time that is left, the terms of the winner are changed one
-thing at a time, and what makes it better is kept.
+not tried on more rows. In the time that is left, the terms of the winner are changed one thing at a time, and what
+makes it better is kept.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class Contest:
             standings = sorted({**known, **judged}.values(), key=lambda standing: standing.rank)
             if not judged:
                 break
-            if rows != PROBED:
+            if rows != PROBED or rows == self.sample.rows:
                 standings = [self._status(standing, standings[0]) for standing in standings]
             left = [one.entry for one in standings if one.rows == rows and not one.status]
             if len(left) < 2:
@@ -282,8 +282,10 @@ def gives_up(standings: Sequence[Standing]) -> str:
         return ""
     gain = ""
     for other in standings[1:]:
-        if other.entry.recipe is None:
-            shares = f"{winner.accuracy:.1%} of rows left out are right"
-            on_rows = "" if other.rows == winner.rows else f" of {other.rows:,} rows"
-            gain = f"; naive Bayes, which can, has {other.accuracy:.1%}{on_rows} right where it has {shares}"
+        if other.entry.recipe is None and other.rows >= min(FIRST, winner.rows):
+            gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
     return f"{winner.entry.model} cannot learn more rows, forget or merge{gain}"
+
+
+def _figures(standing: Standing) -> str:
+    return f"{standing.accuracy:.1%} of {standing.rows:,} rows left out"
