@@ -14,7 +14,7 @@ Inputs = SimpleNamespace
 
 @dataclass(frozen=True)
 class Goal:
-    """What to reach: to be so many times ``faster``, to need a ``share`` of the peer's, or a ``limit``."""
+    """What to reach: to be so many times ``faster``, to need a ``share`` of the peer's, a ``lead``, or a ``limit``."""
 
     kind: str
     value: float

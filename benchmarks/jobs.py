@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import discern
+from benchmarks import accuracy_jobs as accuracy
 from benchmarks import judge_jobs as judging
 from benchmarks import table_jobs as tables
 from benchmarks.data import MESSAGES, REVIEWS, TYPES, path_of, read, vocabulary
@@ -255,7 +256,7 @@ def prepare_model_file(folder: Path, quick: bool) -> Inputs:
     shared = len(documents) // 3  # terms that both classes have
     documents += documents[:shared]
     labels += ["spam" if row % 2 else "ham" for row in range(shared)]
-    model = discern.Classifier().fit({"label": labels, "text": documents})
+    model = discern.Classifier(smoothing=1.0).fit({"label": labels, "text": documents})
     inputs = Inputs(model_path=str(folder / "large.discern"), slim_path=str(folder / "slim.discern"))
     model.save(inputs.model_path)
     model.save(inputs.slim_path, slim=True)
@@ -312,6 +313,82 @@ def same_counts(inputs: Inputs, ours: Counts, theirs: Counts) -> None:
 # --------------------------------------------------------------------------------------------------- all jobs
 
 SCIKIT_LEARN = "scikit-learn"
+
+
+def judged(job: str, about: str, prepare: Any, name: str, *peers: tuple[str, Goal]) -> Job:
+    """Make a job about a figure of the default classifier on test rows."""
+    sides = tuple(
+        Peer(peer, goal, accuracy.every_figure_is_a_number, accuracy.figure(peer, name)) for peer, goal in peers
+    )
+    ours = accuracy.figure("ours", name)
+    return Job(job, about, None, prepare, ours, sides, unit=name, repeats=1, quick_repeats=1)
+
+
+ACCURACY_JOBS = (
+    *(
+        judged(
+            f"accuracy/{name}",
+            f"share of test rows of {name} that the default Classifier gets wrong; the peer: MultinomialNB",
+            accuracy.prepare_texts(name),
+            "error",
+            (SCIKIT_LEARN, Goal("limit", round(1 - least, 4))),
+        )
+        for name, least in accuracy.ACCURACY.items()
+    ),
+    *(
+        judged(
+            f"calibration/{name}",
+            f"expected calibration error (15 bins) on the test rows of {name}; the peer: MultinomialNB",
+            accuracy.prepare_texts(name),
+            "calibration error",
+            (SCIKIT_LEARN, Goal("limit", most)),
+        )
+        for name, most in accuracy.CALIBRATION.items()
+    ),
+    judged(
+        "log-loss/20newsgroups",
+        "log loss on the test rows of 20newsgroups; the peer: MultinomialNB",
+        accuracy.prepare_texts("20newsgroups"),
+        "log loss",
+        (SCIKIT_LEARN, Goal("limit", 0.75)),
+    ),
+    judged(
+        "adult/accuracy",
+        "share of test rows of adult, mixed columns, that the default Classifier gets wrong; the peers need encoding",
+        accuracy.prepare_adult,
+        "error",
+        ("GaussianNB", Goal("lead", 0.01)),
+        ("CategoricalNB", Goal("lead", 0.01)),
+    ),
+    judged(
+        "adult/log-loss",
+        "log loss of the same",
+        accuracy.prepare_adult,
+        "log loss",
+        ("GaussianNB", Goal("share", 1)),
+        ("CategoricalNB", Goal("share", 1)),
+    ),
+    judged(
+        "adult/calibration",
+        "expected calibration error of the same",
+        accuracy.prepare_adult,
+        "calibration error",
+        ("GaussianNB", Goal("limit", 0.03)),
+        ("CategoricalNB", Goal("limit", 0.03)),
+    ),
+    *(
+        Job(
+            f"folds/{name}",
+            f"ten folds of {name} by subtraction, with the counting pass; equal to scikit-learn trained on each again",
+            None,
+            accuracy.prepare_folds(name),
+            cpu(accuracy.ten_folds),
+            (Peer("one fit of ours", Goal("share", 2), accuracy.same_as_training_again, cpu(accuracy.one_fit)),),
+            repeats=9,
+        )
+        for name in accuracy.FOLDED
+    ),
+)
 
 JOBS = (
     Job(
@@ -534,6 +611,7 @@ JOBS = (
         repeats=1,
         quick_repeats=1,
     ),
+    *ACCURACY_JOBS,
 )
 
 # Other files bring their own jobs; they import this one, which is complete by here.

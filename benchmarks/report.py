@@ -84,11 +84,13 @@ def spread(measured: dict[str, Any] | None, unit: str) -> str:
 
 
 def ratio(row: dict[str, Any]) -> str:
+    if row["kind"] == "lead":
+        return f"{row['figure']:.3g} less"
     return "—" if row["kind"] == "limit" else f"{row['figure']:.3g}×"
 
 
 def wanted(row: dict[str, Any]) -> str:
-    shown = {"faster": f"≥ {row['goal']:g}×", "share": f"≤ {row['goal']:g}×"}
+    shown = {"faster": f"≥ {row['goal']:g}×", "share": f"≤ {row['goal']:g}×", "lead": f"≥ {row['goal']:g} less"}
     return shown.get(row["kind"]) or f"≤ {quantity(row['goal'], row['unit'])}"
 
 

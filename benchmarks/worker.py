@@ -43,7 +43,7 @@ def compare(job: Job, peer: Peer, inputs: Inputs, repeats: int) -> dict[str, Any
     assert ours is not None
     figure = _figure(peer.goal, ours["median"], theirs["median"] if theirs else None)
     wanted = peer.goal.value_on(discern.code_path())
-    reached = figure >= wanted if peer.goal.kind == "faster" else figure <= wanted
+    reached = figure >= wanted if peer.goal.kind in ("faster", "lead") else figure <= wanted
     return {
         "status": "pass" if reached else "miss",
         "informative": peer.goal.informative,
@@ -57,8 +57,10 @@ def compare(job: Job, peer: Peer, inputs: Inputs, repeats: int) -> dict[str, Any
 
 def _figure(goal: Goal, ours: float, theirs: float | None) -> float:
     """Give the number that the goal is about."""
-    if theirs is None:
+    if theirs is None or goal.kind == "limit":
         return ours
+    if goal.kind == "lead":
+        return theirs - ours
     return theirs / ours if goal.kind == "faster" else ours / theirs
 
 

@@ -3,8 +3,8 @@
 import sys
 
 import numpy as np
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from discern import LinearDiscriminantAnalysis
 from discern.plots import DecisionBoundaryDisplay
 
 MEANS = np.array([[-2.2, -0.4], [0.4, 2.2], [2.0, -1.6]])

@@ -5,12 +5,15 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from problems import STRAIGHT
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
 
-from discern import GaussianNB
+from discern import (
+    GaussianNB,
+    KNeighborsClassifier,
+    LinearDiscriminantAnalysis,
+    LogisticRegression,
+    QuadraticDiscriminantAnalysis,
+)
 from discern.comparison import compare_simulated
 
 METHODS = {

@@ -5,9 +5,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 
+from discern import KNeighborsClassifier, LogisticRegression
 from discern.plots import DecisionBoundaryDisplay
 
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from problems import normals
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
+from discern import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from discern.plots import DecisionBoundaryDisplay
 
 CASES = {

@@ -3,8 +3,8 @@
 import sys
 
 import defaults
-from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from discern import LinearDiscriminantAnalysis
 from discern.plots import ThresholdErrorDisplay
 
 

@@ -19,7 +19,9 @@ import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 DATA = ("defaults", "problems")
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in DATA)
+WORDS = ("language_identification",)
+"""Examples that print instead of drawing."""
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in (*DATA, *WORDS))
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ def loaded(name: str) -> Any:
 
 def test_every_example_is_listed() -> None:
     listed = (FOLDER / "README.md").read_text("utf-8")
-    assert [name for name in SCRIPTS if f"`{name}.py`" not in listed] == []
+    assert [name for name in (*SCRIPTS, *WORDS) if f"`{name}.py`" not in listed] == []
 
 
 @pytest.mark.parametrize("name", [name for name in SCRIPTS if not name.endswith("_problems")])
@@ -89,3 +91,10 @@ def test_defaults_resemble_the_textbook(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("DEFAULT_CSV", str(path))
     X, y = defaults.load()
     assert (X.tolist(), y.tolist()) == ([[10.5, 1.0], [2000.0, 0.0]], ["No", "Yes"])
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_examples_print(name: str) -> None:
+    done = subprocess.run([sys.executable, str(FOLDER / f"{name}.py")], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "English" in done.stdout, done.stdout

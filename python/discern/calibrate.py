@@ -258,9 +258,10 @@ class Temperature:
     power: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.temperature) and self.temperature > 0 and 0 <= self.power <= 1):
+        if not (1e-131 <= self.temperature <= 1e131 and 0 <= self.power <= 1):
             raise ValueError(
-                f"a temperature must be above 0 and its power from 0 to 1, not {self.temperature!r} and {self.power!r}"
+                f"a temperature must be above 0 (and from 1e-131 to 1e131) and its power from 0 to 1, "
+                f"not {self.temperature!r} and {self.power!r}"
             )
 
     @classmethod

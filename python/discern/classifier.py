@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import threading
 import time
@@ -826,6 +827,7 @@ class Classifier:
         loaded.leaderboard = list(metadata.get("leaderboard", ()))
         if not isinstance(loaded.chosen, dict | None):
             raise ValueError("what was chosen is not listed")
+        json.dumps(loaded.chosen, allow_nan=False)  # refuse now what could not be saved again
         loaded.given, loaded._asked = loaded.features, (loaded.learner, loaded.settings)
         loaded.ngrams = loaded.settings.ngrams
         loaded.smoothing = "auto" if loaded.chosen else loaded.learner.smoothing

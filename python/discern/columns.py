@@ -21,6 +21,8 @@ NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
 """Values of a category or flag that say that there is none."""
 MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MOST_NUMBER = 1e100
+"""The squares of greater numbers, infinities among them, are soon no numbers."""
 YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
@@ -44,7 +46,7 @@ class Feature:
         if self.role not in ROLES:
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
         if self.edges is not None and not (
-            self.role == "number" and len(self.edges) > 1 and bool(np.all(np.diff(self.edges) > 0))
+            self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
         ):
             raise ValueError(f"the edges of {self.name!r} must rise")
 
@@ -70,8 +72,10 @@ class Feature:
         return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
 
     def bins(self) -> list[str]:
-        """Give the names of the bins, in words and in order."""
-        inner = [] if self.edges is None else [f"{edge:.6g}" for edge in self.edges[1:-1]]
+        """Give the names of the bins, in words and in order; edges with as many digits as tell them apart."""
+        edges = [] if self.edges is None else self.edges[1:-1]
+        written = ([f"{edge:.{digits}g}" for edge in edges] for digits in (6, 9, 12, 15, 17))
+        inner = next(names for names in written if len(set(names)) == len(edges))
         if not inner:
             return ["any"]
         between = [f"{low} to {high}" for low, high in pairwise(inner)]
@@ -86,13 +90,24 @@ def _edge_to_json(edge: float) -> float | str:
 
 
 def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
-    """Give a column as numbers, NaN where one is missing; refuses what is no number.
+    """Give a column as numbers, NaN where one is missing; refuses what is no number, and what is none to reckon with.
 
     Examples
     --------
     >>> numbers_of(Batch({"size": ["1.5", "", 2]}, 3), "size").tolist()
     [1.5, nan, 2.0]
     """
+    numbers = _read_numbers(batch, name)
+    huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
+    if len(huge):
+        raise DataError(
+            f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
+            "number; correct it, leave it empty, or use the column as a category"
+        )
+    return numbers
+
+
+def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     column = batch.column(name)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
         return column.astype(np.float64)

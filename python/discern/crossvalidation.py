@@ -98,7 +98,7 @@ def cross_validate(
 
     Examples
     --------
-    >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} word{i % 3}"} for i in range(60)]
+    >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(60)]
     >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
     >>> result.accuracy, len(result.folds)
     (1.0, 3)

@@ -37,6 +37,9 @@ FEW = 8
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 
+LEAST_LIKELY = 1e150
+"""Squared distances in standard deviations are cut here."""
+
 
 # ------------------------------------------------------------------------------------------- rows to sums
 
@@ -318,8 +321,7 @@ class NormalColumn:
         """Score the numbers of a batch."""
         values = numbers_of(batch, self.feature.name)[:, None]
         known = np.isfinite(values).ravel()
-        with np.errstate(over="ignore", invalid="ignore"):
-            scores = log_normal(values, self.means, self.variances)
+        scores = log_normal(np.where(known[:, None], values, 0.0), self.means, self.variances)
         return Said(np.where(known[:, None], scores, 0.0), known.astype(np.int64), np.zeros(len(values), np.int64))
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
@@ -352,8 +354,10 @@ Column = TextColumn | LevelColumn | NormalColumn
 
 
 def log_normal(values: Array, means: Array, variances: Array) -> Array:
-    """Give log N(x; μ, σ²)."""
-    return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + (values - means) ** 2 / variances))
+    """Give log N(x; μ, σ²); it stays finite however far x is."""
+    with np.errstate(over="ignore"):
+        squares = np.minimum((values - means) ** 2 / variances, LEAST_LIKELY)
+    return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + squares))
 
 
 # ------------------------------------------------------------------------------------------ sums to a model
@@ -365,7 +369,8 @@ def solve_columns(
     """Derive the model of all columns from their sums."""
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
     alone = len(features) == 1 and features[0].role == "text"
-    complement = settings.event == "complement" and len(sums.labels) > 1
+    has_text = any(feature.role == "text" for feature in features)
+    complement = settings.event == "complement" and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if complement else prior
     columns = tuple(
         solve_column(feature, statistic, sums.labels, settings, text, min_df, start if alone else None)
@@ -387,7 +392,8 @@ def solve_column(
 ) -> Column:
     """Derive the model of one column; ``start`` is what its scores begin with."""
     if isinstance(statistic, Moments):
-        return NormalColumn(feature, labels, *normal_parameters(statistic))
+        means, variances = normal_parameters(statistic)
+        return NormalColumn(feature, labels, means[:, 0], variances[:, 0])
     counts = statistic.with_labels(labels)
     start = np.zeros(len(labels)) if start is None else start
     if feature.role != "text":
@@ -415,17 +421,19 @@ def level_alpha(settings: NaiveBayesSettings) -> float:
 
 
 def log_level(count: Any, in_class: Any, size: Any, alpha: float) -> Array:
-    """Give log P(l|k) = log (count + α) − log (N_k + αL)."""
-    return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * size))
+    """Give log P(l|k) = log (count + α) − log (N_k + αL); without any level there is nothing to divide among."""
+    return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * np.maximum(size, 1)))
 
 
 def normal_parameters(moments: Moments) -> tuple[Array, Array]:
-    """Give means and variances (maximum likelihood, with a floor); a class without numbers gets those of all."""
+    """Give means and variances (maximum likelihood, with a floor); a class without numbers gets those of all.
+
+    They have the shape of the moments, which have one column, or one for each of several models.
+    """
     total = moments.total()
-    variance = float(np.nan_to_num(total.variances()[0, 0]))
-    floor = VARIANCE_FLOOR * variance if variance > 0 else 1.0
-    mean = float(np.nan_to_num(total.means()[0, 0]))
-    means, variances = moments.means()[:, 0], moments.variances()[:, 0]
+    variance, mean = np.nan_to_num(total.variances()), np.nan_to_num(total.means())
+    floor = np.where(variance > 0, VARIANCE_FLOOR * variance, 1.0)
+    means, variances = moments.means(), moments.variances()
     return np.where(np.isnan(means), mean, means), np.where(np.isnan(variances), variance, variances) + floor
 
 
@@ -524,12 +532,14 @@ class Model:
         if label not in self.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
         place, others = self.labels.index(label), max(len(self.labels) - 1, 1)
+        several = sum(isinstance(column, TextColumn) for column in self.columns) > 1  # a word may be in each
         ranked: list[tuple[str, float]] = []
         for column in self.columns:
             own, total = column.weights_of(place)
             odds = own - (total - own) / others
             order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
-            ranked += zip(column.names(order), odds[order].tolist(), strict=True)
+            start = f"{column.feature.name}: " if several and isinstance(column, TextColumn) else ""
+            ranked += zip([start + name for name in column.names(order)], odds[order].tolist(), strict=True)
         return sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
 
     @property

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 
 MOST_COUNTED = float(1 << 62)
 """Sums beyond this are no counts."""
+MOST_MOMENTS = (1e101, MOST_COUNTED, 1e120, 1e240)
+"""Pivots, counts, sums and sums of squares are below these."""
+FORGETTING = 1e-9
+"""A sum of squares may be off by this share after subtractions; by more, and something was never summed."""
+ROUNDING = 1e-14
+"""A variance of a smaller share of the mean square is none."""
 
 
 def default_threads() -> int:
@@ -420,6 +426,11 @@ class Moments:
         """Give the sums of some classes only."""
         return Moments(self.pivot, self.counts[keep], self.first[keep], self.second[keep])
 
+    def of_column(self, place: int) -> Moments:
+        """Give the sums of one column only."""
+        keep = slice(place, place + 1)
+        return Moments(self.pivot[keep], *(sums[:, keep] for sums in (self.counts, self.first, self.second)))
+
     def arrays(self) -> dict[str, NDArray[np.float64]]:
         """Give the sums as arrays, for the model file."""
         return {"pivot": self.pivot, "counts": self.counts, "first": self.first, "second": self.second}
@@ -437,8 +448,10 @@ class Moments:
     def variances(self) -> NDArray[np.float64]:
         """Give the variance of each class and column, divided by the number of values (maximum likelihood)."""
         with np.errstate(invalid="ignore", divide="ignore"):
-            shift = self.first / self.counts
-            return np.asarray(np.maximum(self.second / self.counts - shift**2, 0.0))
+            square, shift = self.second / self.counts, self.first / self.counts
+            difference = square - shift**2
+            # Numbers that are all alike have no variance but the rounding of this difference.
+            return np.asarray(np.where(difference < ROUNDING * square, 0.0, difference))
 
 
 def _pivot(table: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -514,9 +527,8 @@ class Sums:
         if len(short):
             raise ValueError(f"these rows were never learned: there are not so many of label {self.labels[short[0]]!r}")
         for column in self.columns:
-            counts = column.counts if isinstance(column, Moments) else None
-            if counts is not None and bool(np.any((counts < 0) | (counts > self.class_rows[:, None]))):
-                raise ValueError("these rows were never learned: there are not so many numbers")
+            if isinstance(column, Moments) and bool(np.any(column.counts > self.class_rows[:, None])):
+                raise ValueError("these rows were never learned: there are not so many without a number")
         kept = self.class_rows > 0
         columns = (column.of_classes(kept) if isinstance(column, Moments) else column for column in self.columns)
         labels = tuple(label for label, keep in zip(self.labels, kept, strict=True) if keep)
@@ -572,8 +584,23 @@ def _joined(left: Counts | Moments, right: Counts | Moments, sign: int) -> Count
     if isinstance(left, Counts) and isinstance(right, Counts):
         return left + right if sign > 0 else left - right
     if isinstance(left, Moments) and isinstance(right, Moments):
-        return left + right if sign > 0 else left - right
+        return left + right if sign > 0 else _less(left, right)
     raise ValueError("the columns have different roles")
+
+
+def _less(left: Moments, right: Moments) -> Moments:
+    """Subtract moments; refuse what was never summed, as far as sums of squares tell; leave no rounding behind."""
+    rest = left - right
+    if bool(np.any(rest.counts < 0)):
+        raise ValueError("these rows were never learned: there are not so many numbers")
+    empty = rest.counts == 0
+    squares = rest.second - rest.first**2 / np.maximum(rest.counts, 1)
+    slack = FORGETTING * left.second + left.counts * (ROUNDING * np.abs(left.pivot)) ** 2
+    if bool(np.any((squares < -slack) | (empty & (np.abs(rest.second) > slack)))):
+        raise ValueError("these rows were never learned: their numbers are not among those learned")
+    first = np.where(empty, 0.0, rest.first)
+    least = first**2 / np.maximum(rest.counts, 1)
+    return Moments(rest.pivot, rest.counts, first, np.where(empty, 0.0, np.maximum(rest.second, least)))
 
 
 def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
@@ -601,7 +628,9 @@ def _moments(arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]) 
         raise ValueError("the moments do not fit the labels")
     counts = sums[0]
     whole = bool(np.all((counts >= 0) & (counts == np.floor(counts)) & (counts <= class_rows[:, None])))
-    if not whole or bool(np.any(sums[2] < 0)):
+    moderate = all(bool(np.all(np.abs(array) < most)) for array, most in zip(numbers, MOST_MOMENTS, strict=True))
+    # Cauchy and Schwarz: (Σx)² ≤ n Σx².
+    if not whole or not moderate or bool(np.any(sums[1] ** 2 > (1 + 1e-6) * counts * sums[2])):
         raise ValueError("the moments do not fit together")
     return Moments(*(np.require(array, np.float64, ["C", "A"]) for array in numbers))
 

@@ -68,9 +68,9 @@ class Folds:
         return cls(rows, np.arange(1, len(rows) + 1))
 
     @classmethod
-    def of(cls, numbers: NDArray[Any], keys: NDArray[Any] | None = None) -> Folds:
-        """Leave out together the rows with the same number, from 0; within a fold in the order of their keys."""
-        order = np.lexsort((np.zeros_like(numbers) if keys is None else keys, numbers)).astype(np.int64)
+    def of(cls, numbers: NDArray[Any]) -> Folds:
+        """Leave out together the rows with the same number, from 0."""
+        order = np.argsort(numbers, kind="stable").astype(np.int64)
         return cls(order, np.cumsum(np.bincount(numbers)).astype(np.int64))
 
     @property
@@ -95,11 +95,12 @@ def stratified(classes: NDArray[Any], keys: NDArray[np.uint64], folds: int) -> F
     if not 2 <= folds <= len(classes):
         raise ValueError(f"there must be from 2 to {len(classes)} folds, as many as rows, not {folds}")
     order = np.lexsort((keys, classes))
-    new = np.ones(len(order), bool)
-    new[1:] = (np.diff(keys[order].astype(np.int64)) != 0) | (np.diff(classes[order]) != 0)
-    numbers = np.empty(len(order), np.int64)
-    numbers[order] = (np.cumsum(new) - 1) % folds
-    return Folds.of(np.unique(numbers, return_inverse=True)[1], keys)
+    sorted_keys, sorted_classes = keys[order], classes[order]
+    new = (sorted_keys[1:] != sorted_keys[:-1]) | (sorted_classes[1:] != sorted_classes[:-1])
+    numbers = np.concatenate([[0], np.cumsum(new)]) % folds
+    narrow = numbers.astype(np.uint16) if folds <= 1 << 16 else numbers  # is sorted by its digits
+    ends = np.cumsum(np.bincount(numbers)).astype(np.int64)
+    return Folds(order[np.argsort(narrow, kind="stable")].astype(np.int64), ends)
 
 
 # ------------------------------------------------------------------------------------------ columns kept by row
@@ -168,17 +169,19 @@ class KeptLevels:
     levels: tuple[str, ...]
     classes: NDArray[np.int32]
     labels: tuple[str, ...]
-    fixed: int | None = None
-    """The number of levels if it does not depend on which were seen, as of bins."""
+    least: int = 0
+    """So many levels there are at least, whether seen or not."""
+    lasting: bool = False
+    """Whether a level that no row has left is still a level, as a bin is."""
 
     def sums(self) -> Counts:
         """Give the counts of all rows."""
         return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
 
-    def scores(self, alpha: float, folds: Folds) -> Array:
-        """Give the log likelihood of each row without its fold; nothing where the level is missing or new."""
+    def scores(self, alpha: float, folds: Folds) -> tuple[Array, NDArray[np.bool_]]:
+        """Give the log likelihood of each row without its fold, and whether its level is neither missing nor new."""
         width = len(self.labels)
-        total = np.zeros((len(self.levels) + 1, width))
+        total = np.zeros((len(self.levels) + 1, width))  # the last is the place of what is missing
         present = self.numbers >= 0
         np.add.at(total, (self.numbers[present], self.classes[present]), 1.0)
         if folds.are_single:
@@ -186,27 +189,28 @@ class KeptLevels:
         parts = []
         for fold in folds:
             left = total.copy()
-            known = fold[self.numbers[fold] >= 0]
-            np.subtract.at(left, (self.numbers[known], self.classes[known]), 1.0)
-            weights = log_level(left, left.sum(axis=0), self._size((left.sum(axis=1) > 0).sum()), alpha)
-            weights[(left.sum(axis=1) == 0) & (self.fixed is None)] = 0.0
-            weights[-1] = 0.0  # the place of what is missing
-            parts.append(weights[self.numbers[fold]])
-        return np.concatenate(parts)
+            mine = fold[self.numbers[fold] >= 0]
+            np.subtract.at(left, (self.numbers[mine], self.classes[mine]), 1.0)
+            seen = left.sum(axis=1) > 0
+            weights = log_level(left, left.sum(axis=0), max(int(seen.sum()), self.least), alpha)
+            known = self._known(self.numbers[fold], seen[self.numbers[fold]])
+            parts.append((np.where(known[:, None], weights[self.numbers[fold]], 0.0), known))
+        scores, knowns = zip(*parts, strict=True)
+        return np.concatenate(scores), np.concatenate(knowns)
 
-    def _size(self, seen: Any) -> Any:
-        return seen if self.fixed is None else np.maximum(seen, self.fixed)
+    def _known(self, numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return (numbers >= 0) & (seen | self.lasting)
 
-    def _one_by_one(self, total: Array, alpha: float, rows: NDArray[np.int64]) -> Array:
+    def _one_by_one(self, total: Array, alpha: float, rows: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
         numbers, classes = self.numbers[rows], self.classes[rows]
         own = np.zeros((len(rows), total.shape[1]))
         own[np.arange(len(rows)), classes] = numbers >= 0
         of_level = total.sum(axis=1)
         gone = of_level[numbers] == 1
-        size = self._size((of_level > 0).sum() - gone)
-        said = log_level(total[numbers] - own, total.sum(axis=0) - own, np.asarray(size)[..., None], alpha)
-        silent = (numbers < 0) | (gone & (self.fixed is None))
-        return np.where(silent[:, None], 0.0, said)
+        size = np.maximum((of_level > 0).sum() - gone, self.least)
+        said = log_level(total[numbers] - own, total.sum(axis=0) - own, size[:, None], alpha)
+        known = self._known(numbers, ~gone)
+        return np.where(known[:, None], said, 0.0), known
 
 
 @dataclass(frozen=True)
@@ -221,30 +225,34 @@ class KeptNumbers:
         """Give the moments of all rows."""
         return Moments.of(self.values[:, None], self.classes, self.width, None, 1)
 
-    def scores(self, folds: Folds) -> Array:
-        """Give the log density of each row without its fold; nothing where the number is missing."""
-        total = self.sums()
-        if folds.are_single:
-            return self._one_by_one(total, folds.order)
-        parts = []
-        for fold in folds:
-            left = total - Moments.of(self.values[fold][:, None], self.classes[fold], self.width, None, 1)
-            parts.append(self._said(self.values[fold], *normal_parameters(left)))
-        return np.concatenate(parts)
+    def scores(self, folds: Folds) -> tuple[Array, NDArray[np.bool_]]:
+        """Give the log density of each row without its fold, and whether its number is there."""
+        means, variances = normal_parameters(self.without(folds))
+        values = self.values[folds.order][:, None]
+        known = np.isfinite(values)
+        said = log_normal(np.where(known, values, 0.0), means[:, folds.numbers].T, variances[:, folds.numbers].T)
+        return np.where(known, said, 0.0), known.ravel()
 
-    def _said(self, values: Array, means: Array, variances: Array) -> Array:
-        known = np.isfinite(values)[:, None]
-        return np.where(known, log_normal(np.where(known, values[:, None], 0.0), means, variances), 0.0)
+    def without(self, folds: Folds) -> Moments:
+        """Give the moments of all rows but a fold's, a column a fold.
 
-    def _one_by_one(self, total: Moments, rows: NDArray[np.int64]) -> Array:
-        means, variances = normal_parameters(total)
-        said = self._said(self.values[rows], means, variances)
-        for place, row in enumerate(rows):  # only the row's own class changes (but for the floor, which is tiny)
-            if np.isfinite(self.values[row]):
-                left = total - Moments.of(self.values[row : row + 1][:, None], self.classes[row : row + 1], self.width)
-                own, at = normal_parameters(left), self.classes[row]
-                said[place, at] = self._said(self.values[row : row + 1], own[0][at : at + 1], own[1][at : at + 1])[0, 0]
-        return said
+        They are not subtracted but added, those before a fold to those behind it: what little variance is left of a
+        class without its outlier would drown in the rounding of a difference.
+        """
+        pivot = self.sums().pivot
+        order, numbers = folds.order, folds.numbers
+        rest = np.setdiff1d(np.arange(len(self.values)), order)
+        steps = np.where(np.isnan(self.values), 0.0, self.values - pivot)
+        sums = []
+        for values in (~np.isnan(self.values)).astype(np.float64), steps, steps**2:
+            within = np.zeros((self.width, len(folds.ends)))
+            np.add.at(within, (self.classes[order], numbers), values[order])
+            others = np.bincount(self.classes[rest], values[rest], self.width)[:, None]
+            before, behind = np.zeros_like(within), np.zeros_like(within)
+            np.cumsum(within[:, :-1], axis=1, out=before[:, 1:])
+            np.cumsum(within[:, :0:-1], axis=1, out=behind[:, -2::-1])
+            sums.append(others + before + behind)
+        return Moments(np.repeat(pivot, len(folds.ends)), *sums)
 
 
 Kept = KeptText | KeptLevels | KeptNumbers
@@ -325,11 +333,11 @@ class Sample:
             numbers, levels = levels_of(batch, feature)
             mapping = np.array([*(places.setdefault(level, len(places)) for level in levels), -1], np.int64)
             parts.append(mapping[numbers])
-        fixed = len(feature.bins()) if feature.is_binned else 2 if feature.role == "flag" else None
+        least = len(feature.bins()) if feature.is_binned else 2 if feature.role == "flag" else 0
         if feature.is_binned:
             places = {name: place for place, name in enumerate(feature.bins())}
             parts = [assign(self.numbers(feature.name), np.asarray(feature.edges))]
-        return KeptLevels(np.concatenate(parts), tuple(places), self.classes, self.labels, fixed)
+        return KeptLevels(np.concatenate(parts), tuple(places), self.classes, self.labels, least, feature.is_binned)
 
     def numbers(self, name: str) -> Array:
         """Give a column of numbers."""
@@ -405,15 +413,15 @@ def held_out(
     lengths = np.zeros(len(folds.order))
     for feature in features:
         kept = sample.kept(feature, text)
+        said: Array
+        known: NDArray[Any]
         if isinstance(kept, KeptText):
             said, known = kept.scores(settings, folds, min_df, threads)
-            scores, lengths = scores + said, lengths + known
         elif isinstance(kept, KeptLevels):
-            scores = scores + kept.scores(level_alpha(settings), folds)
-            lengths += kept.numbers[folds.order] >= 0
+            said, known = kept.scores(level_alpha(settings), folds)
         else:
-            scores = scores + kept.scores(folds)
-            lengths += np.isfinite(kept.values[folds.order])
+            said, known = kept.scores(folds)
+        scores, lengths = scores + said, lengths + known
     return Said(scores, lengths.astype(np.int64), np.zeros(len(lengths), np.int64))
 
 
@@ -443,15 +451,27 @@ def _trained_again(
     """Do the same by solving each fold's sums: for event models that change with every row left out."""
     kept = [sample.kept(feature, text) for feature in features]
     total = sample.sums(features, text)
+    normal = [column.without(folds) if isinstance(column, KeptNumbers) else None for column in kept]
     parts = []
-    for fold in folds:
-        model = solve_columns(total - _sums_of(sample, kept, fold), features, settings, text, min_df)
+    for number, fold in enumerate(folds):
+        left = _with_moments(total - _sums_of(sample, kept, fold), normal, number, sample.labels)
+        model = solve_columns(left, features, settings, text, min_df)
         places = [sample.labels.index(label) for label in model.labels]
         wide = np.full((len(fold), len(sample.labels)), -np.inf)
         said = model.of_batch(_rows(sample, fold), sample.threads)
         wide[:, places] = said.scores
         parts.append(Said(wide, said.known, said.unknown))
     return Said(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("scores", "known", "unknown")))
+
+
+def _with_moments(sums: Sums, normal: Sequence[Moments | None], fold: int, labels: tuple[str, ...]) -> Sums:
+    """Put the moments without a fold in the place of those that were subtracted."""
+    places = np.array([labels.index(label) for label in sums.labels], np.int64)
+    columns = (
+        column if moments is None else moments.of_column(fold).of_classes(places)
+        for column, moments in zip(sums.columns, normal, strict=True)
+    )
+    return replace(sums, columns=tuple(columns))
 
 
 def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> Sums:

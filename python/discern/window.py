@@ -105,8 +105,8 @@ def drift(before: Classifier, after: Classifier, top: int = 20) -> list[Drift]:
     --------
     >>> old = Classifier(smoothing=1.0).fit([{"label": "spam", "text": "win"}, {"label": "ham", "text": "lunch"}])
     >>> new = Classifier(smoothing=1.0).fit([{"label": "spam", "text": "win"}, {"label": "ham", "text": "win"}])
-    >>> [(moved.term, moved.label, round(moved.change, 2)) for moved in drift(old, new, top=2)]
-    [('win', 'ham', 0.69), ('win', 'spam', -0.69)]
+    >>> [(moved.term, moved.label, round(moved.change, 2)) for moved in drift(old, new, top=1)]
+    [('lunch', 'ham', -0.69)]
     """
     labels = sorted({*before.labels} & {*after.labels})
     if not labels:

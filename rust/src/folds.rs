@@ -4,7 +4,9 @@
 //! in turn costs about as much as scoring all rows once. With c the count of a term in a class, T its count in all
 //! classes, both without the fold, every smoothing has the form
 //!
-//!     log P(t|k) = base(T) + log(1 + a_k c / b(T)) + level_k
+//! ```text
+//! log P(t|k) = base(T) + log(1 + a_k c / b(T)) + level_k
+//! ```
 //!
 //! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
 //! count of zero adds nothing, so only the classes that hold a term cost time.
@@ -19,18 +21,21 @@ pub struct Rows {
 impl Rows {
     /// Checks and takes a matrix; none if the arrays do not fit together.
     pub fn new(starts: &[i64], terms: &[i32], counts: &[i64], size: usize) -> Option<Self> {
-        let starts: Option<Vec<usize>> = starts.iter().map(|&start| usize::try_from(start).ok()).collect();
-        let counts: Option<Vec<u32>> = counts.iter().map(|&count| u32::try_from(count).ok()).collect();
-        let terms: Option<Vec<u32>> = terms.iter().map(|&term| u32::try_from(term).ok()).collect();
-        let (starts, counts, terms) = (starts?, counts?, terms?);
+        // No sum of counts overflows if the sum of all does not.
+        let least = counts.iter().fold(i64::MAX, |least, &count| least.min(count));
+        let total = counts.iter().fold(0i64, |total, &count| total.saturating_add(count));
         let sound = starts.first() == Some(&0)
             && starts.is_sorted()
-            && starts.last() == Some(&terms.len())
+            && starts.last() == Some(&(terms.len() as i64))
             && counts.len() == terms.len()
-            && counts.iter().all(|&count| count > 0)
-            && counts.iter().map(|&count| u64::from(count)).sum::<u64>() <= u64::from(u32::MAX)
-            && terms.iter().all(|&term| (term as usize) < size);
-        sound.then_some(Rows { starts, terms, counts })
+            && least > 0
+            && total <= i64::from(u32::MAX)
+            && terms.iter().all(|&term| term >= 0 && (term as usize) < size);
+        sound.then(|| Rows {
+            starts: starts.iter().map(|&start| start as usize).collect(),
+            terms: terms.iter().map(|&term| term as u32).collect(),
+            counts: counts.iter().map(|&count| count as u32).collect(),
+        })
     }
 
     pub fn len(&self) -> usize {
@@ -138,7 +143,23 @@ pub struct Scratch {
     removed_values: Vec<u32>,
     removed_documents: Vec<u32>,
     touched: Vec<u32>,
-    dead: Vec<bool>,
+    /// Where a term stands in the table of the fold; `SPARSE` if among the sparse, `DEAD` if it is not used.
+    places: Vec<u32>,
+    table: Table,
+}
+
+const SPARSE: u32 = u32::MAX;
+const DEAD: u32 = u32::MAX - 1;
+
+/// What the terms of a fold of several rows say, computed once for all of them.
+#[derive(Default)]
+struct Table {
+    /// ln(1 + a c / b) of each entry of a term that few classes have.
+    sparse: Vec<f64>,
+    /// The same for all classes, one term after the other, for terms that many classes have.
+    dense: Vec<f64>,
+    /// ln b of each term.
+    bases: Vec<f64>,
 }
 
 /// The model of a fold: what each class adds.
@@ -147,6 +168,16 @@ struct Left {
     has_terms: bool,
     level: Vec<f64>,
     factor: Vec<f64>,
+}
+
+impl Left {
+    /// Adds what all terms of a row have in common.
+    fn finish(&self, scores: &mut [f64], base: f64, length: f64) {
+        let known = self.has_terms && length > 0.0;
+        for (score, level) in scores.iter_mut().zip(&self.level) {
+            *score = if known { *score + base + length * level } else { 0.0 };
+        }
+    }
 }
 
 impl Validation<'_> {
@@ -162,61 +193,78 @@ impl Validation<'_> {
         let size = self.entries.starts.len() - 1;
         let sum = |values: &[u32], term| values[self.entries.range(term)].iter().sum::<u32>();
         let term_documents: Vec<u32> = (0..size).map(|term| sum(&self.entries.documents, term)).collect();
-        let dead: Vec<bool> = term_documents.iter().map(|&count| count < self.least.max(1)).collect();
+        let place = |&count: &u32| if count < self.least.max(1) { DEAD } else { SPARSE };
+        let places: Vec<u32> = term_documents.iter().map(place).collect();
         let mut class_values = vec![0.0; self.width];
-        for term in (0..size).filter(|&term| !dead[term]) {
+        for term in (0..size).filter(|&term| places[term] != DEAD) {
             for entry in self.entries.range(term) {
                 class_values[self.entries.classes[entry] as usize] += f64::from(self.values()[entry]);
             }
         }
         Scratch {
             term_values: (0..size).map(|term| sum(self.values(), term)).collect(),
-            size: dead.iter().filter(|dead| !**dead).count(),
+            size: places.iter().filter(|&&place| place != DEAD).count(),
             removed: vec![0; self.entries.classes.len()],
             removed_values: vec![0; size],
             removed_documents: vec![0; size],
             touched: Vec::new(),
+            table: Table::default(),
             term_documents,
             class_values,
-            dead,
+            places,
         }
     }
 
     /// Scores the rows of one fold under the model of all others; gives how many of its terms each row knows.
     pub fn score_fold(&self, scratch: &mut Scratch, fold: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
         let left = self.subtract(scratch, fold);
+        if fold.len() > 1 {
+            self.tabulate(scratch, &left);
+        }
         let scored = scores.chunks_exact_mut(self.width).zip(lengths);
         for (&row, (scores, length)) in fold.iter().zip(scored) {
-            *length = self.score_row(scratch, &left, row, scores);
+            *length = match fold {
+                [_] => self.score_row(scratch, &left, row, scores),
+                _ => self.look_up_row(scratch, &left, row, scores),
+            };
         }
         self.restore(scratch);
     }
 
     fn subtract(&self, scratch: &mut Scratch, fold: &[usize]) -> Left {
         let mut classes = scratch.class_values.clone();
+        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
         for &row in fold {
             let class = self.classes[row];
+            let mut sum = 0u64;
             for (term, count) in self.rows.row(row) {
-                if scratch.dead[term] {
+                if scratch.places[term] == DEAD {
                     continue;
                 }
                 let value = if self.presence { 1 } else { count };
                 let range = self.entries.range(term);
-                let place = self.entries.classes[range.clone()].partition_point(|&other| other < class);
+                let place = if range.len() == self.width {
+                    class as usize
+                } else {
+                    self.entries.classes[range.clone()].partition_point(|&other| other < class)
+                };
                 scratch.removed[range.start + place] += value;
                 if scratch.removed_documents[term] == 0 {
                     scratch.touched.push(term as u32);
                 }
                 scratch.removed_documents[term] += 1;
-                scratch.removed_values[term] += value;
-                classes[class as usize] -= f64::from(value);
+                if !laplace {
+                    scratch.removed_values[term] += value;
+                }
+                sum += u64::from(value);
             }
+            classes[class as usize] -= sum as f64;
         }
         let mut size = scratch.size;
         for &term in &scratch.touched {
             let term = term as usize;
             if scratch.term_documents[term] - scratch.removed_documents[term] < self.least.max(1) {
-                scratch.dead[term] = true;
+                scratch.places[term] = DEAD;
                 size -= 1;
                 for entry in self.entries.range(term) {
                     let rest = self.values()[entry] - scratch.removed[entry];
@@ -250,40 +298,104 @@ impl Validation<'_> {
         }
     }
 
+    /// ln(1 + a c / b) of an entry without the fold.
+    fn excess(&self, scratch: &Scratch, left: &Left, entry: usize, divisor: f64) -> f64 {
+        let rest = self.values()[entry] - scratch.removed[entry];
+        if rest == 0 {
+            return 0.0;
+        }
+        match self.logs.get(rest as usize) {
+            Some(&log) => log,
+            None => (1.0 + f64::from(rest) * left.factor[self.entries.classes[entry] as usize] / divisor).ln(),
+        }
+    }
+
+    /// b of a term without the fold.
+    fn divisor(&self, scratch: &Scratch, term: usize) -> f64 {
+        match self.smoothing {
+            Smoothing::Laplace(_) => 1.0,
+            _ => f64::from(scratch.term_values[term] - scratch.removed_values[term]),
+        }
+    }
+
+    fn value(&self, count: u32) -> f64 {
+        if self.presence { 1.0 } else { f64::from(count) }
+    }
+
     fn score_row(&self, scratch: &Scratch, left: &Left, row: usize, scores: &mut [f64]) -> f64 {
         scores.fill(0.0);
         let (mut length, mut base) = (0.0, 0.0);
-        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
-        for (term, count) in self.rows.row(row) {
-            if scratch.dead[term] {
+        for (term, count) in self.rows.row(row).filter(|&(term, _)| scratch.places[term] != DEAD) {
+            let (value, divisor) = (self.value(count), self.divisor(scratch, term));
+            length += value;
+            base += value * divisor.ln();
+            for entry in self.entries.range(term) {
+                let excess = self.excess(scratch, left, entry, divisor);
+                scores[self.entries.classes[entry] as usize] += value * excess;
+            }
+        }
+        left.finish(scores, base, length);
+        length
+    }
+
+    /// Computes once what the terms of a fold say.
+    fn tabulate(&self, scratch: &mut Scratch, left: &Left) {
+        let mut table = std::mem::take(&mut scratch.table);
+        table.sparse.resize(self.entries.classes.len(), 0.0);
+        table.bases.resize(self.entries.starts.len(), 0.0);
+        table.dense.clear();
+        for term in scratch.touched.iter().map(|&term| term as usize) {
+            if scratch.places[term] == DEAD {
                 continue;
             }
-            let value = if self.presence { 1.0 } else { f64::from(count) };
-            let of_term = f64::from(scratch.term_values[term] - scratch.removed_values[term]);
-            let divisor = if laplace { 1.0 } else { of_term };
-            length += value;
-            base += if laplace { 0.0 } else { value * of_term.ln() };
-            for entry in self.entries.range(term) {
-                let rest = self.values()[entry] - scratch.removed[entry];
-                if rest > 0 {
+            let (divisor, range) = (self.divisor(scratch, term), self.entries.range(term));
+            table.bases[term] = divisor.ln();
+            if 2 * range.len() < self.width {
+                for entry in range {
+                    table.sparse[entry] = self.excess(scratch, left, entry, divisor);
+                }
+            } else {
+                let start = table.dense.len();
+                scratch.places[term] = (start / self.width) as u32;
+                table.dense.resize(start + self.width, 0.0);
+                for entry in range {
                     let class = self.entries.classes[entry] as usize;
-                    let excess = match self.logs.get(rest as usize) {
-                        Some(&log) => log,
-                        None => (1.0 + f64::from(rest) * left.factor[class] / divisor).ln(),
-                    };
-                    scores[class] += value * excess;
+                    table.dense[start + class] = self.excess(scratch, left, entry, divisor);
                 }
             }
         }
-        let known = left.has_terms && length > 0.0;
-        for (class, score) in scores.iter_mut().enumerate() {
-            let said = if known {
-                *score + base + length * left.level[class]
+        scratch.table = table;
+    }
+
+    /// Does as `score_row` by what the table of the fold holds.
+    fn look_up_row(&self, scratch: &Scratch, left: &Left, row: usize, scores: &mut [f64]) -> f64 {
+        scores.fill(0.0);
+        let table = &scratch.table;
+        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
+        let (mut length, mut base) = (0.0, 0.0);
+        for (term, count) in self.rows.row(row) {
+            let place = scratch.places[term];
+            if place == DEAD {
+                continue;
+            }
+            let value = self.value(count);
+            length += value;
+            if !laplace {
+                base += value * table.bases[term];
+            }
+            if place == SPARSE {
+                for entry in self.entries.range(term) {
+                    scores[self.entries.classes[entry] as usize] += value * table.sparse[entry];
+                }
             } else {
-                0.0
-            };
-            *score = said;
+                let start = place as usize * self.width;
+                let excesses = &table.dense[start..start + self.width];
+                for (score, excess) in scores.iter_mut().zip(excesses) {
+                    *score += value * excess;
+                }
+            }
         }
+        left.finish(scores, base, length);
         length
     }
 
@@ -293,7 +405,7 @@ impl Validation<'_> {
             scratch.removed[self.entries.range(term)].fill(0);
             scratch.removed_values[term] = 0;
             scratch.removed_documents[term] = 0;
-            scratch.dead[term] = scratch.term_documents[term] < self.least.max(1);
+            scratch.places[term] = SPARSE; // what was dead before is never touched
         }
         scratch.touched.clear();
     }

@@ -3,7 +3,8 @@
 //! The many are laid out for it: dense rows sixteen abreast, column by column; sparse rows as lists of rows by column,
 //! so that rows which share no column with the one asked for cost nothing.
 
-use crate::simd::{Loops, widest};
+use crate::posterior::exp_below_zero;
+use crate::simd::{Kernel as Loops, dispatch};
 use crate::vectors::{Vector, Vectors};
 
 /// Dense rows that are multiplied abreast.
@@ -48,7 +49,7 @@ impl Loops for Apply<'_> {
             Kernel::Gaussian { gamma } => {
                 for (value, norm) in products.iter_mut().zip(self.norms) {
                     let distance = own + norm - 2.0 * *value;
-                    *value = exp_of_negative(-gamma * if distance > 0.0 { distance } else { 0.0 });
+                    *value = exp_below_zero(-gamma * if distance > 0.0 { distance } else { 0.0 });
                 }
             }
             Kernel::Sigmoid { gamma, offset } => products
@@ -56,42 +57,6 @@ impl Loops for Apply<'_> {
                 .for_each(|value| *value = (gamma * *value + offset).tanh()),
         }
     }
-}
-
-/// e^x for x ≤ 0, to about one unit in the last place; 0 where it would be subnormal.
-///
-/// x = n ln 2 + r with |r| ≤ ln 2 / 2, and a Taylor polynomial of degree 13 in r: plain arithmetic, done on many at once.
-#[inline(always)]
-fn exp_of_negative(x: f64) -> f64 {
-    const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2^52: adding it rounds to a whole number
-    const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
-    const LN2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    const LOWEST: f64 = -708.0;
-    let bounded = if x > LOWEST { x } else { LOWEST };
-    let shifted = bounded * std::f64::consts::LOG2_E + ROUND;
-    let whole = shifted - ROUND;
-    let r = (bounded - whole * LN2_HIGH) - whole * LN2_LOW;
-    const TERMS: [f64; 12] = [
-        1.0 / 479_001_600.0,
-        1.0 / 39_916_800.0,
-        1.0 / 3_628_800.0,
-        1.0 / 362_880.0,
-        1.0 / 40_320.0,
-        1.0 / 5_040.0,
-        1.0 / 720.0,
-        1.0 / 120.0,
-        1.0 / 24.0,
-        1.0 / 6.0,
-        0.5,
-        1.0,
-    ];
-    let mut sum = 1.0 / 6_227_020_800.0;
-    for term in TERMS {
-        sum = sum * r + term;
-    }
-    let power = f64::from_bits((shifted.to_bits() << 52).wrapping_add(1023 << 52));
-    let value = (sum * r + 1.0) * power;
-    if x > LOWEST { value } else { 0.0 }
 }
 
 /// Rows of a table laid out to be multiplied with one row at a time.
@@ -157,7 +122,7 @@ impl Points {
             _ => 0.0,
         };
         match (&self.layout, row) {
-            (Layout::Dense(blocks), Vector::Dense(row)) => widest(Multiply {
+            (Layout::Dense(blocks), Vector::Dense(row)) => dispatch(Multiply {
                 blocks,
                 row,
                 products: values,
@@ -183,7 +148,7 @@ impl Points {
             // The face to Python lets only rows of one kind meet.
             (_, Vector::Sparse(..)) => {}
         }
-        widest(Apply {
+        dispatch(Apply {
             kernel,
             products: &mut values[..self.count],
             own,
@@ -298,17 +263,6 @@ impl Machines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exponentials_are_right() {
-        for step in 0..200_000 {
-            let x = -(step as f64) * 0.003_571;
-            let (ours, theirs) = (exp_of_negative(x), x.exp());
-            assert!((ours - theirs).abs() <= 4e-16 * theirs + 1e-307, "{x}: {ours} {theirs}");
-        }
-        assert_eq!(exp_of_negative(0.0), 1.0);
-        assert_eq!(exp_of_negative(f64::NEG_INFINITY), 0.0);
-    }
 
     #[test]
     fn dense_and_sparse_points_give_the_same() {

@@ -1,10 +1,11 @@
 //! Loops of logistic regression with two classes: statistics of dense rows at given coefficients, probabilities, and
 //! coordinate descent in the dual for sparse rows.
 
-use crate::simd::{EXPONENTIALS, code_path, exponentials, vectorised};
+use crate::posterior::exp_below_zero;
+use crate::simd::vectorised;
 
 /// Rows whose scores are worked out together, so that the exponentials are vectorised.
-const BLOCK: usize = EXPONENTIALS;
+const BLOCK: usize = 64;
 
 /// Numbers in a vector: rows are padded to whole vectors, so that no loop has a rest.
 const LANES: usize = 8;
@@ -161,7 +162,7 @@ impl Sums {
             *counts = 1.0;
         }
         let scores = self.block.scores;
-        let mut smalls = exponentials(code_path(), &scores);
+        let mut smalls = smallnesses(&scores);
         let (mut residuals, mut curvatures, mut wrongs) = ([0.0; BLOCK], [0.0; BLOCK], [0.0; BLOCK]);
         for place in 0..BLOCK {
             // With t the score towards the row's own class, the loss is ln(1 + e^-t).
@@ -252,6 +253,16 @@ fn combined(mut sums: Vector, factors: &[f64; 4], a: Vector, b: Vector, c: Vecto
     sums
 }
 
+/// e^−|score| of each.
+#[inline(always)]
+fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
+    let mut smalls = [0.0; BLOCK];
+    for (small, score) in smalls.iter_mut().zip(scores) {
+        *small = exp_below_zero(-score.abs());
+    }
+    smalls
+}
+
 /// Fills pairs of probabilities, of the first and the second class, of rows.
 pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pairs: &mut [f64]) {
     let mut block = Block::new(width);
@@ -261,7 +272,7 @@ pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pair
         || {
             for (rows, pairs) in rows.chunks(BLOCK * width).zip(pairs.chunks_mut(2 * BLOCK)) {
                 block.take(rows, &padded);
-                let (scores, smalls) = (block.scores, exponentials(code_path(), &block.scores));
+                let (scores, smalls) = (block.scores, smallnesses(&block.scores));
                 let mut both = [[0.0; 2]; BLOCK];
                 for place in 0..BLOCK {
                     let (score, small) = (scores[place], smalls[place]);

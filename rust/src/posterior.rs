@@ -23,7 +23,7 @@ pub fn posterior(scores: &mut [f64], classes: usize) {
 
 /// e^x for x ≤ 0, to 1 unit in the last place, without a branch: x = k ln 2 + r with |r| ≤ ln 2 / 2, and a Taylor series.
 #[inline(always)]
-fn exp_below_zero(x: f64) -> f64 {
+pub fn exp_below_zero(x: f64) -> f64 {
     const ROUNDING: f64 = 6755399441055744.0; // 1.5 · 2^52: after adding it, the last bits are the rounded integer
     const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1; // the last bits are zero, so that k · LN_2_HIGH is exact
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;

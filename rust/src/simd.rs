@@ -347,27 +347,6 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
     let _ = (slice, index);
 }
 
-/// Loops over numbers for [`widest`]. Mark `run` and all that it calls `#[inline(always)]`: only what is inlined gains.
-pub trait Loops {
-    type Output;
-    fn run(self) -> Self::Output;
-}
-
-/// Runs loops with the widest vectors that the compiler may use on this processor; what they compute stays the same.
-#[inline(always)]
-pub fn widest<L: Loops>(loops: L) -> L::Output {
-    #[cfg(target_arch = "x86_64")]
-    if code_path() != CodePath::Plain {
-        #[target_feature(enable = "avx2")]
-        fn with_avx2<L: Loops>(loops: L) -> L::Output {
-            loops.run()
-        }
-        // SAFETY: every path but the plain one was taken only after AVX2 was found.
-        return unsafe { with_avx2(loops) };
-    }
-    loops.run()
-}
-
 /// Asks the system for large pages behind memory that has not been written yet.
 pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
@@ -386,143 +365,21 @@ pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     let _ = memory;
 }
 
-/// Runs a loop compiled for the widest vectors of this processor.
-///
-/// The closure, and what it calls, must be marked `#[inline(always)]`: only what is inlined here is compiled anew. No
-/// products and sums are fused, so that every path gives the same numbers.
+/// Runs a closure as a [`Kernel`]; mark it `#[inline(always)]`.
 #[inline(always)]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
-    match code_path() {
-        // SAFETY: this path is only chosen when the processor has the features.
-        #[cfg(target_arch = "x86_64")]
-        CodePath::Avx512 => unsafe { vectorised_avx512(work) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        CodePath::Avx2 => unsafe { vectorised_avx2(work) },
-        _ => work(),
-    }
-}
+    struct Work<F>(F);
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw")]
-fn vectorised_avx512<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
+    impl<R, F: FnOnce() -> R> Kernel for Work<F> {
+        type Output = R;
 
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn vectorised_avx2<R>(work: impl FnOnce() -> R) -> R {
-    work()
-}
-
-/// Numbers whose exponentials are worked out together.
-pub const EXPONENTIALS: usize = 64;
-/// Beyond this e^-x is 0 to us: the next powers of two are not normal numbers.
-const FARTHEST: f64 = 708.0;
-/// 1.5 · 2^52: adding it rounds to a whole number, which is then in the lowest bits.
-const ROUNDING: f64 = 6755399441055744.0;
-/// ln 2 in two parts, the first with zeros at its end, so that its products with whole numbers are exact.
-const LN2: [f64; 2] = [6.931471803691238e-1, 1.9082149292705877e-10];
-/// 1/13!, 1/12!, … 1/0!: on |r| ≤ ½ ln 2 the first term left out is below 2^-53.
-const TAYLOR: [f64; 14] = [
-    1.0 / 6227020800.0,
-    1.0 / 479001600.0,
-    1.0 / 39916800.0,
-    1.0 / 3628800.0,
-    1.0 / 362880.0,
-    1.0 / 40320.0,
-    1.0 / 5040.0,
-    1.0 / 720.0,
-    1.0 / 120.0,
-    1.0 / 24.0,
-    1.0 / 6.0,
-    0.5,
-    1.0,
-    1.0,
-];
-
-/// Gives e^-|x| of each number, to the last bit or two; 0 beyond 708. Every path gives the same bits.
-pub fn exponentials(path: CodePath, values: &[f64; EXPONENTIALS]) -> [f64; EXPONENTIALS] {
-    let mut results = [0.0; EXPONENTIALS];
-    match path {
-        // SAFETY: this path is only chosen when the processor has the features.
-        #[cfg(target_arch = "x86_64")]
-        CodePath::Avx512 => unsafe { exponentials_avx512(values, &mut results) },
-        // SAFETY: as above.
-        #[cfg(target_arch = "x86_64")]
-        CodePath::Avx2 => unsafe { exponentials_avx2(values, &mut results) },
-        _ => {
-            let pairs = results.iter_mut().zip(values);
-            pairs.for_each(|(result, value)| *result = exponential(*value));
+        #[inline(always)]
+        fn run(self) -> R {
+            (self.0)()
         }
     }
-    results
-}
 
-fn exponential(value: f64) -> f64 {
-    let size = value.abs();
-    if size > FARTHEST {
-        return 0.0;
-    }
-    let shifted = ROUNDING - size * std::f64::consts::LOG2_E;
-    let whole = shifted - ROUNDING;
-    let r = (-size - whole * LN2[0]) - whole * LN2[1];
-    let sum = TAYLOR[1..].iter().fold(TAYLOR[0], |sum, term| sum * r + term);
-    sum * f64::from_bits(shifted.to_bits().wrapping_add(1023) << 52)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-fn exponentials_avx512(values: &[f64; EXPONENTIALS], results: &mut [f64; EXPONENTIALS]) {
-    use std::arch::x86_64::*;
-    let all = _mm512_set1_pd;
-    for (value, result) in values.as_chunks::<8>().0.iter().zip(results.as_chunks_mut::<8>().0) {
-        // SAFETY: the eight numbers are there.
-        let size = _mm512_abs_pd(unsafe { _mm512_loadu_pd(value.as_ptr()) });
-        let held = _mm512_min_pd(size, all(FARTHEST));
-        let shifted = _mm512_sub_pd(all(ROUNDING), _mm512_mul_pd(held, all(std::f64::consts::LOG2_E)));
-        let whole = _mm512_sub_pd(shifted, all(ROUNDING));
-        let minus = _mm512_sub_pd(_mm512_setzero_pd(), held);
-        let high = _mm512_sub_pd(minus, _mm512_mul_pd(whole, all(LN2[0])));
-        let r = _mm512_sub_pd(high, _mm512_mul_pd(whole, all(LN2[1])));
-        let mut sum = all(TAYLOR[0]);
-        for term in &TAYLOR[1..] {
-            sum = _mm512_add_pd(_mm512_mul_pd(sum, r), all(*term));
-        }
-        let bits = _mm512_add_epi64(_mm512_castpd_si512(shifted), _mm512_set1_epi64(1023));
-        let power = _mm512_castsi512_pd(_mm512_slli_epi64::<52>(bits));
-        let near = _mm512_cmp_pd_mask::<_CMP_NGT_UQ>(size, all(FARTHEST));
-        let product = _mm512_maskz_mul_pd(near, sum, power);
-        // SAFETY: there is room for eight numbers.
-        unsafe { _mm512_storeu_pd(result.as_mut_ptr(), product) };
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
-fn exponentials_avx2(values: &[f64; EXPONENTIALS], results: &mut [f64; EXPONENTIALS]) {
-    use std::arch::x86_64::*;
-    let all = _mm256_set1_pd;
-    for (value, result) in values.as_chunks::<4>().0.iter().zip(results.as_chunks_mut::<4>().0) {
-        // SAFETY: the four numbers are there.
-        let size = _mm256_andnot_pd(all(-0.0), unsafe { _mm256_loadu_pd(value.as_ptr()) });
-        let held = _mm256_min_pd(size, all(FARTHEST));
-        let shifted = _mm256_sub_pd(all(ROUNDING), _mm256_mul_pd(held, all(std::f64::consts::LOG2_E)));
-        let whole = _mm256_sub_pd(shifted, all(ROUNDING));
-        let minus = _mm256_sub_pd(_mm256_setzero_pd(), held);
-        let high = _mm256_sub_pd(minus, _mm256_mul_pd(whole, all(LN2[0])));
-        let r = _mm256_sub_pd(high, _mm256_mul_pd(whole, all(LN2[1])));
-        let mut sum = all(TAYLOR[0]);
-        for term in &TAYLOR[1..] {
-            sum = _mm256_add_pd(_mm256_mul_pd(sum, r), all(*term));
-        }
-        let bits = _mm256_add_epi64(_mm256_castpd_si256(shifted), _mm256_set1_epi64x(1023));
-        let power = _mm256_castsi256_pd(_mm256_slli_epi64::<52>(bits));
-        let near = _mm256_cmp_pd::<_CMP_NGT_UQ>(size, all(FARTHEST));
-        let product = _mm256_and_pd(near, _mm256_mul_pd(sum, power));
-        // SAFETY: there is room for four numbers.
-        unsafe { _mm256_storeu_pd(result.as_mut_ptr(), product) };
-    }
+    dispatch(Work(work))
 }
 
 // ------------------------------------------------------------------------------------------- sums of 32-bit numbers
@@ -649,31 +506,6 @@ mod tests {
             let bits: u32 = words[1..].iter().zip(&words).map(|(a, b)| (a ^ b).count_ones()).sum();
             assert_eq!(differing_bits(path, &words[1..], &words[..8]), bits);
         }
-    }
-
-    #[test]
-    fn exponentials_are_exact_and_alike() {
-        for start in 0..1200 {
-            let values: [f64; EXPONENTIALS] =
-                std::array::from_fn(|place| (start * EXPONENTIALS + place) as f64 / 100.0 - 20.0);
-            let expected = exponentials(CodePath::Plain, &values);
-            for (value, result) in values.iter().zip(&expected) {
-                let exact = if value.abs() > FARTHEST {
-                    0.0
-                } else {
-                    (-value.abs()).exp()
-                };
-                assert!((result - exact).abs() <= 1e-15 * exact, "{value}: {result}");
-            }
-            for path in CodePath::available() {
-                assert_eq!(exponentials(path, &values), expected, "{path:?}");
-            }
-        }
-        assert_eq!(
-            exponentials(code_path(), &[f64::INFINITY; EXPONENTIALS]),
-            [0.0; EXPONENTIALS]
-        );
-        assert_eq!(exponentials(code_path(), &[0.0; EXPONENTIALS]), [1.0; EXPONENTIALS]);
     }
 
     #[test]

@@ -20,7 +20,7 @@
 //! force are left out for a while (shrinking); the forces of those are computed again before the end.
 
 use crate::kernel::{Kernel, LANES, Points};
-use crate::simd::{Loops, widest};
+use crate::simd::{Kernel as Loops, dispatch};
 use crate::vectors::Vectors;
 
 /// Forces are searched in chunks of so many; only the best chunk is searched a second time, for the place.
@@ -189,7 +189,7 @@ impl Active {
 
     /// Moves the forces by a step along the difference of two kernel rows, and finds the next rising row.
     fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
-        let found = widest(Move {
+        let found = dispatch(Move {
             step,
             first,
             second,
@@ -216,7 +216,7 @@ impl Active {
     /// Finds the falling row that gains most together with the rising one; `None` if none gains.
     fn partner<T: Cell>(&self, pair: &Pair, row: &[T]) -> Option<usize> {
         let (most, own) = (pair.most, self.diagonal[pair.up]);
-        let (best, best_chunk) = widest(Gains {
+        let (best, best_chunk) = dispatch(Gains {
             most,
             own,
             force: &self.force,

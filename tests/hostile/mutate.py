@@ -11,7 +11,9 @@ import random
 import resource
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +23,19 @@ from discern.files import ModelFileError
 
 MEMORY = 2 << 30
 ASKED = ["win prize", "lunch at noon", "née 你好", "", "win " * 50]
+SPOKEN = {
+    "text": ["win prize née", "", "lunch"],
+    "category": ["fr", None, "atlantis"],
+    "flag": ["yes", "?", "perhaps"],
+    "number": [1.5, None, -1e99],
+}
 VALUES = [
     None, True, False, -1, 0, 1, 2, 3, 10**6, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30, -(2**63), 0.5, 1e-320, 1e308,
     float("nan"), float("inf"), "", "text", "label", "word", "char", "pattern", "given", "(", "(a)(b)", "bernoulli",
     "complement", "uniform", "\ud800", "\0", "x" * 1000, [], [1], [1, 2], ["a", "b"], ["a", "a"], {}, {"a": 1.0},
     {"ham": 0.5, "spam": 0.5}, {"kind": "Laplace", "alpha": [1.0, 2.0]}, {"kind": "Dirichlet", "mass": 1e300},
+    "number", "category", "flag", "size", [0.0, 1.0], [1.0, 0.0], ["-inf", "inf"], ["nan", 1.0], [0.0, 1.0, 1e300],
+    {"name": "size", "role": "number", "edges": None}, {"kind": "temperature", "temperature": 1e-300, "power": 1.0},
 ]  # fmt: skip
 
 
@@ -40,7 +50,41 @@ def sources() -> list[Classifier]:
         Classifier(text="text", ngrams=(1, 2), words="sklearn", priors={"ham": 0.4, "spam": 0.6}).fit(rows),
         Classifier(text="text", model="bernoulli", normalization="vocabulary", stop_words=["at"]).fit(rows),
         Classifier(text="text", model="complement", analyzer="char_wb", ngrams=(2, 3)).fit(rows),
+        mixed(smoothing=1.0, numbers="mdl"),
+        mixed(smoothing=0.3, numbers="gaussian", model="bernoulli", priors="uniform"),
+        mixed(smoothing=1.0, numbers="quantile", calibrate=True),
+        mixed(numbers="gaussian", ngrams=(1, 1)),
+        levels_only(),
     ]
+
+
+def mixed(**settings: Any) -> Classifier:
+    """Learn from every kind of column; enough rows to choose and to calibrate by."""
+    rows = [
+        {
+            "label": ["ham", "spam"][i % 2],
+            "text": f"word{i % 5} {['noon', 'win'][i % 2]}",
+            "body": "" if i % 4 else "née prize",
+            "country": ["fr", "de", "né", None][i * i % 4],
+            "paid": ["yes", "no"][i % 3 % 2],
+            "age": None if i % 7 == 0 else i % 11 + 5 * (i % 2),
+            "size": 0.25 * (i % 13) - (i % 2),
+            "hour": i % 24,
+        }
+        for i in range(120)
+    ]
+    roles = {"text": ["text", "body"], "category": "country", "flag": "paid", "number": ["age", "size", "hour"]}
+    model = Classifier(**roles, **settings).fit(rows)
+    if settings["numbers"] == "mdl":  # one of the numbers keeps its densities
+        model.given = tuple(replace(one, edges=None) if one.name == "hour" else one for one in model.features)
+        model.numbers = "gaussian"
+        model.fit(rows)
+    return model
+
+
+def levels_only() -> Classifier:
+    rows = [{"label": "ab"[i % 2], "country": "xyz"[i % 3], "size": float(i)} for i in range(6)]
+    return Classifier(category="country", number="size", numbers="gaussian", smoothing=1.0).fit(rows)
 
 
 def change_json(source: random.Random, value: object) -> object:
@@ -125,18 +169,29 @@ def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -
     return encoded(arrays, changed if isinstance(changed, dict) else {}), True
 
 
+def asked_of(model: Classifier) -> list[list[Any]]:
+    """Give rows to ask a model for: plain texts if it takes them, and rows with all its columns."""
+    rows = [{feature.name: SPOKEN[feature.role][place] for feature in model.features} for place in range(3)]
+    only_text = [feature.role for feature in model.features] == ["text"]
+    return [rows, rows * 10] + ([ASKED, ASKED * 10] if only_text else [])
+
+
 def use(path: Path) -> Classifier:
     model = Classifier.load(path)
-    for asked in (ASKED, ASKED * 10):
+    for asked in asked_of(model):
         probabilities = model.predict_proba(asked)
         assert probabilities.shape == (len(asked), len(model.labels))
         assert np.isfinite(probabilities).all()
         assert np.allclose(probabilities.sum(axis=1), 1)
         assert set(model.predict(asked).tolist()) <= set(model.labels)
-    for text in ASKED:
+        raw = model.predict_proba(asked, raw=True)
+        assert np.isfinite(raw).all()
+        for row in asked[:5]:
+            assert model.explain(row).label in model.labels
+            str(model.explain(row))
+            assert np.isfinite(model.explain(row).log_odds)
+    for text in ASKED if model.solved.only_text is not None else ():
         assert model.predict_one(text) in model.labels
-        assert model.explain(text).label in model.labels
-        str(model.explain(text))
     model.info()
     model.weights(model.labels[0])
     model.save(path.with_name("again.discern"), slim=model._statistics is None)
@@ -172,7 +227,8 @@ def main(folder: Path, seed: int, count: int) -> None:
             raise
         used += 1
         if not fits:
-            assert (loaded.predict_proba(ASKED) == model.predict_proba(ASKED)).all(), (seed, number)
+            for asked in asked_of(model):
+                assert (loaded.predict_proba(asked) == model.predict_proba(asked)).all(), (seed, number)
     print(refused, used)
 
 

@@ -307,21 +307,55 @@ def evaluate(
 
 def explain(
     model: options.ModelFile,
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="The text to classify; - is stdin.", show_default=False)],
+    text: Annotated[
+        str | None, typer.Argument(metavar="[TEXT]", help="The text to classify; - is stdin.", show_default=False)
+    ] = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
+    ] = None,
     top: options.Top = 20,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say why a text is given its label: what each of its words said, in nats."""
+    """Say why a text, or a row, is given its label: what each of its words and values said, in nats.
+
+    A column that is given no value is taken for missing.
+    """
+    if text is None and not value:
+        raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
     classifier = _load(model)
-    message = sys.stdin.read() if text == "-" else text
-    evidence = classifier.explain(message)
+    said = sys.stdin.read() if text == "-" else text
+    row = _row(classifier, said, value or [])
+    message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
+    evidence = classifier.explain(row)
     if json:
         typer.echo(to_json(evidence.to_dict()))
         return
     from discern.cli.show import console, show_evidence
 
     show_evidence(console(), classifier, message, evidence, top, legend=not quiet)
+
+
+def _row(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
+    """Give a row its values; the text goes to the only text column."""
+    from discern.data import did_you_mean
+
+    row: dict[str, str | None] = {feature.name: None for feature in classifier.features}
+    texts = [feature.name for feature in classifier.features if feature.role == "text"]
+    if text is not None and len(texts) != 1:
+        listed = ", ".join(map(repr, texts)) or "none"
+        raise typer.BadParameter(f"this model has not one text column but {listed}; use --value COLUMN=VALUE")
+    if text is not None:
+        row[texts[0]] = text
+    for given in values:
+        name, equals, value = given.partition("=")
+        if not equals:
+            raise typer.BadParameter(f"{given!r} is not COLUMN=VALUE")
+        if name not in row:
+            raise typer.BadParameter(f"the model has no column {name!r}{did_you_mean(name, row)}")
+        row[name] = value
+    return row
 
 
 def info(

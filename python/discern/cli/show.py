@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 1000
 """Where there is no terminal nothing is wrapped or cut."""
 BAR = 16
+MOST_FLIPPED = 8
+"""So many words that would flip a decision are listed."""
 CLEAR, STRONG = 0.5, 1.5
 """Nats from which a word is coloured, and coloured strongly."""
 
@@ -122,13 +124,21 @@ def show_evidence(
     coloured = coloured_message(classifier, message, evidence, marked=not screen.is_terminal)
     show(screen, verdict, coloured, evidence_table(evidence, top))
     if legend and evidence.label != evidence.against:
-        show(screen, _legend(screen, evidence))
+        show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
 
 
 def _runner_up(evidence: Evidence) -> str:
     if evidence.label == evidence.against:
         return "  the only label there is"
     return f"  against {visible(evidence.against)}: log odds {evidence.log_odds:+.2f} nats"
+
+
+def _what_would_flip(evidence: Evidence) -> list[Text]:
+    """Say without which words or values the runner-up would win, if they are few."""
+    if evidence.flip is None or len(evidence.flip) > MOST_FLIPPED:
+        return []
+    listed = ", ".join(f"“{visible(term.term)}”" for term in evidence.flip)
+    return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 
 
 def _legend(screen: Console, evidence: Evidence) -> Text:

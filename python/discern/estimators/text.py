@@ -386,7 +386,7 @@ class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):
         self._tfidf = TfidfTransformer(
             norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf, sublinear_tf=self.sublinear_tf
         )
-        self._tfidf._validate_params()
+        self._validate_params()
         counts = super().fit_transform(raw_documents)
         documents = Weighting.documents(counts.indices, counts.shape[1])
         self._tfidf._learn(documents, counts.shape[0], self._weight_type())

@@ -2,7 +2,9 @@
 //!
 //! Objective, for the hinge (D = 0, U = cᵢ) and the squared hinge (D = 1/2cᵢ, U = ∞):
 //!
-//!     min over α   ½ Σᵢⱼ αᵢαⱼyᵢyⱼ(xᵢ·xⱼ) + ½ Σ Dᵢαᵢ² − Σ αᵢ      with 0 ≤ αᵢ ≤ Uᵢ,      w = Σ αᵢyᵢxᵢ
+//! ```text
+//! min over α   ½ Σᵢⱼ αᵢαⱼyᵢyⱼ(xᵢ·xⱼ) + ½ Σ Dᵢαᵢ² − Σ αᵢ      with 0 ≤ αᵢ ≤ Uᵢ,      w = Σ αᵢyᵢxᵢ
+//! ```
 //!
 //! One αᵢ after the other is set to its best value, in random order; rows that stay at a bound are left out
 //! ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows: cᵢ = ∞ is the hard margin.
