@@ -28,7 +28,7 @@ from discern.text import TextSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.contest import Entry, Watch
+    from discern.contest import Change, Entry, Watch
     from discern.spatial import Recipe, SpaceModel
     from discern.validate import Choice, Sample
 
@@ -313,7 +313,8 @@ class Classifier:
             self._take_sums(sample, choose(sample), left_out)
             return self
         self.min_df = self.least_documents or 1
-        standings = Contest(sample, features, self.entries(features), choose, deadline, self.min_df, watch).run()
+        entries, changes = self.entries(features), self._changes(features)
+        standings = Contest(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
         winner, self.gives_up = standings[0], gives_up(standings)
         self.leaderboard = [standing.to_json() for standing in standings]
         calibration = None if self.calibrate is False else winner.calibration
@@ -341,6 +342,18 @@ class Classifier:
             Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
             Entry("logistic", usual, self.recipe_of("logistic")),
         ]
+
+    def _changes(self, features: Sequence[Feature]) -> list[Change]:
+        """Give what may be changed of the winner's terms: what was not given."""
+        from discern.contest import CHANGES
+
+        given = {
+            "characters": self.characters is not None or self._asked[1].analyzer != "word",
+            "triples": self.ngrams is not None,
+            "rare terms": self.least_documents is not None,
+        }
+        has_text = any(feature.role == "text" for feature in features)
+        return [change for change in CHANGES if has_text and not given.get(change.name)]
 
     def _take_sums(self, sample: Sample, choice: Choice, left_out: dict[str, str]) -> None:
         with self._lock:

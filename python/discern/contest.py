@@ -3,7 +3,8 @@
 Every round judges the models that are left by cross-validation on a random part of the rows, three times as many as in
 the round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of
 the data but how far the time reaches. A model that is clearly behind drops out; one that would not be ready in time is
-not tried on more rows, and with that the contest ends.
+not tried on more rows. In the time that is left, the terms of the winner are changed one thing at a time, and what
+makes it better is kept.
 """
 
 from __future__ import annotations
@@ -18,20 +19,28 @@ import numpy as np
 import discern.spatial as spatial
 from discern.calibrate import Temperature
 from discern.columns import Feature
+from discern.space import Plan
 from discern.spatial import Recipe
+from discern.text import TextSettings
 from discern.validate import Choice, Folds, Sample, held_out, stratified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FIRST, GROWTH = 2000, 3
-"""The rows of the first round, and how many times more the next one has."""
+PROBED, FIRST, GROWTH = 500, 2000, 3
+"""The rows of a round that only shows how long it takes, of the first round, and how many times more the next has."""
 FOLDS = 4
+CHARACTERS = (2, 5)
+"""The lengths of character n-grams."""
 GROWTH_POWER = 1.15
 """Time grows with the rows to this power: a little more than in proportion, as the vocabulary grows too."""
 CLEAR, MUCH = 3.0, 0.01
 """A model drops out that is behind the leader by so many standard errors of the difference, and by so large a share of
 the rows: with more rows the order may change."""
+BETTER = 0.5
+"""A change of the terms is kept that makes the winner better by so many standard errors of the difference."""
+SPARE = 0.85
+"""The share of the time left that is planned with."""
 Watch = Callable[[list[dict[str, Any]]], None]
 
 
@@ -42,6 +51,66 @@ class Entry:
     model: str
     terms: str
     recipe: Recipe | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of the terms: its name, what it may take (times what the entry took), and the text settings it gives."""
+
+    name: str
+    slower: float
+    plan: Callable[[Plan], Plan]
+
+    def of(self, entry: Entry) -> Entry | None:
+        """Give the changed entry; None if there is nothing to change."""
+        if entry.recipe is None:
+            return None
+        plan = self.plan(entry.recipe.plan)
+        if plan == entry.recipe.plan:
+            return None
+        return Entry(entry.model, f"{entry.terms}, {self.name}", replace(entry.recipe, plan=plan))
+
+
+def with_characters(plan: Plan) -> Plan:
+    """Count character n-grams within words too."""
+    first = plan.text[0]
+    if len(plan.text) > 1 or first.analyzer != "word":
+        return plan
+    return replace(plan, text=(first, TextSettings("char_wb", lowercase=first.lowercase, ngrams=CHARACTERS)))
+
+
+def with_case(plan: Plan) -> Plan:
+    """Tell upper from lower case."""
+    return replace(plan, text=tuple(replace(text, lowercase=False) for text in plan.text))
+
+
+def with_triples(plan: Plan) -> Plan:
+    """Count three words in a row too."""
+    return _with_words(plan, ngrams=(1, 3)) if plan.text[0].ngrams == (1, 2) else plan
+
+
+def with_letters(plan: Plan) -> Plan:
+    """Count words of a single letter too."""
+    return _with_words(plan, shortest=1)
+
+
+def with_rare(plan: Plan) -> Plan:
+    """Count terms of a single row too."""
+    return replace(plan, min_df=1)
+
+
+def _with_words(plan: Plan, **settings: Any) -> Plan:
+    first = plan.text[0]
+    return replace(plan, text=(replace(first, **settings), *plan.text[1:])) if first.analyzer == "word" else plan
+
+
+CHANGES = (
+    Change("characters", 10.0, with_characters),
+    Change("single letters", 1.5, with_letters),
+    Change("case kept", 1.5, with_case),
+    Change("triples", 3.0, with_triples),
+    Change("rare terms", 2.0, with_rare),
+)
 
 
 @dataclass(frozen=True)
@@ -94,56 +163,96 @@ class Contest:
     choose: Callable[[Sample], Choice]
     deadline: float
     min_df: int = 1
+    changes: Sequence[Change] = ()
     watch: Watch | None = None
 
     def run(self) -> list[Standing]:
         """Hold all rounds that there is time for; gives the standings, the winner first."""
         standings: list[Standing] = []
-        rows, left = min(FIRST, self.sample.rows), list(self.entries)
-        while left:
+        left = list(self.entries)
+        sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
+        while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
+            sizes.append(GROWTH * sizes[-1])
+        for rows in [*sizes, self.sample.rows]:
             known = {standing.entry: standing for standing in standings}
             judged = self._round(rows, left, known)
+            standings = sorted({**known, **judged}.values(), key=lambda standing: standing.rank)
             if not judged:
                 break
-            standings = sorted({**known, **judged}.values(), key=lambda standing: standing.rank)
-            standings = [self._status(standing, standings[0]) for standing in standings]
+            if rows != PROBED or rows == self.sample.rows:
+                standings = [self._status(standing, standings[0]) for standing in standings]
             left = [one.entry for one in standings if one.rows == rows and not one.status]
-            if rows == self.sample.rows or len(left) < 2:
+            if len(left) < 2:
                 break
-            rows = min(GROWTH * rows, self.sample.rows)
+        standings = self._refined(standings)
         return [replace(one, status="won" if place == 0 else one.status) for place, one in enumerate(standings)]
 
     def _round(self, rows: int, entries: Sequence[Entry], known: dict[Entry, Standing]) -> dict[Entry, Standing]:
-        """Judge entries, the best first, while there is time to learn the best of them from all rows after it."""
+        """Judge entries, the best first, those that there is time for."""
         part, found = self.sample.part(rows), dict[Entry, Standing]()
         folds = stratified(part.classes, part.keys, min(FOLDS, part.rows))
         for entry in entries:
             before = known.get(entry)
-            if not self._is_time(rows, before, found):
-                break
-            found[entry] = self._judge(part, entry, folds, before)
-            if self.watch is not None:
-                listed = sorted({**known, **found}.values(), key=lambda standing: standing.rank)
-                self.watch([standing.to_json() for standing in listed])
+            if before is None:
+                expected = max([one.seconds for one in found.values()], default=0.0)
+                is_time = (not found and not known) or self._is_time(expected, expected / FOLDS)
+            else:
+                is_time = self._is_time(before.expected(rows), before.expected(self.sample.rows) / FOLDS)
+            if is_time:
+                found[entry] = self._judge(part, entry, folds)
+                self._show([*{**known, **found}.values()])
         return found
 
-    def _is_time(self, rows: int, before: Standing | None, found: dict[Entry, Standing]) -> bool:
-        """Say whether an entry can be judged and the slowest so far still be learned from all rows."""
-        slowest = max([one.expected(self.sample.rows) / FOLDS for one in found.values()], default=0.0)
-        if before is None:
-            expected = max([one.seconds for one in found.values()], default=0.0)
-        else:
-            expected = before.expected(rows)
-            slowest = max(slowest, before.expected(self.sample.rows) / FOLDS)
-        return (not found and before is None) or time.monotonic() + expected + slowest < self.deadline
+    def _is_time(self, judging: float, learning: float) -> bool:
+        """Say whether an entry can be judged, and then learned from all rows."""
+        return judging + learning < SPARE * (self.deadline - time.monotonic())
 
-    def _judge(self, part: Sample, entry: Entry, folds: Folds, before: Standing | None) -> Standing:
-        start, choice = time.monotonic(), None if before is None else before.choice
-        lengths = None
+    def _show(self, standings: list[Standing]) -> None:
+        if self.watch is not None:
+            self.watch([one.to_json() for one in sorted(standings, key=lambda standing: standing.rank)])
+
+    def _refined(self, standings: list[Standing]) -> list[Standing]:
+        """Change the terms of the winner one thing at a time while there is time."""
+        winner = standings[0]
+        part = self.sample.part(self._rows_to_refine(winner))
+        folds = stratified(part.classes, part.keys, min(FOLDS, part.rows))
+        if part.rows > winner.rows:
+            winner = self._judge(part, winner.entry, folds)
+            standings = [winner, *standings[1:]]
+        for change in self.changes:
+            entry = change.of(winner.entry)
+            learning = winner.expected(self.sample.rows) / FOLDS
+            if entry is None or not self._is_time(change.slower * winner.seconds, change.slower * learning):
+                continue
+            tried = self._judge(part, entry, folds)
+            part.keep_only(entry.recipe.plan.text if entry.recipe is not None else ())
+            gain = tried.right.astype(np.float64) - winner.right
+            if gain.mean() > BETTER * float(gain.std()) / len(gain) ** 0.5:
+                winner = tried
+            standings = [*standings, tried]
+            self._show(standings)
+        # One that is ahead by less than what a change must bring stays behind what was changed.
+        others = sorted((one for one in standings if one is not winner), key=lambda standing: standing.rank)
+        return [winner, *others]
+
+    def _rows_to_refine(self, winner: Standing) -> int:
+        """Give on how many rows there is time to judge the winner again and with each change."""
+        work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.entry) is not None)
+        rows = self.sample.rows
+        while rows > winner.rows:
+            slowest = max([1.0, *(change.slower for change in self.changes)])
+            learning = slowest * winner.expected(self.sample.rows) / FOLDS
+            if self._is_time(work * winner.expected(rows), learning):
+                return rows
+            rows //= GROWTH
+        return winner.rows
+
+    def _judge(self, part: Sample, entry: Entry, folds: Folds) -> Standing:
+        start, choice, lengths = time.monotonic(), None, None
         if entry.recipe is not None:
             scores = spatial.held_out(part, self.features, entry.recipe, folds)
         else:
-            choice = choice or self.choose(part)
+            choice = self.choose(part)
             said = held_out(part, choice.features, choice.settings, choice.text, folds, self.min_df)
             scores, lengths = said.scores, said.known if np.ptp(said.known) else None
         classes = part.classes[folds.order]
@@ -173,8 +282,10 @@ def gives_up(standings: Sequence[Standing]) -> str:
         return ""
     gain = ""
     for other in standings[1:]:
-        if other.entry.recipe is None:
-            shares = f"{winner.accuracy:.1%} of rows left out are right"
-            on_rows = "" if other.rows == winner.rows else f" of {other.rows:,} rows"
-            gain = f"; naive Bayes, which can, has {other.accuracy:.1%}{on_rows} right where it has {shares}"
+        if other.entry.recipe is None and other.rows >= min(FIRST, winner.rows):
+            gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
     return f"{winner.entry.model} cannot learn more rows, forget or merge{gain}"
+
+
+def _figures(standing: Standing) -> str:
+    return f"{standing.accuracy:.1%} of {standing.rows:,} rows left out"

@@ -323,6 +323,10 @@ class Sample:
                 self._texts[key] = KeptText.of(parts, settings, self.classes, self.labels)
         return self._texts[key]
 
+    def keep_only(self, settings: Sequence[TextSettings]) -> None:
+        """Let go of the rows counted with other settings."""
+        self._texts = {key: kept for key, kept in self._texts.items() if key[1] in settings}
+
     def levels(self, feature: Feature) -> KeptLevels:
         """Give a column of levels."""
         places: dict[str, int] = {}
