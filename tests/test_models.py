@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 import discern.files as files
 from discern.classifier import EVENTS, MODELS, NOT_SUMS, Classifier, load
 from discern.cli.entry import app
+from discern.columns import MOST_NUMBER
 from discern.crossvalidation import cross_validate
 from discern.data import DataError
 from discern.deciders import LEARNERS
@@ -150,13 +151,15 @@ def test_one_label_and_few_rows(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SPACE)
-def test_extreme_numbers_and_constant_columns(name: str) -> None:
-    rows = [{"label": "ab"[i % 2], "x": [1e308, -1e308][i % 2], "same": 5, "y": i % 7} for i in range(40)]
+def test_extreme_numbers_and_constant_columns(tmp_path: Path, name: str) -> None:
+    rows = [{"label": "ab"[i % 2], "x": [MOST_NUMBER, -MOST_NUMBER][i % 2], "same": 5, "y": i % 7} for i in range(40)]
     model = Classifier(model=name, number=["x", "same", "y"]).fit(rows)
-    odd = [{"x": value, "same": 1e300, "y": None} for value in (float("inf"), float("nan"), -1e308, 0)]
+    odd = [{"x": value, "same": MOST_NUMBER, "y": None} for value in (float("nan"), -MOST_NUMBER, 0, 1)]
     shares = model.predict_proba(odd)
     assert np.isfinite(shares).all()
     assert accuracy(model, rows) == 1.0
+    model.save(tmp_path / "m.discern")
+    assert np.array_equal(load(tmp_path / "m.discern").predict_proba(odd), shares)
 
 
 def test_decisions_do_not_depend_on_what_is_read_together() -> None:
@@ -304,6 +307,7 @@ def test_files_that_do_not_fit_together_are_refused(fitted: dict[str, Classifier
         {"labels": [metadata["labels"][0]] * 3},
         {"features": metadata["features"][:-1]},
         {"leaderboard": 5},
+        {"calibration": {"kind": "temperature", "temperature": 1.0, "power": 0.5}},
     ):
         _refused(tmp_path, arrays, {**metadata, **change})
 

@@ -852,6 +852,8 @@ class Classifier:
         recipe = Recipe.from_json(described)
         if recipe.model != self.model or self.settings not in recipe.plan.text:
             raise ValueError("the recipe is that of another model")
+        if self.calibration is not None and self.calibration.power:
+            raise ValueError("the calibration is that of naive Bayes")
         model = SpaceModel.from_arrays(labels, self.features, recipe, arrays)
         self._take(model.calibrated(self.calibration), {})
         return self

@@ -263,10 +263,10 @@ def _axes_from_arrays(
     feature: Feature, text: TextSettings | None, presence: bool, arrays: dict[str, NDArray[Any]]
 ) -> Axes:
     if feature.is_normal:
-        mean, scale = float_array(arrays["place"])
-        if not scale > 0:
+        place = arrays["place"]
+        if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
             raise ValueError("a number has no scale")
-        return NumberAxis(feature, float(mean), float(scale))
+        return NumberAxis(feature, float(place[0]), float(place[1]))
     kind = "levels" if text is None else "terms"
     if arrays[f"{kind}.offsets"].dtype.kind not in "iu":
         raise ValueError(f"the {kind} do not fit their bytes")
