@@ -40,7 +40,7 @@ the rows: with more rows the order may change."""
 BETTER = 0.5
 """A change of the terms is kept that makes the winner better by so many standard errors of the difference."""
 LEARNING = 0.5
-"""Learning from all rows takes at most this share of the time of judging by them: they are counted once for all folds."""
+"""Learning takes at most this share of the time of judging by as many rows: they are counted once for all folds."""
 SPARE = 0.85
 """The share of the time left that is planned with."""
 Watch = Callable[[list[dict[str, Any]]], None]
