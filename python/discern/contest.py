@@ -39,6 +39,8 @@ CLEAR, MUCH = 3.0, 0.01
 the rows: with more rows the order may change."""
 BETTER = 0.5
 """A change of the terms is kept that makes the winner better by so many standard errors of the difference."""
+LEARNING = 0.5
+"""Learning takes at most this share of the time of judging by as many rows: they are counted once for all folds."""
 SPARE = 0.85
 """The share of the time left that is planned with."""
 Watch = Callable[[list[dict[str, Any]]], None]
@@ -195,9 +197,9 @@ class Contest:
             before = known.get(entry)
             if before is None:
                 expected = max([one.seconds for one in found.values()], default=0.0)
-                is_time = (not found and not known) or self._is_time(expected, expected / FOLDS)
+                is_time = (not found and not known) or self._is_time(expected, LEARNING * expected)
             else:
-                is_time = self._is_time(before.expected(rows), before.expected(self.sample.rows) / FOLDS)
+                is_time = self._is_time(before.expected(rows), LEARNING * before.expected(self.sample.rows))
             if is_time:
                 found[entry] = self._judge(part, entry, folds)
                 self._show([*{**known, **found}.values()])
@@ -221,7 +223,7 @@ class Contest:
             standings = [winner, *standings[1:]]
         for change in self.changes:
             entry = change.of(winner.entry)
-            learning = winner.expected(self.sample.rows) / FOLDS
+            learning = LEARNING * winner.expected(self.sample.rows)
             if entry is None or not self._is_time(change.slower * winner.seconds, change.slower * learning):
                 continue
             tried = self._judge(part, entry, folds)
@@ -241,7 +243,7 @@ class Contest:
         rows = self.sample.rows
         while rows > winner.rows:
             slowest = max([1.0, *(change.slower for change in self.changes)])
-            learning = slowest * winner.expected(self.sample.rows) / FOLDS
+            learning = slowest * LEARNING * winner.expected(self.sample.rows)
             if self._is_time(work * winner.expected(rows), learning):
                 return rows
             rows //= GROWTH
