@@ -102,7 +102,25 @@ def prepare_default(folder: Path, quick: bool) -> Inputs:
     lines = bz2.decompress(path.read_bytes()).decode().split("\n")[1:]
     rows = [line.split(",") for line in lines if line]
     table = np.array([[float(balance), float(student == "Yes")] for _, student, balance, _ in rows])
-    return Inputs(table=table, classes=np.array([row[0] for row in rows]))
+    income = np.array([float(row[3]) / 1000 for row in rows])
+    return Inputs(table=table, income=income, classes=np.array([row[0] for row in rows]))
+
+
+def default_coefficients(inputs: Inputs) -> Any:
+    """Fit the textbook's two logistic regressions: on balance, and on balance, income (in thousands) and student."""
+    balance, student = inputs.table.T
+    one = discern.LogisticRegression(penalty=None).fit(balance[:, None], inputs.classes)
+    three = discern.LogisticRegression(penalty=None).fit(
+        np.column_stack([balance, inputs.income, student]), inputs.classes
+    )
+    return [*one.intercept_, *one.coef_[0], *three.intercept_, *three.coef_[0]]
+
+
+def published(inputs: Inputs, ours: Any, theirs: Any) -> None:
+    """Tables 4.1 and 4.3 of ISLR, to the digits printed there."""
+    printed = ((-10.6513, 4), (0.0055, 4), (-10.8690, 4), (0.0057, 4), (0.0030, 4), (-0.6468, 4))
+    for found, (value, digits) in zip(ours, printed, strict=True):
+        require(round(float(found), digits) == value, f"{found} is printed as {value}")
 
 
 def default_probabilities(inputs: Inputs) -> Any:
@@ -174,5 +192,13 @@ JOBS = (
         prepare_default,
         cpu(default_probabilities),
         (Peer("", Goal("limit", 0.05, informative=True), same_as_the_textbook),),
+    ),
+    Job(
+        "credit-cards/logistic",
+        "LogisticRegression without penalty gives Tables 4.1 and 4.3 of ISLR",
+        None,
+        prepare_default,
+        cpu(default_coefficients),
+        (Peer("", Goal("limit", 0.5, informative=True), published),),
     ),
 )
