@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.discriminant_analysis as reference
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.covariance import OAS
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
@@ -117,6 +117,8 @@ def test_a_covariance_estimator_is_used_as_in_the_reference():
 @given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(2, 5), st.floats(-1e3, 1e3))
 def test_generated_problems_equal_the_reference(seed, columns, classes, far):
     X, y = problem(seed, 400, columns, classes)
+    # What is ill-conditioned is shrunk, which the reference does not do.
+    assume(all(np.linalg.cond(np.atleast_2d(np.corrcoef(X[y == label].T))) < 1e5 for label in np.unique(y)))
     X = X + far
     agree(LINEAR(divisor="likelihood").fit(X, y), reference.LinearDiscriminantAnalysis().fit(X, y), X)
     theirs = reference.QuadraticDiscriminantAnalysis(tol=0.0).fit(X, y)
