@@ -606,8 +606,7 @@ class Classifier:
         if column is None:
             raise ValueError("this model decides by several columns; use predict with rows")
         if column.is_seldom_used():
-            said = column.of_texts([text], 1, 1)
-            return model.labels[int(said.scores[0].argmax())]
+            return model.labels[column.best_of(text)]
         return column.scorer(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:

@@ -182,6 +182,11 @@ class TextColumn:
         bias = self.scores.bias.tolist()
         return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
 
+    def best_of(self, text: str) -> int:
+        """Give the place of the label of one text, by searching the vocabulary."""
+        found, _ = self.vocabulary.rows([text], 1)
+        return int(self._score_few(found, 1)[0].argmax())
+
     def of_batch(self, batch: Batch, threads: int) -> Said:
         """Score the texts of a batch."""
         return self.of_texts(batch.texts(self.feature.name), batch.rows, threads)
@@ -199,7 +204,9 @@ class TextColumn:
     def _score_few(self, found: _native.Rows, rows: int) -> Array:
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
-        # Not a matrix product: its last bit depends on where the numbers lie in memory.
+        # Not a matrix product: its last bit depends on where the numbers lie in memory. One after the other, always.
+        if rows == 1 and len(counts):
+            return np.asarray(np.add.accumulate(counts[:, None] * weights)[-1:] + self.scores.bias)
         sums = np.zeros((rows, len(self.labels)))
         np.add.at(sums, np.repeat(np.arange(rows), np.diff(found.starts)), counts[:, None] * weights)
         return sums + self.scores.bias
