@@ -598,6 +598,9 @@ class Classifier:
         'b'
         """
         model = self.solved
+        quick = model.__dict__.get("quick")
+        if quick is not None:
+            return quick(text)  # type: ignore[no-any-return]
         if not isinstance(model, Model):
             if [feature.role for feature in model.features] == ["text"]:
                 return str(self.predict([text])[0])
@@ -607,6 +610,7 @@ class Classifier:
             raise ValueError("this model decides by several columns; use predict with rows")
         if column.is_seldom_used():
             return model.labels[column.best_of(text)]
+        model.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
         return column.scorer(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
