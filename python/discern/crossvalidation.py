@@ -20,7 +20,9 @@ from discern.validate import Folds, Sample, held_out, stratified
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-FIGURES = ("accuracy", "log_loss", "brier", "calibration_error")
+MEANS = ("accuracy", "log_loss", "brier")
+FIGURES = (*MEANS, "calibration_error")
+"""The calibration error of a fold is no mean over its rows, and larger than that of all rows: it has no interval."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,7 @@ class CrossValidation:
         """Give everything but the rows as plain values."""
         figures = {}
         for figure in FIGURES:
-            known = len(self.folds) > 1 or figure in self.total.intervals()
-            where = self.interval(figure) if known else None
+            where = self.interval(figure) if figure in MEANS else None
             figures[figure] = {
                 "value": float(getattr(self.total, figure)),
                 "folds": self.values(figure).tolist(),
