@@ -4,14 +4,21 @@ import sys
 from typing import Any
 
 import matplotlib.pyplot as plt
-from problems import normals
+from scipy.stats import multivariate_normal
 
-from discern import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from discern import BayesClassifier, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from discern.plots import DecisionBoundaryDisplay
 
+
+def normals(*correlations: float) -> BayesClassifier:
+    """Give two normal classes of unit variances with these correlations."""
+    shapes = [[[1, correlation], [correlation, 1]] for correlation in correlations]
+    return BayesClassifier(list(map(multivariate_normal, ([0, 0], [1.2, -1.2]), shapes)))
+
+
 CASES = {
-    "both correlated 0.7": normals([[0, 0], [1.2, -1.2]], (0.7, 0.7)),
-    "correlated 0.7 and −0.7": normals([[0, 0], [1.2, -1.2]], (0.7, -0.7)),
+    "both correlated 0.7": normals(0.7, 0.7),
+    "correlated 0.7 and −0.7": normals(0.7, -0.7),
 }
 
 

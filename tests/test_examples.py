@@ -72,13 +72,15 @@ def test_bayes_rates_of_the_problems() -> None:
     problems = loaded("problems")
     from statistics import NormalDist
 
-    rates = {name: problem.bayes_rate() for name, (problem, _) in {**problems.STRAIGHT, **problems.CURVED}.items()}
+    rates = {
+        name: float(problem.bayes_rate()) for name, (problem, _) in {**problems.STRAIGHT, **problems.CURVED}.items()
+    }
     # Equal covariances: Φ(−Δ/2) with Mahalanobis' distance Δ; (1, 1) is √2 away, and 2 with a correlation of −0.5.
     assert rates["1: normal, uncorrelated"] == pytest.approx(NormalDist().cdf(-(2**0.5) / 2), abs=0.002)
     assert rates["2: normal, correlation −0.5"] == pytest.approx(NormalDist().cdf(-1), abs=0.002)
     for name, (problem, _) in {**problems.STRAIGHT, **problems.CURVED}.items():
         X, y = problem.sample(20_000, 1)
-        assert np.mean(problem.predict(X) != y) == pytest.approx(rates[name], abs=0.012)
+        assert np.mean(problem.bayes.predict(X) != y) == pytest.approx(rates[name], abs=0.012)
 
 
 def test_defaults_resemble_the_textbook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
