@@ -8,7 +8,6 @@ import io
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,14 +16,14 @@ import pyarrow.csv
 
 import discern
 from benchmarks.data import real_folder
-from benchmarks.measure import LeftOutError, Sample, Side, require
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
+from benchmarks.measure import LeftOutError, Sample, Side, cpu, require
 from discern.columns import Feature
 from discern.data import batches
 from discern.evaluate import Evaluation
-from discern.validate import Sample as KeptRows
-from discern.validate import held_out, stratified
-
-Inputs = SimpleNamespace
+from discern.samples import Sample as KeptRows
+from discern.samples import stratified
+from discern.validate import held_out
 
 ACCURACY = {"20newsgroups": 0.835, "r52_raw": 0.915, "ohsumed": 0.62, "banking77": 0.865, "imdb": 0.86, "r8_raw": 0.955}
 CALIBRATION = {"imdb": 0.02, "banking77": 0.02, "r8_raw": 0.03, "20newsgroups": 0.05}
@@ -196,3 +195,77 @@ def same_as_training_again(inputs: Inputs, ours: tuple[Any, Any, Any], theirs: A
         # As a share of their size: those of a long text are sums near −100,000, whose last bit is 1e-11.
         most = float(np.max(np.abs(mine / exact - 1)))
         require(most <= 1e-10, f"the log probabilities differ by {most:.1e} of their size")
+
+
+def judged(job: str, about: str, prepare: Any, name: str, *peers: tuple[str, Goal]) -> Job:
+    """Make a job about a figure of the default classifier on test rows."""
+    sides = tuple(Peer(peer, goal, every_figure_is_a_number, figure(peer, name)) for peer, goal in peers)
+    ours = figure("ours", name)
+    return Job(job, about, None, prepare, ours, sides, unit=name, repeats=1, quick_repeats=1)
+
+
+JOBS = (
+    *(
+        judged(
+            f"accuracy/{name}",
+            f"share of test rows of {name} that the default Classifier gets wrong; the peer: MultinomialNB",
+            prepare_texts(name),
+            "error",
+            (SCIKIT_LEARN, Goal("limit", round(1 - least, 4))),
+        )
+        for name, least in ACCURACY.items()
+    ),
+    *(
+        judged(
+            f"calibration/{name}",
+            f"expected calibration error (15 bins) on the test rows of {name}; the peer: MultinomialNB",
+            prepare_texts(name),
+            "calibration error",
+            (SCIKIT_LEARN, Goal("limit", most)),
+        )
+        for name, most in CALIBRATION.items()
+    ),
+    judged(
+        "log-loss/20newsgroups",
+        "log loss on the test rows of 20newsgroups; the peer: MultinomialNB",
+        prepare_texts("20newsgroups"),
+        "log loss",
+        (SCIKIT_LEARN, Goal("limit", 0.75)),
+    ),
+    judged(
+        "adult/accuracy",
+        "share of test rows of adult, mixed columns, that the default Classifier gets wrong; the peers need encoding",
+        prepare_adult,
+        "error",
+        ("GaussianNB", Goal("lead", 0.01)),
+        ("CategoricalNB", Goal("lead", 0.01)),
+    ),
+    judged(
+        "adult/log-loss",
+        "log loss of the same",
+        prepare_adult,
+        "log loss",
+        ("GaussianNB", Goal("share", 1)),
+        ("CategoricalNB", Goal("share", 1)),
+    ),
+    judged(
+        "adult/calibration",
+        "expected calibration error of the same",
+        prepare_adult,
+        "calibration error",
+        ("GaussianNB", Goal("limit", 0.03)),
+        ("CategoricalNB", Goal("limit", 0.03)),
+    ),
+    *(
+        Job(
+            f"folds/{name}",
+            f"ten folds of {name} by subtraction, with the counting pass; equal to scikit-learn trained on each again",
+            None,
+            prepare_folds(name),
+            cpu(ten_folds),
+            (Peer("one fit of ours", Goal("share", 2), same_as_training_again, cpu(one_fit)),),
+            repeats=9,
+        )
+        for name in FOLDED
+    ),
+)

@@ -8,7 +8,7 @@ import numpy as np
 
 import discern
 from benchmarks.data import real_folder
-from benchmarks.jobs import SCIKIT_LEARN, Goal, Inputs, Job, Peer, close
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, close
 from benchmarks.measure import LeftOutError, cpu, require
 
 ROWS, COLUMNS, CLASSES = 1_000_000, 20, 3

@@ -6,10 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from benchmarks.data import Texts
-from benchmarks.measure import Side
+from benchmarks.measure import Side, require
 
 Inputs = SimpleNamespace
+SCIKIT_LEARN = "scikit-learn"
 
 
 @dataclass(frozen=True)
@@ -48,3 +51,19 @@ class Job:
     unit: str = "CPU seconds"
     repeats: int = 7
     quick_repeats: int = 2
+
+
+def close(ours: Any, theirs: Any, tolerance: float, name: str) -> None:
+    require(ours.shape == theirs.shape, f"{name} has another shape")
+    most = float(np.max(np.abs(ours - theirs), initial=0))
+    require(most <= tolerance, f"{name} differs by {most:.1e}")
+
+
+def relatively_close(ours: Any, theirs: Any, tolerance: float, name: str) -> None:
+    # For sums of thousands of numbers, which differ by rounding with the order of the summands: the log joint
+    # probability of a long review is near -20,000, where the last bit of a float is 4e-12.
+    close(ours / theirs, np.ones_like(theirs), tolerance, f"{name}, as a share,")
+
+
+def nothing_to_check(inputs: Inputs, ours: Any, theirs: Any) -> None:
+    pass

@@ -4,13 +4,13 @@ import bz2
 import csv
 import io
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import real_folder
-from benchmarks.measure import LeftOutError, Sample, Side, require
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
+from benchmarks.measure import LeftOutError, Sample, Side, cpu, require
 from discern.evaluate import Evaluation
 
 ROWS = 1_000_000
@@ -19,21 +19,21 @@ COSTS = [[0, 5], [1, 0]]
 """Bad called good costs 5, good called bad 1; in the order of the labels "bad", "good"."""
 
 
-def prepare_scores(folder: Path, quick: bool) -> SimpleNamespace:
+def prepare_scores(folder: Path, quick: bool) -> Inputs:
     random = np.random.default_rng(0)
     scores = random.beta(0.4, 1.2, ROWS // 100 if quick else ROWS)
     true = (random.random(len(scores)) < scores).astype(np.int64)
-    return SimpleNamespace(
+    return Inputs(
         true=true, decided=(scores >= 0.5).astype(np.int64), probabilities=np.column_stack([1 - scores, scores])
     )
 
 
-def judge(inputs: SimpleNamespace) -> dict[str, Any]:
+def judge(inputs: Inputs) -> dict[str, Any]:
     evaluation = Evaluation.of(inputs.true, inputs.decided, inputs.probabilities, [0, 1])
     return {**evaluation.to_dict(), "roc": evaluation.roc()}
 
 
-def judge_scikit_learn(inputs: SimpleNamespace) -> dict[str, Any]:
+def judge_scikit_learn(inputs: Inputs) -> dict[str, Any]:
     from sklearn.metrics import classification_report, log_loss, roc_curve
 
     table = classification_report(inputs.true, inputs.decided, output_dict=True)
@@ -41,7 +41,7 @@ def judge_scikit_learn(inputs: SimpleNamespace) -> dict[str, Any]:
     return {"table": table, "roc": curve, "log_loss": log_loss(inputs.true, inputs.probabilities)}
 
 
-def same_judgement(inputs: SimpleNamespace, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+def same_judgement(inputs: Inputs, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     require(abs(ours["log_loss"] - theirs["log_loss"]) < 1e-9, "log loss differs")
     require(abs(ours["accuracy"] - theirs["table"]["accuracy"]) < 1e-12, "accuracy differs")
     for label in ("0", "1"):
@@ -61,14 +61,14 @@ def read_rows(name: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(bz2.decompress(path.read_bytes()).decode("utf-8"))))
 
 
-def prepare_credit(folder: Path, quick: bool) -> SimpleNamespace:
+def prepare_credit(folder: Path, quick: bool) -> Inputs:
     rows = read_rows("german_credit/all.csv.bz2")
     y = np.array([row.pop("risk") for row in rows])
     numeric = [name for name in rows[0] if all(_is_number(row[name]) for row in rows)]
     table = {name: [float(row[name]) if name in numeric else row[name] for row in rows] for name in rows[0]}
     import pandas
 
-    return SimpleNamespace(X=pandas.DataFrame(table), y=y, numeric=numeric, splits=2 if quick else SPLITS)
+    return Inputs(X=pandas.DataFrame(table), y=y, numeric=numeric, splits=2 if quick else SPLITS)
 
 
 def _is_number(text: str) -> bool:
@@ -79,7 +79,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def pipeline(inputs: SimpleNamespace) -> Any:
+def pipeline(inputs: Inputs) -> Any:
     from sklearn.compose import make_column_transformer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -95,7 +95,7 @@ def pipeline(inputs: SimpleNamespace) -> Any:
 def held_out_cost(model: Any) -> Side:
     """Give the mean cost of a model's decisions on held-out rows, over the splits."""
 
-    def side(inputs: SimpleNamespace) -> Sample:
+    def side(inputs: Inputs) -> Sample:
         from sklearn.model_selection import StratifiedShuffleSplit
 
         costs = []
@@ -112,13 +112,13 @@ def held_out_cost(model: Any) -> Side:
     return side
 
 
-def decided_by_cost(inputs: SimpleNamespace) -> Any:
+def decided_by_cost(inputs: Inputs) -> Any:
     from discern import DecisionClassifier
 
     return DecisionClassifier(pipeline(inputs), costs=COSTS)
 
 
-def tuned_by_scikit_learn(inputs: SimpleNamespace) -> Any:
+def tuned_by_scikit_learn(inputs: Inputs) -> Any:
     from sklearn.metrics import make_scorer
     from sklearn.model_selection import TunedThresholdClassifierCV
 
@@ -130,11 +130,11 @@ def tuned_by_scikit_learn(inputs: SimpleNamespace) -> Any:
     return TunedThresholdClassifierCV(pipeline(inputs), scoring=make_scorer(cost), random_state=0)
 
 
-def most_probable(inputs: SimpleNamespace) -> Any:
+def most_probable(inputs: Inputs) -> Any:
     return pipeline(inputs)
 
 
-def nothing_more(inputs: SimpleNamespace, ours: Any, theirs: Any) -> None:
+def nothing_more(inputs: Inputs, ours: Any, theirs: Any) -> None:
     """Costs are compared by the goal."""
     require(len(ours) == len(theirs), "not as many splits")
 
@@ -147,10 +147,10 @@ TABLES = {0.5: [[9644, 252], [23, 81]], 0.2: [[9432, 138], [235, 195]]}
 AREA = 0.9496
 
 
-def prepare_default(folder: Path, quick: bool) -> SimpleNamespace:
+def prepare_default(folder: Path, quick: bool) -> Inputs:
     rows = read_rows("default/Default.csv.bz2")
     X = np.array([[float(row["balance"]), float(row["student"] == "Yes")] for row in rows])
-    return SimpleNamespace(X=X, y=np.array([row["default"] for row in rows]))
+    return Inputs(X=X, y=np.array([row["default"] for row in rows]))
 
 
 def discriminant_probabilities(X: Any, y: Any, labels: list[str]) -> Any:
@@ -164,13 +164,55 @@ def discriminant_probabilities(X: Any, y: Any, labels: list[str]) -> Any:
     return joint / joint.sum(axis=1, keepdims=True)
 
 
-def area_is_off(inputs: SimpleNamespace) -> Sample:
+def area_is_off(inputs: Inputs) -> Sample:
     labels = ["No", "Yes"]
     probabilities = discriminant_probabilities(inputs.X, inputs.y, labels)
     evaluation = Evaluation.of(inputs.y, inputs.y, probabilities, labels)
     return Sample(abs(evaluation.auc() - AREA), evaluation)
 
 
-def same_tables(inputs: SimpleNamespace, ours: Evaluation, theirs: None) -> None:
+def same_tables(inputs: Inputs, ours: Evaluation, theirs: None) -> None:
     for threshold, table in TABLES.items():
         require(ours.at(threshold, "Yes").confusion.tolist() == table, f"the table at {threshold} differs")
+
+
+JOBS = (
+    Job(
+        "judge",
+        "1,000,000 scored rows: all figures, ROC, intervals; the peer: classification_report, roc_curve, log_loss",
+        None,
+        prepare_scores,
+        cpu(judge),
+        (Peer(SCIKIT_LEARN, Goal("faster", 1), same_judgement, cpu(judge_scikit_learn)),),
+    ),
+    Job(
+        "judge/default",
+        "how far the area under ROC is from the textbook's 0.9496; both its tables are checked",
+        None,
+        prepare_default,
+        area_is_off,
+        (Peer("", Goal("limit", 5e-5), same_tables),),
+        unit="difference",
+        repeats=1,
+        quick_repeats=1,
+    ),
+    Job(
+        "decide",
+        "german_credit, bad called good costs 5: mean cost of the decisions on held-out rows, 20 splits",
+        None,
+        prepare_credit,
+        held_out_cost(decided_by_cost),
+        (
+            Peer("argmax", Goal("share", 1), nothing_more, held_out_cost(most_probable)),
+            Peer(
+                "TunedThresholdClassifierCV",
+                Goal("share", 1),
+                nothing_more,
+                held_out_cost(tuned_by_scikit_learn),
+            ),
+        ),
+        unit="cost a row",
+        repeats=1,
+        quick_repeats=1,
+    ),
+)

@@ -7,7 +7,7 @@ import numpy as np
 
 import discern
 from benchmarks.data import REVIEWS, read
-from benchmarks.jobs import Goal, Inputs, Job, Peer, close
+from benchmarks.job import Goal, Inputs, Job, Peer, close
 from benchmarks.measure import cpu, require
 
 ROWS, QUICK_ROWS, COLUMNS = 1_000_000, 300_000, 20

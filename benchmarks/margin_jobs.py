@@ -12,8 +12,9 @@ import pyarrow.csv
 
 import discern
 from benchmarks.data import REVIEWS, real_folder
-from benchmarks.jobs import Goal, Inputs, Job, Peer, nothing_to_check, prepare_reviews
+from benchmarks.job import Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, wall
+from benchmarks.text_jobs import prepare_reviews
 
 EQUAL = 1e-6
 """How close objectives must be, relatively, to be called equal."""

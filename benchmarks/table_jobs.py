@@ -1,15 +1,13 @@
-"""The sides of the jobs about tables: naive Bayes on a million rows of numbers and half a million of categories."""
+"""Jobs about tables: naive Bayes on a million rows of numbers and half a million of categories."""
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import discern
-from benchmarks.measure import require
-
-Inputs = SimpleNamespace
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
+from benchmarks.measure import cpu, require
 
 
 def _rows(rows: int, quick: bool) -> tuple[np.random.Generator, int]:
@@ -72,3 +70,39 @@ def same_levels(inputs: Inputs, ours: Any, theirs: Any) -> None:
 def same_probabilities(inputs: Inputs, ours: Any, theirs: Any) -> None:
     most = float(np.max(np.abs(ours - theirs)))
     require(most <= 1e-10, f"the probabilities differ by {most:.1e}")
+
+
+JOBS = (
+    Job(
+        "gaussian/fit",
+        "GaussianNB().fit of 1,000,000 × 20 numbers, 2 classes",
+        None,
+        prepare_numbers,
+        cpu(fit_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 15), same_densities, cpu(fit_scikit_learn)),),
+    ),
+    Job(
+        "gaussian/probabilities",
+        "predict_proba of the same",
+        None,
+        prepare_numbers,
+        cpu(probabilities_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 6), same_probabilities, cpu(probabilities_scikit_learn)),),
+    ),
+    Job(
+        "categorical/fit",
+        "CategoricalNB().fit of 500,000 × 10 categories, 2 classes",
+        None,
+        prepare_categories,
+        cpu(fit_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 25), same_levels, cpu(fit_scikit_learn)),),
+    ),
+    Job(
+        "categorical/probabilities",
+        "predict_proba of the same",
+        None,
+        prepare_categories,
+        cpu(probabilities_ours),
+        (Peer(SCIKIT_LEARN, Goal("faster", 3), same_probabilities, cpu(probabilities_scikit_learn)),),
+    ),
+)

@@ -24,8 +24,9 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace
-from discern.classifier import MODELS, Classifier
+from discern.classifier import Classifier
 from discern.cli import app, demo, options, output, show
+from discern.request import MODELS
 from discern.text import ANALYZERS, TextSettings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -490,6 +491,7 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
         "fit": [data, *out],
         "predict": [model, "--message", "free"],
         "evaluate": [model, data],
+        "decide": [tmp_path / "moving.discern", "--threshold", "0.6"],
         "report": [model, data, "-o", tmp_path / "report.html"],
         "compare": [data, "--folds", "2"],
         "explain": [model, "free"],

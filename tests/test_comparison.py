@@ -50,10 +50,11 @@ def test_classifiers_are_compared_on_rows() -> None:
 
 def test_subtraction_is_the_same_as_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     methods = {
-        name: discern.Classifier(model=name, ngrams=(1, 2)) for name in ("multinomial", "bernoulli", "complement")
+        name: discern.Classifier(model=name, smoothing=1.0, ngrams=(1, 2))
+        for name in ("multinomial", "bernoulli", "complement")
     }
     subtracted = discern.compare(methods, sample()[:200], folds=4)
-    monkeypatch.setattr("discern.comparison._is_settled", lambda method: False)
+    monkeypatch.setattr("discern.comparison._Rows._is_settled", lambda rows, method: False)
     anew = discern.compare(methods, sample()[:200], folds=4)
     for one, other in zip(subtracted.results, anew.results, strict=True):
         assert one.evaluation == other.evaluation

@@ -15,13 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 import discern.files as files
-from discern.classifier import EVENTS, MODELS, NOT_SUMS, Classifier, load
+from discern.classifier import Classifier, load
 from discern.cli.entry import app
 from discern.columns import MOST_NUMBER
 from discern.crossvalidation import cross_validate
 from discern.data import DataError
 from discern.deciders import LEARNERS
 from discern.files import ModelFileError
+from discern.request import EVENTS, MODELS, NOT_SUMS
 
 SPACE = tuple(NOT_SUMS)
 TOPICS = {
@@ -223,11 +224,13 @@ def test_calibration_is_on_rows_left_out() -> None:
     ("settings", "message"),
     [
         ({"model": "linear-swm"}, "there is no model 'linear-swm'; did you mean 'linear-svm'"),
-        ({"model": "naive-bayes", "features": 5}, "features is for models in a vector space"),
+        ({"model": "ridge", "features": "auto"}, "features='auto' is for naive Bayes"),
+        ({"model": "naive-bayes", "features": "many"}, "features must be 'auto' or a number of terms above 0"),
+        ({"model": "lda", "priors": "auto"}, "priors='auto' is for naive Bayes"),
         ({"model": "binary", "characters": (2, 3)}, "characters is for models in a vector space"),
         ({"model": "ridge", "smoothing": 1.0}, "smoothing is for naive Bayes and 'nbsvm'"),
         ({"model": "knn", "priors": "uniform"}, "priors can be given for naive Bayes, 'lda' and 'qda'"),
-        ({"model": "ridge", "features": 0}, "features must be a number of terms above 0, not 0"),
+        ({"model": "ridge", "features": 0}, "features must be 'auto' or a number of terms above 0, not 0"),
         ({"model": "ridge", "select": "best"}, "select must be one of chi2, mutual-information"),
         ({"model": "best", "budget": 0}, "budget must be a number of seconds above 0"),
         ({"model": "linear-svm", "characters": (3, 2)}, "must rise from at least 1"),

@@ -67,6 +67,7 @@ _HOMES = {
     "Window": "discern.window",
     "Winnow": "discern.estimators.online",
     "chi2": "discern.estimators.select",
+    "choose_decision": "discern.crossvalidation",
     "choose_threshold": "discern.decide",
     "code_path": "discern._native",
     "compare": "discern.comparison",
@@ -95,6 +96,7 @@ if TYPE_CHECKING:
     from discern.classifier import load as load
     from discern.comparison import compare as compare
     from discern.crossvalidation import CrossValidation as CrossValidation
+    from discern.crossvalidation import choose_decision as choose_decision
     from discern.crossvalidation import cross_validate as cross_validate
     from discern.data import DataError as DataError
     from discern.decide import Decision as Decision

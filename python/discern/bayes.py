@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.select import SCORES
 from discern.statistics import Counts, default_threads
 
 if TYPE_CHECKING:
@@ -158,6 +159,9 @@ class NaiveBayesSettings:
         What the Bernoulli model divides by: the documents of the class, or its presences over the vocabulary.
     level_smoothing : float, optional
         Laplace's α for categories, flags and bins; by default that of the words, or 1 if they have another smoothing.
+    most_terms : int, optional
+        How many terms of each text column are used: the best by ``select``.
+    select : {"chi2", "mutual_information"}
     """
 
     event: str = "multinomial"
@@ -165,6 +169,8 @@ class NaiveBayesSettings:
     priors: str | tuple[tuple[str, float], ...] = "data"
     normalization: str = "documents"
     level_smoothing: float | None = None
+    most_terms: int | None = None
+    select: str = "chi2"
 
     def __post_init__(self) -> None:
         if self.event not in EVENTS:
@@ -182,6 +188,10 @@ class NaiveBayesSettings:
             raise ValueError(f"level_smoothing must be from 1e-100 to 1e100, not {self.level_smoothing!r}")
         if self.normalization not in ("documents", "vocabulary"):
             raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
+        if self.most_terms is not None and self.most_terms < 1:
+            raise ValueError(f"most_terms must be above 0, not {self.most_terms!r}")
+        if self.select not in SCORES:
+            raise ValueError(f"select must be one of {', '.join(SCORES)}, not {self.select!r}")
 
     @property
     def presence(self) -> bool:
@@ -197,6 +207,7 @@ class NaiveBayesSettings:
             "priors": priors,
             "normalization": self.normalization,
             "level_smoothing": self.level_smoothing,
+            **({} if self.most_terms is None else {"most_terms": self.most_terms, "select": self.select}),
         }
 
     @classmethod
@@ -209,6 +220,8 @@ class NaiveBayesSettings:
             priors if isinstance(priors, str) else as_priors(priors),
             values["normalization"],
             None if values["level_smoothing"] is None else float(values["level_smoothing"]),
+            None if values.get("most_terms") is None else int(values["most_terms"]),
+            str(values.get("select", "chi2")),
         )
 
 

@@ -13,48 +13,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern._native as _native
 import discern.files as files
-from discern.bayes import Laplace, NaiveBayesSettings, as_priors, as_smoothing
+from discern.bayes import NaiveBayesSettings
 from discern.calibrate import Temperature
-from discern.columns import NUMBERS, Feature, infer
-from discern.data import Batch, DataError, Reading, Strings, batches, can_be_read_again, did_you_mean
+from discern.columns import Feature
+from discern.data import Batch, DataError, Reading, batches, can_be_read_again
 from discern.evaluate import Evaluation
 from discern.evidence import Evidence
 from discern.mixed import Model, Said, Summing, solve_columns
+from discern.request import EVENTS, NOT_SUMS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.contest import Change, Entry, Watch
+    from discern.choice import Choice
+    from discern.contest import Watch
+    from discern.decide import Decision
+    from discern.samples import Sample
     from discern.spatial import Recipe, SpaceModel
-    from discern.validate import Choice, Sample
-
-EVENTS = {
-    "naive-bayes": "multinomial",
-    "multinomial": "multinomial",
-    "binary": "binary",
-    "bernoulli": "bernoulli",
-    "complement": "complement",
-}
-NOT_SUMS = {
-    "logistic": "a logistic regression",
-    "linear-svm": "a linear SVM",
-    "nbsvm": "an NB-SVM",
-    "ridge": "least squares on selected terms",
-    "lda": "a discriminant of selected terms",
-    "qda": "a discriminant of selected terms",
-    "knn": "a vote of weighted neighbours",
-}
-"""The models in a vector space, in words."""
-MODELS = (*EVENTS, *NOT_SUMS, "best")
-SELECTS = ("chi2", "mutual-information")
-CHARACTERS = (2, 5)
-"""The lengths of character n-grams unless told otherwise."""
-MOST_KEPT = 1 << 26
-"""Bytes of rows kept to validate by; of more, a random part."""
 
 
 class Receipt(str):
@@ -98,7 +76,8 @@ class Classifier:
         where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
     calibrate : "auto" or bool
         Whether probabilities are calibrated on rows left out; ``"auto"``: if the smoothing is chosen by validation too.
-    priors : {"data", "uniform"} or mapping of label to probability
+    priors : {"data", "uniform", "auto"} or mapping of label to probability
+        ``"auto"``: whichever of the first two validation favours.
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by.
     min_df : int, optional
@@ -108,9 +87,10 @@ class Classifier:
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
         In a vector space: the shortest and longest character n-grams within words that are counted too.
-    features : int, optional
-        In a vector space: how many terms are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``,
-        1,000 for ``"lda"`` and 100 for ``"qda"``.
+    features : int or "auto", optional
+        How many terms of a text are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``, 1,000 for
+        ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
+        forgets and merges; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     budget : float
         For ``"best"``: the seconds that comparing and learning may take.
@@ -163,77 +143,58 @@ class Classifier:
         budget: float = 60.0,
         threads: int | None = None,
     ) -> None:
-        if model not in MODELS:
-            raise ValueError(f"there is no model {model!r}{did_you_mean(model, MODELS)}")
-        if isinstance(stop_words, str):
-            raise ValueError("stop_words must be a list of words")
-        if min_df is not None and min_df < 1:
-            raise ValueError(f"min_df must be at least 1, not {min_df}")
-        if numbers not in ("auto", *NUMBERS):
-            raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {numbers!r}")
-        if calibrate not in ("auto", True, False):
-            raise ValueError(f"calibrate must be 'auto', True or False, not {calibrate!r}")
-        given = priors if isinstance(priors, str) else as_priors(priors)
-        if isinstance(given, str) and given not in ("data", "uniform"):
-            raise ValueError(f"priors must be 'data', 'uniform' or a mapping of label to probability, not {given!r}")
-        self._refuse_unused(model, smoothing, priors, characters, features)
-        if features is not None and (int(features) != features or features < 1):
-            raise ValueError(f"features must be a number of terms above 0, not {features!r}")
-        if select not in SELECTS:
-            raise ValueError(f"select must be one of {', '.join(SELECTS)}, not {select!r}")
-        if not 0 < budget < float("inf"):
-            raise ValueError(f"budget must be a number of seconds above 0, not {budget!r}")
-        self.label = label
-        self.given = _given(label, text=text, number=number, category=category, flag=flag)
-        self.model = model
-        self.smoothing = smoothing
-        self.numbers = numbers
-        self.calibrate = calibrate
-        self.min_df = min_df or 1
-        self.least_documents = min_df
-        self.characters = characters
-        self.most_features = features
-        self.select = select
-        self.budget = float(budget)
-        self.ngrams = ngrams
-        self.threads = threads
-        self.features = self.given
+        terms = {
+            "analyzer": analyzer,
+            "words": words,
+            "lowercase": lowercase,
+            "ngrams": ngrams,
+            "stop_words": stop_words,
+            "stem": stem,
+            "shortest": shortest,
+            "pattern": pattern,
+        }
+        self.request = Request(
+            label=label,
+            given=roles_given(label, text=text, number=number, category=category, flag=flag),
+            model=model,
+            learner=naive_bayes(model, smoothing, priors, normalization, features, select),
+            text=as_text(terms),
+            chooses_smoothing=is_auto(smoothing),
+            chooses_priors=is_auto(priors),
+            numbers=numbers,
+            calibrate=calibrate,
+            min_df=min_df,
+            ngrams=ngrams,
+            characters=characters,
+            features=features,
+            select=select,
+            budget=float(budget),
+            threads=threads,
+        )
+        self._start()
+
+    def _start(self) -> None:
+        """Be as a classifier is that was asked for and has learned nothing."""
+        request = self.request
+        self.label, self.threads = request.label, request.threads
+        self.min_df = request.min_df or 1
+        self.features = request.given
+        self.learner, self.settings = request.learner, request.text
         self.left_out: dict[str, str] = {}
         self.calibration: Temperature | None = None
         self.chosen: dict[str, Any] | None = None
+        self.decision: Decision | None = None
         self.recipe: Recipe | None = None
         self.leaderboard: list[dict[str, Any]] = []
         self.gives_up = ""
-        start = as_smoothing(1.0 if isinstance(smoothing, str) and smoothing == "auto" else smoothing)
-        self.learner = NaiveBayesSettings(EVENTS.get(model, "multinomial"), start, given, normalization)
-        self.settings = TextSettings(
-            analyzer=analyzer,
-            words=words,
-            lowercase=lowercase,
-            ngrams=(1, 1) if ngrams is None else (int(ngrams[0]), int(ngrams[1])),
-            stop_words=tuple(stop_words),
-            stem=stem,
-            shortest=shortest,
-            pattern=pattern,
-        )
-        _ = self.settings.native  # complain about settings now, not at fit
-        if characters is not None:
-            _ = self._character_settings(characters).native
-        self._asked = (self.learner, self.settings)
         self._lock = threading.RLock()
         self._statistics: Sums | None = Sums()
         self._model: Model | SpaceModel | None = None
 
-    @staticmethod
-    def _refuse_unused(model: str, smoothing: Any, priors: Any, characters: Any, features: Any) -> None:
-        """Refuse settings that a model would not listen to."""
-        if model in EVENTS and (characters is not None or features is not None):
-            name = "features" if characters is None else "characters"
-            raise ValueError(f"{name} is for models in a vector space, such as 'linear-svm', not for {model!r}")
-        if model not in (*EVENTS, "nbsvm", "best") and smoothing != "auto":
-            raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {model!r}")
-        if model not in (*EVENTS, "lda", "qda") and priors != "data":
-            raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {model!r}")
+    @property
+    def model(self) -> str:
+        """The name of the model that was asked for."""
+        return self.request.model
 
     # ------------------------------------------------------------------------------------------- learning
 
@@ -247,26 +208,19 @@ class Classifier:
         first = next(stream, None)
         if first is None:
             raise DataError("there are no rows to learn from")
-        features, left_out = self.features_of(first)
+        features, left_out = self.request.features_of(first)
         stream = itertools.chain([first], stream)
-        if self.model not in EVENTS:
+        if not self.request.is_sum:
             rows = [_named(batch, features) for batch in stream if batch.rows]
-            return self._fit_space(rows, features, left_out, watch, started + self.budget)
-        settings = self._asked
-        choice: Choice | None = None
-        if self._validates(features):
+            return self._fit_space(rows, features, left_out, watch, started + self.request.budget)
+        if self.request.validates(features):
             choice, sums = self._choose(stream, data, reading, features)
-            settings, features = (choice.settings, choice.text), choice.features
         else:
-            sums = self._sum(stream, features, settings[1])
+            choice = self.request.unchosen(features)
+            sums = self._sum(stream, features, choice.text)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
-        with self._lock:
-            self.learner, self.settings = settings
-            self.features, self.left_out = tuple(features), left_out
-            self.calibration = choice.calibration if choice is not None else None
-            self.chosen = choice.to_json() if choice is not None and choice.log_loss == choice.log_loss else None
-            self._replace(sums)
+        self._take_sums(choice, sums, left_out)
         return self
 
     def _fit_space(
@@ -279,7 +233,7 @@ class Classifier:
     ) -> Classifier:
         """Learn a model in a vector space, or the best of all."""
         import discern.spatial as spatial
-        from discern.validate import LEAST_VALIDATED, Sample
+        from discern.samples import LEAST_VALIDATED, Sample
 
         if not rows:
             raise DataError("there are no rows to learn from")
@@ -287,9 +241,10 @@ class Classifier:
         many = sample.rows >= LEAST_VALIDATED
         if self.model == "best":
             return self._fit_best(sample, features, left_out, watch, deadline if many else None)
-        recipe = self.recipe_of(self.model)
+        recipe = self.request.recipe_of(self.model)
         model = spatial.fit(sample, features, recipe)
-        calibrated = self.calibrate is not False and (many or self.calibrate is True)
+        asked = self.request.calibrate
+        calibrated = asked is not False and (many or asked is True)
         calibration = spatial.calibration_of(sample, features, recipe) if calibrated else None
         self._take(model.calibrated(calibration), left_out)
         return self
@@ -306,93 +261,43 @@ class Classifier:
         import discern.spatial as spatial
         from discern.contest import Contest, gives_up
 
+        request = self.request
+
         def choose(part: Sample) -> Choice:
-            return self.choose(part, features)
+            return request.choose(part, features)
+
+        def take(choice: Choice) -> Classifier:
+            return self._take_sums(choice, sample.sums(choice.features, choice.text), left_out)
 
         if deadline is None or len(sample.labels) < 2:
-            self._take_sums(sample, choose(sample), left_out)
-            return self
-        self.min_df = self.least_documents or 1
-        entries, changes = self.entries(features), self._changes(features)
+            return take(choose(sample))
+        self.min_df = request.min_df or 1
+        entries, changes = request.entries(features), request.changes(features)
         standings = Contest(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
         winner, self.gives_up = standings[0], gives_up(standings)
         self.leaderboard = [standing.to_json() for standing in standings]
-        calibration = None if self.calibrate is False else winner.calibration
+        calibration = None if request.calibrate is False else winner.calibration
         if winner.entry.recipe is not None:
-            self._take(spatial.fit(sample, features, winner.entry.recipe).calibrated(calibration), left_out)
-        else:
-            assert winner.choice is not None
-            self._take_sums(sample, replace(winner.choice, calibration=calibration), left_out)
-        return self
+            return self._take(spatial.fit(sample, features, winner.entry.recipe).calibrated(calibration), left_out)
+        assert winner.choice is not None
+        return take(replace(winner.choice, calibration=calibration))
 
-    def entries(self, features: Sequence[Feature]) -> list[Entry]:
-        """Give the models that ``"best"`` compares for columns: the most likely winners first."""
-        from discern.contest import Entry
-
-        if all(feature.role != "text" for feature in features):
-            names = ("logistic", "linear-svm", "lda", "qda", "knn")
-            return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in names)]
-        words = self._asked[1].analyzer == "word"
-        usual = "words and pairs of words" if words and self.ngrams is None else f"{self._asked[1].analyzer} n-grams"
-        both = [Entry("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
-        return [
-            *(Entry(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
-            *(both if words else ()),
-            Entry("naive-bayes", "words, or pairs too"),
-            Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
-            Entry("logistic", usual, self.recipe_of("logistic")),
-        ]
-
-    def _changes(self, features: Sequence[Feature]) -> list[Change]:
-        """Give what may be changed of the winner's terms: what was not given."""
-        from discern.contest import CHANGES
-
-        given = {
-            "characters": self.characters is not None or self._asked[1].analyzer != "word",
-            "triples": self.ngrams is not None,
-            "rare terms": self.least_documents is not None,
-        }
-        has_text = any(feature.role == "text" for feature in features)
-        return [change for change in CHANGES if has_text and not given.get(change.name)]
-
-    def _take_sums(self, sample: Sample, choice: Choice, left_out: dict[str, str]) -> None:
+    def _take_sums(self, choice: Choice, sums: Sums, left_out: dict[str, str]) -> Classifier:
         with self._lock:
             self.recipe, self.left_out, self.features = None, left_out, choice.features
             self.learner, self.settings = choice.settings, choice.text
             self.calibration = choice.calibration
             self.chosen = choice.to_json() if choice.log_loss == choice.log_loss else None
-            self._replace(sample.sums(choice.features, choice.text))
+            self._replace(sums)
+        return self
 
-    def _take(self, model: SpaceModel, left_out: dict[str, str]) -> None:
+    def _take(self, model: SpaceModel, left_out: dict[str, str]) -> Classifier:
         with self._lock:
             self._model, self._statistics, self.recipe = model, None, model.recipe
             self.features, self.left_out = model.features, left_out
             self.settings, self.min_df = model.recipe.plan.text[0], model.recipe.plan.min_df
             self.calibration, self.chosen = model.calibration, None
-
-    def recipe_of(self, model: str, characters: tuple[int, int] | None = None) -> Recipe:
-        """Give all that decides how a model in a vector space is learned; ``characters`` if none were given."""
-        from discern.space import Plan
-        from discern.spatial import MOST_TERMS, Recipe, strength_of
-
-        asked, lengths = self._asked[1], self.characters or characters
-        if self.ngrams is None:
-            usual = {"word": (1, 2), "pattern": (1, 2), "char": CHARACTERS, "char_wb": CHARACTERS}
-            asked = replace(asked, ngrams=usual.get(asked.analyzer, (1, 1)))
-        texts = (asked,) if lengths is None else (asked, self._character_settings(lengths))
-        presence = model == "nbsvm"
-        least = self.least_documents or (1 if presence else 2)
-        most = self.most_features or MOST_TERMS.get(model)
-        numbers = self.numbers if self.numbers != "auto" else "quantile" if presence else "gaussian"
-        if presence and numbers == "gaussian":
-            raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
-        smoothing = None if self._is_auto else self._asked[0].smoothing
-        plan = Plan(texts, presence, least, most, self.select.replace("-", "_"))
-        return Recipe(model, plan, strength_of(model, smoothing), self._asked[0].priors, numbers)
-
-    def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
-        asked = self._asked[1] if "_asked" in self.__dict__ else self.settings
-        return TextSettings("char_wb", lowercase=asked.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
+        return self
 
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Learn more rows; what validation chose at :meth:`fit` is kept."""
@@ -420,7 +325,7 @@ class Classifier:
         with self._lock:
             mine = self.statistics
             if self.min_df > 1:
-                sums = _without_rare(sums, mine)
+                sums = sums.among(mine)
             try:
                 rest = mine - sums
             except ValueError as error:
@@ -485,82 +390,59 @@ class Classifier:
                 f"{NOT_SUMS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
             )
 
-    # ------------------------------------------------------------------------------------------- choosing
-
-    def features_of(self, batch: Batch) -> tuple[Sequence[Feature], dict[str, str]]:
-        """Give the columns to decide by, inferred if none were given, and which are left out and why."""
-        if self.given:
-            return self.given, {}
-        batch.column(self.label)
-        features, left_out = infer(batch, self.label)
-        if not features:
-            raise DataError(
-                f"{batch.source} has no column to decide by beside the label {self.label!r}; there must be a text, a "
-                "number or a category"
-            )
-        return features, left_out
-
-    @property
-    def _is_auto(self) -> bool:
-        return isinstance(self.smoothing, str)
-
-    def _validates(self, features: Sequence[Feature]) -> bool:
-        """Say whether something is left to choose or to calibrate."""
-        bins = any(feature.role == "number" for feature in features) and self.numbers != "gaussian"
-        return self._is_auto or self.calibrate is True or bins
-
-    def planned(self, sample: Sample, features: Sequence[Feature]) -> Choice:
-        """Give what :meth:`fit` would learn these rows with."""
-        from discern.validate import Choice
-
-        return self.choose(sample, features) if self._validates(features) else Choice(*self._asked, tuple(features))
-
     def _choose(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, features: Sequence[Feature]
     ) -> tuple[Choice, Sums]:
-        from discern.validate import Sample
+        from discern.samples import Sample, keep
 
         again = can_be_read_again(data)
-        kept, whole = _keep(stream, self.label, thin=again)
+        kept, whole = keep(stream, thin=again)
         named = [_named(batch, features) for batch in kept]
         sample = Sample.of(named, self.label, [feature.name for feature in features], self.threads)
-        choice = self.choose(sample, features)
+        choice = self.request.choose(sample, features)
         if whole:
             return choice, sample.sums(choice.features, choice.text)
         rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return choice, self._sum(rest, choice.features, choice.text)
-
-    def choose(self, sample: Sample, features: Sequence[Feature]) -> Choice:
-        """Choose by validation what was not given."""
-        import discern.validate as validate
-
-        learner, text = self._asked
-        few = sample.rows < validate.LEAST_VALIDATED or len(sample.labels) < 2
-        ways = [self.numbers] if self.numbers != "auto" else ["gaussian"] if few else ["gaussian", "quantile", "mdl"]
-        start = validate.Choice(learner, text, tuple(features))
-        if few or not (self._is_auto or self.calibrate is True):
-            return replace(start, features=validate.with_numbers(sample, features, ways[0]))
-        free = self._is_auto and self.model == "naive-bayes"
-        laplace_only = learner.event in ("bernoulli", "complement")
-        smoothings = [one for one in validate.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
-        found = validate.choose(
-            sample,
-            start,
-            self.min_df,
-            smoothings=smoothings if self._is_auto else (),
-            events=("multinomial", "binary") if free else (),
-            ngrams=((1, 1), (1, 2)) if free and self.ngrams is None and text.analyzer == "word" else (),
-            numbers=ways,
-        )
-        return found if self.calibrate is not False else replace(found, calibration=None)
 
     # ------------------------------------------------------------------------------------------ predicting
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
         """Give the label of each row, in order."""
         model = self.solved
-        decisions = [said.scores.argmax(axis=1) for _, said in self._scored(model, data, reading)]
-        return model.label_array[np.concatenate(decisions)] if decisions else model.label_array[:0]
+        decided = [self._decided(model, said) for _, said in self._scored(model, data, reading)]
+        return np.concatenate(decided) if decided else model.label_array[:0]
+
+    def judged(
+        self, data: Any, *, reading: Reading | None = None
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+        """Give, batch by batch, the label of each row and the probability of each label."""
+        model = self.solved
+        for _, said in self._scored(model, data, reading):
+            yield self._decided(model, said), model.posterior(said)
+
+    def _decided(self, model: Model | SpaceModel, said: Said) -> NDArray[np.str_]:
+        if self.decision is None:
+            return np.asarray(model.label_array[said.scores.argmax(axis=1)])
+        decided: NDArray[np.str_] = self.decision(model.posterior(said), model.label_array).astype(np.str_)
+        return decided
+
+    def decide_by(self, decision: Decision | None) -> Classifier:
+        """Decide by a threshold, costs or another mix of labels from now on; None: the most probable label.
+
+        The decision is saved with the model and used by :meth:`predict` and :meth:`evaluate`.
+
+        Examples
+        --------
+        >>> from discern.decide import Decision
+        >>> model = Classifier().fit([{"label": "ham", "text": "x1 x2"}, {"label": "spam", "text": "y1 x2"}])
+        >>> model.decide_by(Decision.at(0.3, "spam")).predict(["x2"]).tolist()
+        ['spam']
+        """
+        if decision is not None:
+            decision(np.zeros((1, len(self.labels))), self.labels)  # refuse labels that the model does not know
+        self.decision = decision
+        return self
 
     def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
         """Give the probability of each label for each row, labels in the order of ``labels``.
@@ -599,9 +481,9 @@ class Classifier:
         """
         model = self.solved
         quick = model.__dict__.get("quick")
-        if quick is not None:
+        if quick is not None and self.decision is None:
             return quick(text)  # type: ignore[no-any-return]
-        if not isinstance(model, Model):
+        if self.decision is not None or not isinstance(model, Model):
             if [feature.role for feature in model.features] == ["text"]:
                 return str(self.predict([text])[0])
             raise ValueError("this model decides by several columns; use predict with rows")
@@ -624,7 +506,7 @@ class Classifier:
             total = part if total is None else total + part
         if total is None:
             raise DataError("there are no rows to judge by")
-        return total
+        return total if self.decision is None else total.decided_by(self.decision)
 
     def explain(self, row: str | Mapping[str, Any]) -> Evidence:
         """Say why a row is given its label: what each of its words and values said, in nats, the strongest first.
@@ -757,22 +639,22 @@ class Classifier:
             "chosen": self.chosen,
             "recipe": None if self.recipe is None else self.recipe.to_json(),
             "leaderboard": self.leaderboard,
+            "decision": None if self.decision is None else self.decision.to_json(),
         }
 
+    @classmethod
+    def _of(cls, request: Request) -> Classifier:
+        """Give a classifier that was asked for and has learned nothing."""
+        made = cls.__new__(cls)
+        made.request = request
+        made._start()
+        return made
+
     def _empty_copy(self) -> Classifier:
-        copy = Classifier(
-            self.label,
-            model=self.model,
-            smoothing=self.smoothing,
-            numbers=self.numbers,
-            calibrate=self.calibrate,
-            min_df=self.min_df,
-            ngrams=self.ngrams,
-            threads=self.threads,
-        )
-        copy.given, copy.features, copy._asked = self.given, self.features, self._asked
-        copy.learner, copy.settings = self.learner, self.settings
-        copy.calibration, copy.chosen = self.calibration, self.chosen
+        copy = self._of(self.request)
+        copy.label, copy.threads, copy.min_df = self.label, self.threads, self.min_df
+        copy.features, copy.learner, copy.settings = self.features, self.learner, self.settings
+        copy.calibration, copy.chosen, copy.decision = self.calibration, self.chosen, self.decision
         return copy
 
     # ----------------------------------------------------------------------------------------------- files
@@ -816,35 +698,42 @@ class Classifier:
 
     @classmethod
     def _from_content(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Classifier:
-        loaded = cls(str(metadata["label"]), model=metadata["model"], min_df=int(metadata["min_df"]))
-        loaded.learner = NaiveBayesSettings.from_json(metadata["learner"])
-        loaded.settings = TextSettings.from_json(metadata["settings"])
-        _ = loaded.settings.native  # complain about settings now, not at predict
-        loaded.features = tuple(Feature.from_json(feature) for feature in metadata["features"])
-        names = [feature.name for feature in loaded.features]
-        if not names or len({*names, loaded.label}) <= len(names):
+        features = tuple(Feature.from_json(feature) for feature in metadata["features"])
+        label, chosen = str(metadata["label"]), metadata["chosen"]
+        names = [feature.name for feature in features]
+        if not names or len({*names, label}) <= len(names):
             raise ValueError("the columns do not have names of their own")
+        if not isinstance(chosen, dict | None):
+            raise ValueError("what was chosen is not listed")
+        json.dumps(chosen, allow_nan=False)  # refuse now what could not be saved again
+        learner, text = NaiveBayesSettings.from_json(metadata["learner"]), TextSettings.from_json(metadata["settings"])
+        model = metadata["model"]
+        request = Request(
+            label=label,
+            given=features,
+            model=model,
+            learner=learner if model in (*EVENTS, "lda", "qda") else replace(learner, priors="data"),
+            text=text,
+            chooses_smoothing=bool(chosen) or model not in EVENTS,
+            min_df=int(metadata["min_df"]),
+            ngrams=text.ngrams,
+        )
+        loaded = cls._of(request)
         calibration = metadata["calibration"]
         loaded.calibration = None if calibration is None else Temperature.from_json(calibration)
-        loaded.chosen = metadata["chosen"]
-        loaded.leaderboard = list(metadata.get("leaderboard", ()))
-        if not isinstance(loaded.chosen, dict | None):
-            raise ValueError("what was chosen is not listed")
-        json.dumps(loaded.chosen, allow_nan=False)  # refuse now what could not be saved again
-        loaded.given, loaded._asked = loaded.features, (loaded.learner, loaded.settings)
-        loaded.ngrams = loaded.settings.ngrams
-        loaded.smoothing = "auto" if loaded.chosen else loaded.learner.smoothing
+        loaded.chosen, loaded.leaderboard = chosen, list(metadata.get("leaderboard", ()))
         labels = tuple(metadata["labels"])
         if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
             raise ValueError("the labels are not texts")
+        loaded.decision = _decision_of(metadata.get("decision"), labels)
         if not metadata["slim"]:
             if metadata.get("recipe") is not None:
                 return loaded._with_space(metadata["recipe"], labels, arrays)
             loaded._replace(Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features]))
             return loaded
         loaded._statistics = None
-        model = Model.from_arrays(labels, loaded.features, arrays, loaded.learner, loaded.settings)
-        loaded._model = model.calibrated(loaded.calibration)
+        solved = Model.from_arrays(labels, features, arrays, learner, text)
+        loaded._model = solved.calibrated(loaded.calibration)
         return loaded
 
     def _with_space(
@@ -895,15 +784,14 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     return Classifier.load(path)
 
 
-def _given(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:
-    """Give the columns that were given a role, each once."""
-    features: list[Feature] = []
-    for role, given in names.items():
-        for name in [given] if isinstance(given, str) else given or ():
-            if name == label or name in [feature.name for feature in features]:
-                raise ValueError(f"the column {name!r} is given two roles")
-            features.append(Feature(str(name), role))
-    return tuple(features)
+def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
+    if described is None:
+        return None
+    from discern.decide import Decision
+
+    decision = Decision.from_json(described)
+    decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
+    return decision
 
 
 def _named(batch: Batch, features: Sequence[Feature]) -> Batch:
@@ -916,41 +804,6 @@ def _named(batch: Batch, features: Sequence[Feature]) -> Batch:
     return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})
 
 
-def _keep(stream: Iterator[Batch], label: str, *, thin: bool) -> tuple[list[Batch], bool]:
-    """Keep batches up to a number of bytes, and say whether that is all.
-
-    If there is more, either the rest is left in the stream, or, with ``thin``, it is read too and of all rows those
-    are kept whose keys are small: a random part that does not depend on the order of the rows.
-    """
-    from discern.validate import row_keys
-
-    kept: list[Batch] = []
-    size, share = 0, 0
-    for batch in stream:
-        if share:
-            batch = batch.take(row_keys(batch, list(batch.columns)) >> np.uint64(64 - share) == 0)
-        kept.append(batch)
-        size += batch.size
-        while size > MOST_KEPT and thin:
-            share += 1
-            kept = [one.take(row_keys(one, list(one.columns)) >> np.uint64(64 - share) == 0) for one in kept]
-            size = sum(one.size for one in kept)
-        if size > MOST_KEPT:
-            return kept, False
-    return [batch for batch in kept if batch.rows], not share
-
-
-def _without_rare(sums: Sums, known: Sums) -> Sums:
-    """Leave out terms that a model does not hold: one loaded from a file does not hold rare ones."""
-    columns = (
-        column.with_terms(_contained(column.terms, other.terms))
-        if isinstance(column, Counts) and isinstance(other, Counts)
-        else column
-        for column, other in zip(sums.columns, known.columns, strict=True)
-    )
-    return replace(sums, columns=tuple(columns))
-
-
 def _difference(name: str, mine: Any, theirs: Any) -> str:
     """Name the first setting that differs, within settings of settings."""
     if isinstance(mine, dict) and isinstance(theirs, dict):
@@ -958,10 +811,3 @@ def _difference(name: str, mine: Any, theirs: Any) -> str:
             if mine[key] != theirs.get(key):
                 return _difference(key, mine[key], theirs.get(key))
     return f"{name}: {mine!r} and {theirs!r}"
-
-
-def _contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
-    """Say which of some sorted terms are among others."""
-    lists = [(side.offsets, np.ascontiguousarray(side.data)) for side in (terms, known)]
-    _, _, (places, known_places) = _native.merge_terms(lists)
-    return np.isin(places, known_places)

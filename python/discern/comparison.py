@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from discern.classifier import Classifier
 from discern.data import Reading, Strings, batches
 from discern.evaluate import Evaluation
 from discern.markup import record_table, section
@@ -197,7 +198,6 @@ class Comparison:
         return BoxPlotDisplay(values, figure).plot(ax=ax)
 
 
-SETTLED = ("multinomial", "bernoulli", "complement")
 """Models that are sums of their rows and choose no settings by validation."""
 HEAD = ("method", "log loss", "95% interval", "error", "95% interval", "p", "training", "predicting")
 
@@ -269,7 +269,7 @@ class _Rows:
 
     def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
         """Give the model of each fold: trained anew, or the whole minus the fold, which is the same and faster."""
-        if not _is_settled(method):
+        if not self._is_settled(method):
             for fold in range(folds):
                 yield copy.deepcopy(method).fit(self.table.take(np.flatnonzero(numbers != fold)))
             return
@@ -279,6 +279,13 @@ class _Rows:
             whole.forget(part)
             yield whole
             whole.learn(part)
+
+    def _is_settled(self, method: Any) -> bool:
+        """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
+        if not isinstance(method, Classifier) or not method.request.is_sum:
+            return False
+        features, _ = method.request.features_of(next(batches(self.table.columns)))
+        return not method.request.validates(features)
 
     def features(self, chosen: Integers) -> Any:
         return self.table.take(chosen)
@@ -306,12 +313,6 @@ class _Features:
         if hasattr(self.X, "iloc"):
             return self.X.iloc[chosen]
         return [self.X[row] for row in chosen.tolist()] if isinstance(self.X, list) else self.X[chosen]
-
-
-def _is_settled(method: Any) -> bool:
-    """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
-    chooses = getattr(method, "smoothing", None) == "auto" or getattr(method, "model", None) not in SETTLED
-    return hasattr(method, "forget") and not chooses
 
 
 def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds: int) -> Compared:

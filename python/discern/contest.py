@@ -18,11 +18,13 @@ import numpy as np
 
 import discern.spatial as spatial
 from discern.calibrate import Temperature
+from discern.choice import Choice
 from discern.columns import Feature
+from discern.samples import Folds, Sample, stratified
 from discern.space import Plan
 from discern.spatial import Recipe
-from discern.text import TextSettings
-from discern.validate import Choice, Folds, Sample, held_out, stratified
+from discern.text import CHARACTERS, TextSettings
+from discern.validate import held_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 PROBED, FIRST, GROWTH = 500, 2000, 3
 """The rows of a round that only shows how long it takes, of the first round, and how many times more the next has."""
 FOLDS = 4
-CHARACTERS = (2, 5)
-"""The lengths of character n-grams."""
 GROWTH_POWER = 1.15
 """Time grows with the rows to this power: a little more than in proportion, as the vocabulary grows too."""
 CLEAR, MUCH = 3.0, 0.01

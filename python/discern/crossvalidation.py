@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.bayes import posterior
-from discern.classifier import NOT_SUMS, Classifier
+from discern.classifier import Classifier
 from discern.columns import Feature
-from discern.data import DataError, Reading, batches
+from discern.data import DataError, Reading, batches, did_you_mean
+from discern.decide import Choice as Chosen
+from discern.decide import Rule, choose_threshold
 from discern.evaluate import Evaluation
+from discern.request import NOT_SUMS
+from discern.samples import Folds, Sample, stratified
 from discern.significance import Interval, mean_interval
-from discern.validate import Folds, Sample, held_out, stratified
+from discern.validate import held_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,7 +111,7 @@ def cross_validate(
     parts = [batch for batch in batches(data, reading) if batch.rows]
     if not parts:
         raise DataError("there are no rows to judge by")
-    features, _ = classifier.features_of(parts[0])
+    features, _ = classifier.request.features_of(parts[0])
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")
@@ -139,7 +143,7 @@ def _as_sums(
     classifier: Classifier, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give scores and probabilities of rows left out of sums."""
-    choice = classifier.planned(sample, features)
+    choice = classifier.request.planned(sample, features)
     said = held_out(sample, choice.features, choice.settings, choice.text, left_out, classifier.min_df)
     if choice.calibration is None:
         return said.scores, posterior(said.scores)
@@ -152,7 +156,42 @@ def _in_space(
     """Give scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.spatial as spatial
 
-    recipe = classifier.recipe_of(classifier.model)
+    recipe = classifier.request.recipe_of(classifier.model)
     scores = spatial.held_out(sample, features, recipe, left_out)
-    calibration = None if classifier.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    calibration = None if classifier.request.calibrate is False else spatial.calibration_of(sample, features, recipe)
     return scores, posterior(scores) if calibration is None else calibration(scores)
+
+
+def choose_decision(
+    classifier: Classifier,
+    data: Any,
+    positive: str,
+    rule: Rule,
+    *,
+    folds: int = 10,
+    held_out: bool = False,
+    reading: Reading | None = None,
+) -> Chosen:
+    """Choose the threshold of a label by a rule, on rows that the model that judges them has not seen.
+
+    Those are the rows learned, each judged by the model of the other folds; or, with ``held_out``, rows that were not
+    learned, judged by the classifier itself. Give the decision to :meth:`Classifier.decide_by`.
+
+    Examples
+    --------
+    >>> from discern.decide import MostRecall
+    >>> rows = [{"label": "ham", "text": f"w{i % 3} x{i % 4}"} for i in range(60)]
+    >>> rows += [{"label": "spam", "text": f"w{i % 3} y{i % 4}"} for i in range(60)]
+    >>> model = Classifier().fit(rows)
+    >>> chosen = choose_decision(model, rows, "spam", MostRecall(false_positive_rate=0.01))
+    >>> chosen.recall, chosen.false_positive_rate
+    (1.0, 0.0)
+    """
+    if positive not in classifier.labels:
+        raise ValueError(f"there is no label {positive!r}{did_you_mean(positive, classifier.labels)}")
+    if held_out:
+        judged = classifier.evaluate(data, reading=reading).judged
+    else:
+        judged = cross_validate(classifier, data, folds, reading=reading).total.judged
+    true = np.array(judged.names, np.str_)[judged.true]
+    return choose_threshold(true, judged.probabilities, judged.columns, positive, rule)

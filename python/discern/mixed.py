@@ -278,11 +278,15 @@ class LevelColumn:
     def of_batch(self, batch: Batch, _: int) -> Said:
         """Score the values of a batch."""
         numbers, levels = levels_of(batch, self.feature)
+        said, known = self.of_levels(numbers, levels)
+        return Said(said, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
+
+    def of_levels(self, numbers: NDArray[Any], levels: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
+        """Score rows by the numbers of their levels, −1 where one is missing, and say which are known."""
         # The last row of the table is what a missing or unknown level says: nothing.
         places = np.array([*(self._places.get(level, -1) for level in levels), -1], np.int64)[numbers]
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])
-        known = places >= 0
-        return Said(table[places], known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
+        return table[places], places >= 0
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
         """Say what the value of the only row said."""
@@ -326,10 +330,14 @@ class NormalColumn:
 
     def of_batch(self, batch: Batch, _: int) -> Said:
         """Score the numbers of a batch."""
-        values = numbers_of(batch, self.feature.name)[:, None]
-        known = np.isfinite(values).ravel()
-        scores = log_normal(np.where(known[:, None], values, 0.0), self.means, self.variances)
-        return Said(np.where(known[:, None], scores, 0.0), known.astype(np.int64), np.zeros(len(values), np.int64))
+        said, known = self.of_numbers(numbers_of(batch, self.feature.name))
+        return Said(said, known.astype(np.int64), np.zeros(len(known), np.int64))
+
+    def of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
+        """Score rows by their numbers, and say which have one."""
+        known = np.isfinite(values)
+        scores = log_normal(np.where(known, values, 0.0)[:, None], self.means, self.variances)
+        return np.where(known[:, None], scores, 0.0), known
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
         """Say what the number of the only row said."""
@@ -405,8 +413,17 @@ def solve_column(
     start = np.zeros(len(labels)) if start is None else start
     if feature.role != "text":
         return LevelColumn(feature, labels, *level_weights(counts, feature, settings))
-    counts = counts.with_min_documents(min_df)
+    counts = _selected(counts.with_min_documents(min_df), settings)
     return TextColumn(feature, labels, counts.terms, solve(counts, settings, start), text)
+
+
+def _selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
+    """Leave out all but the best terms, if only so many are wanted."""
+    if settings.most_terms is None or len(counts.terms) <= settings.most_terms:
+        return counts
+    from discern.select import best_terms
+
+    return counts.with_terms(best_terms(counts, settings.most_terms, settings.select))
 
 
 def level_weights(counts: Counts, feature: Feature, settings: NaiveBayesSettings) -> tuple[tuple[str, ...], Array]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from discern.statistics import Counts
 
@@ -47,6 +46,8 @@ class Contingency:
     @classmethod
     def of_matrix(cls, matrix: Any, classes: NDArray[Any], labels: int, presence: bool = False) -> Contingency:
         """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts what is not zero."""
+        import scipy.sparse
+
         matrix = scipy.sparse.csr_array(matrix)
         if presence and not matrix.has_canonical_format:
             matrix = matrix.copy()

@@ -17,10 +17,10 @@ import discern._native as _native
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings
 from discern.mixed import float_array
+from discern.samples import Sample
 from discern.select import Contingency, best, scores_alone
 from discern.statistics import check_terms, default_threads
 from discern.text import TextSettings
-from discern.validate import Sample
 from discern.weighting import Weighting
 
 if TYPE_CHECKING:

@@ -21,8 +21,9 @@ from discern.data import Batch, did_you_mean
 from discern.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, learn
 from discern.evidence import Evidence, TermEvidence
 from discern.mixed import Said
+from discern.samples import Folds, Sample, stratified
 from discern.space import Columns, Plan, Space
-from discern.validate import Folds, Sample, stratified, with_numbers
+from discern.validate import with_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -278,6 +278,13 @@ def check_terms(terms: Strings, is_sorted: bool = True) -> None:
     starts = offsets[:-1][np.diff(offsets) > 0]
     if bool(np.any(data[starts] & 0xC0 == 0x80)):
         raise ValueError("a term begins within a character")
+
+
+def contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
+    """Say which of some sorted terms are among others."""
+    lists = [(side.offsets, np.ascontiguousarray(side.data)) for side in (terms, known)]
+    _, _, (places, known_places) = _native.merge_terms(lists)
+    return np.isin(places, known_places)
 
 
 def _sums(places: NDArray[np.int64], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -557,6 +564,16 @@ class Sums:
                 named["classes"] = np.array([self.labels.index(label) for label in column.labels], np.int64)
             arrays.update({f"{number}.{name}": array for name, array in named.items()})
         return arrays
+
+    def among(self, known: Sums) -> Sums:
+        """Leave out terms that other sums do not hold: a model loaded from a file does not hold rare ones."""
+        columns = (
+            column.with_terms(contained(column.terms, other.terms))
+            if isinstance(column, Counts) and isinstance(other, Counts)
+            else column
+            for column, other in zip(self.columns, known.columns, strict=True)
+        )
+        return replace(self, columns=tuple(columns))
 
     @classmethod
     def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], normal: Sequence[bool]) -> Sums:

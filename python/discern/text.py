@@ -14,6 +14,8 @@ import discern._native as _native
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+CHARACTERS = (2, 5)
+"""The lengths of character n-grams unless told otherwise."""
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
 
 

@@ -1,7 +1,7 @@
 //! Loops of logistic regression with two classes: statistics of dense rows at given coefficients, probabilities, and
 //! coordinate descent in the dual for sparse rows.
 
-use crate::posterior::exp_below_zero;
+use crate::posterior::exp_of_moderate;
 use crate::simd::vectorised;
 
 /// Rows whose scores are worked out together, so that the exponentials are vectorised.
@@ -258,7 +258,7 @@ fn combined(mut sums: Vector, factors: &[f64; 4], a: Vector, b: Vector, c: Vecto
 fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
     let mut smalls = [0.0; BLOCK];
     for (small, score) in smalls.iter_mut().zip(scores) {
-        *small = exp_below_zero(-score.abs());
+        *small = exp_of_moderate(-score.abs());
     }
     smalls
 }

@@ -76,8 +76,8 @@ def mixed(**settings: Any) -> Classifier:
     roles = {"text": ["text", "body"], "category": "country", "flag": "paid", "number": ["age", "size", "hour"]}
     model = Classifier(**roles, **settings).fit(rows)
     if settings["numbers"] == "mdl":  # one of the numbers keeps its densities
-        model.given = tuple(replace(one, edges=None) if one.name == "hour" else one for one in model.features)
-        model.numbers = "gaussian"
+        given = tuple(replace(one, edges=None) if one.name == "hour" else one for one in model.features)
+        model.request = replace(model.request, given=given, numbers="gaussian")
         model.fit(rows)
     return model
 

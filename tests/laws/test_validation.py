@@ -14,7 +14,8 @@ from discern.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.classifier import Classifier
 from discern.columns import Feature
 from discern.data import batches
-from discern.validate import Folds, Sample, held_out, stratified
+from discern.samples import Folds, Sample, stratified
+from discern.validate import held_out
 
 LABELS = ["ham", "news", "spam"]
 WORDS = ["win", "prize", "lunch", "noon", "née", "你好"]
@@ -38,6 +39,8 @@ more_settings = st.fixed_dictionaries(
         "priors": st.sampled_from(PRIORS),
         "min_df": st.sampled_from([1, 2]),
         "ngrams": st.sampled_from([(1, 1), (1, 2)]),
+        "features": st.sampled_from([None, None, 3]),
+        "select": st.sampled_from(["chi2", "mutual-information"]),
     }
 )
 settings = st.builds(lambda first, second: {**first, **second}, learners, more_settings)
@@ -82,7 +85,7 @@ def sampled(rows: list[dict], features: list[Feature], parts: int = 1) -> Sample
 def untrained(features: list[Feature], options: dict) -> Classifier:
     """Give a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
     model = Classifier(numbers="gaussian", **options)
-    model.given = tuple(features)
+    model.request = replace(model.request, given=tuple(features))
     return model
 
 
@@ -93,7 +96,7 @@ def log_posteriors(scores: np.ndarray) -> np.ndarray:
 def check_equal_to_training_again(rows: list[dict], features: list[Feature], options: dict, folds: Folds, parts: int):
     sample = sampled(rows, features, parts)
     model = untrained(features, options)
-    learner, text = model._asked
+    learner, text = model.request.learner, model.request.text
     found = held_out(sample, features, learner, text, folds, options["min_df"])
     place = 0
     for fold in folds:
@@ -144,7 +147,9 @@ def test_a_class_that_is_wholly_left_out() -> None:
     ]
     feature = Feature("text", "text")
     model = Classifier(smoothing=1.0)
-    said = held_out(sampled(rows, [feature]), [feature], *model._asked, Folds.one_by_one(np.arange(3)))
+    said = held_out(
+        sampled(rows, [feature]), [feature], model.request.learner, model.request.text, Folds.one_by_one(np.arange(3))
+    )
     assert np.isneginf(said.scores).tolist() == [[False, False], [False, False], [False, True]]
     assert log_posteriors(said.scores)[2, 0] == pytest.approx(0, abs=1e-12)
     assert said.known.tolist() == [1, 1, 0]
@@ -202,7 +207,10 @@ def test_scores_left_out_do_not_depend_on_threads() -> None:
     sample = sampled(rows, [feature])
     model = Classifier(smoothing=JelinekMercer(0.4))
     for folds in (sample.left_out(), stratified(sample.classes, sample.keys, 10)):
-        found = [held_out(replace(sample, threads=threads), [feature], *model._asked, folds) for threads in (1, 2, 3)]
+        found = [
+            held_out(replace(sample, threads=threads), [feature], model.request.learner, model.request.text, folds)
+            for threads in (1, 2, 3)
+        ]
         assert (found[0].scores == found[1].scores).all()
         assert (found[0].scores == found[2].scores).all()
 

@@ -96,7 +96,7 @@ def fit(
         shortest=shortest,
         pattern=pattern,
         characters=None if characters is None else options.parse_ngrams(characters),
-        features=features,
+        features=options.number_of_terms(features),
         select=select.value,
         budget=options.parse_budget(budget),
         threads=threads,
@@ -169,7 +169,7 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
         return
     from discern.cli.show import described as in_words
 
-    if not classifier.given:
+    if not classifier.request.given:
         found = ", ".join(in_words(feature) for feature in described["features"])
         say(f"columns inferred: {found}" + _left_out(classifier), quiet)
     listed = ", ".join(f"{label} {rows:,}" for label, rows in list(labels.items())[:10])
@@ -244,12 +244,11 @@ class Decisions:
 
 def _decide(classifier: Classifier, data: Any, how: Reading | None) -> Iterator[Decisions]:
     """Decide on all rows; a batch at a time is in memory."""
-    from discern.data import batches
-
-    for batch in batches(data, how):
-        shares = classifier.predict_proba(batch)
-        places = shares.argmax(axis=1)
-        labels = [classifier.labels[place] for place in places.tolist()]
+    place = {label: number for number, label in enumerate(classifier.labels)}
+    for decided, shares in classifier.judged(data, reading=how):
+        labels = decided.tolist()
+        # Of "unsure", which is no label, the probability is that of the most probable label.
+        places = [place.get(label, best) for label, best in zip(labels, shares.argmax(axis=1).tolist(), strict=True)]
         yield Decisions(labels, shares[range(len(places)), places].tolist(), shares)
 
 

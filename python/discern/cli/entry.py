@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from discern.cli.catalogue import datasets
 from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
+from discern.cli.decide import decide
 from discern.cli.demo import demo
 from discern.cli.judge import compare, report
 from discern.cli.mail import filter, relabel
@@ -39,6 +40,11 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
         "discern evaluate messages.discern held-out.csv --json",
         "discern evaluate credit.discern held-out.csv --cost bad:good=5 --cost unsure=0.5",
         "discern evaluate messages.discern held-out.csv --threshold 0.99 --positive spam",
+    ),
+    decide: (
+        "discern decide messages.discern messages.csv --positive spam --most-false-positives 0.001",
+        "discern decide credit.discern --cost bad:good=5 --cost unsure=0.5",
+        "discern decide messages.discern --clear",
     ),
     report: ("discern report messages.discern held-out.csv -o report.html",),
     compare: (

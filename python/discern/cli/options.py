@@ -74,6 +74,7 @@ class Priors(StrEnum):
 
     data = "data"
     uniform = "uniform"
+    auto = "auto"
 
 
 class Analyzer(StrEnum):
@@ -139,6 +140,15 @@ def parse_ngrams(value: str) -> tuple[int, int]:
     if len(lengths) > 2 or lengths[0] < 1 or lengths[-1] < lengths[0]:
         raise typer.BadParameter(f"{value!r} is not a pair of numbers that rise from at least 1, such as 1,2")
     return lengths[0], lengths[-1]
+
+
+def number_of_terms(value: str | None) -> int | str | None:
+    """Read how many terms to use: a number, or auto."""
+    if value is None or value == "auto":
+        return value
+    if not value.isdigit() or int(value) < 1:
+        raise typer.BadParameter(f"--features takes a number above 0 or auto, not {value!r}")
+    return int(value)
 
 
 def parse_budget(value: str) -> float:
@@ -259,14 +269,18 @@ Characters = Annotated[
     typer.Option(help="Count character n-grams of these lengths too, such as 2,5; not naive Bayes."),
 ]
 Features = Annotated[
-    int | None,
+    str | None,
     typer.Option(
-        min=1, help="Use so many terms, the best by --select; not naive Bayes.", show_default="all; 6000 for ridge"
+        metavar="N",
+        help="Use so many terms of a text, the best by --select; auto: chosen by validation.",
+        show_default="all; 6000 for ridge",
     ),
 ]
 SelectName = Annotated[Select, typer.Option(help="By what the best terms are selected.")]
 Smoothing = Annotated[str, typer.Option(help="auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.")]
-PriorsName = Annotated[Priors, typer.Option(help="Probabilities of the labels: as in the data, or all the same.")]
+PriorsName = Annotated[
+    Priors, typer.Option(help="Probabilities of the labels: as in the data, all the same, or by validation.")
+]
 NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
 MinDf = Annotated[
     int | None,

@@ -1,0 +1,43 @@
+"""What a request for naive Bayes left open, settled: by what was given, or by validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discern.bayes import smoothing_to_json
+
+if TYPE_CHECKING:
+    from discern.bayes import NaiveBayesSettings
+    from discern.calibrate import Temperature
+    from discern.columns import Feature
+    from discern.text import TextSettings
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What validation chose, and how good it is on rows left out."""
+
+    settings: NaiveBayesSettings
+    text: TextSettings
+    features: tuple[Feature, ...]
+    calibration: Temperature | None = None
+    log_loss: float = float("nan")
+    accuracy: float = float("nan")
+
+    def to_json(self) -> dict[str, Any]:
+        """Give what was chosen in plain values."""
+        return {
+            "event": self.settings.event,
+            "smoothing": smoothing_to_json(self.settings.smoothing),
+            "ngrams": list(self.text.ngrams),
+            **({} if self.settings.most_terms is None else {"features": self.settings.most_terms}),
+            **({} if not isinstance(self.settings.priors, str) else {"priors": self.settings.priors}),
+            "numbers": {
+                feature.name: "gaussian" if feature.is_normal else f"{len(feature.bins())} bins"
+                for feature in self.features
+                if feature.role == "number"
+            },
+            "log_loss": self.log_loss,
+            "accuracy": self.accuracy,
+        }
