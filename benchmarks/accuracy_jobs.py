@@ -104,6 +104,27 @@ def _judge_texts(train: pa.Table, test: pa.Table) -> dict[str, Any]:
     }
 
 
+def prepare_least_squares(folder: Path, quick: bool) -> Inputs:
+    train, test = (_cut(read_table("ohsumed", part), quick).select(["label", "text"]) for part in ("train", "test"))
+    return _judged_once(folder / "judged-least-squares.json", lambda: _judge_least_squares(train, test))
+
+
+def _judge_least_squares(train: pa.Table, test: pa.Table) -> dict[str, Any]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    true, columns = test["label"].to_pylist(), (train["text"].to_pylist(), train["label"].to_pylist())
+    ours = discern.Classifier(model="ridge").fit(train)
+    terms = TfidfVectorizer(sublinear_tf=True, ngram_range=(1, 2), min_df=2)
+    decided = make_pipeline(terms, LinearSVC()).fit(*columns).predict(test["text"].to_pylist())
+    wrong = float((decided != np.array(true)).mean())
+    return {
+        "ours": figures(true, ours.predict_proba(test.select(["text"])), ours.labels),
+        "LinearSVC": dict.fromkeys(FIGURES, wrong),
+    }
+
+
 # ---------------------------------------------------------------------------------------------------------- adult
 
 
@@ -231,6 +252,13 @@ JOBS = (
         prepare_texts("20newsgroups"),
         "log loss",
         (SCIKIT_LEARN, Goal("limit", 0.75)),
+    ),
+    judged(
+        "least-squares/ohsumed",
+        "share of test rows of ohsumed that Classifier(model='ridge') gets wrong; the peer: LinearSVC on tf–idf",
+        prepare_least_squares,
+        "error",
+        ("LinearSVC", Goal("limit", 0.308)),
     ),
     judged(
         "adult/accuracy",

@@ -210,9 +210,18 @@ def test_the_best_method_reaches_the_bayes_rate(number, make):
 def test_methods_rank_as_in_the_textbook(number):
     problem = simulate.scenario(number)
     tests, truth = problem.sample(4_000, 9)
-    samples = [problem.sample(None, seed) for seed in range(40)]
-    linear, quadratic = (
-        np.array([1 - kind().fit(X, y).score(tests, truth) for X, y in samples]) for kind in (LINEAR, QUADRATIC)
-    )
-    ahead = (quadratic - linear) if number <= 3 else (linear - quadratic)
-    assert ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(len(samples))
+    samples = [problem.sample(None, seed) for seed in range(100)]
+    kinds = {
+        "LDA": LINEAR,
+        "logistic": discern.LogisticRegression,
+        "QDA": QUADRATIC,
+        "1-NN": lambda: discern.KNeighborsClassifier(1),
+    }
+    errors = {
+        name: np.array([1 - kind().fit(X, y).score(tests, truth) for X, y in samples]) for name, kind in kinds.items()
+    }
+    best = ("LDA", "logistic") if number <= 3 else ("QDA",)
+    for name in best:
+        for other in set(kinds) - {*best}:
+            ahead = errors[other] - errors[name]
+            assert ahead.mean() > 2 * ahead.std(ddof=1) / np.sqrt(len(samples)), (name, other)
