@@ -63,8 +63,11 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Sums rows by class in time linear in their non-zeros.
-    pub fn of(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> Self {
+    /// Sums rows by class in time linear in their non-zeros; `order` has the rows of a class together, classes rising.
+    pub fn of(rows: &Rows, classes: &[u32], width: usize, size: usize, order: &[usize]) -> Self {
+        if size.saturating_mul(width) <= 2 * rows.terms.len() {
+            return Self::of_table(rows, classes, width, size, order);
+        }
         let mut places = vec![0usize; size + 1];
         rows.terms.iter().for_each(|&term| places[term as usize + 1] += 1);
         (0..size).for_each(|term| places[term + 1] += places[term]);
@@ -85,14 +88,42 @@ impl Entries {
         let mut entries = Entries::default();
         entries.starts.push(0);
         for term in 0..size {
-            for &(class, occurrences, documents) in &wide[places[term]..ends[term]] {
-                entries.classes.push(class);
-                entries.occurrences.push(occurrences);
-                entries.documents.push(documents);
+            wide[places[term]..ends[term]]
+                .iter()
+                .for_each(|&(class, own, documents)| entries.push(class, own, documents));
+            entries.starts.push(entries.classes.len());
+        }
+        entries
+    }
+
+    /// Does the same by way of a table of all classes and terms, where it is no larger than the rows.
+    fn of_table(rows: &Rows, classes: &[u32], width: usize, size: usize, order: &[usize]) -> Self {
+        let mut table = vec![(0u32, 0u32); width * size];
+        for &row in order {
+            let own = &mut table[classes[row] as usize * size..][..size];
+            for (term, count) in rows.row(row) {
+                own[term].0 += count;
+                own[term].1 += 1;
+            }
+        }
+        let mut entries = Entries::default();
+        entries.starts.push(0);
+        for term in 0..size {
+            for class in 0..width {
+                let (occurrences, documents) = table[class * size + term];
+                if documents > 0 {
+                    entries.push(class as u32, occurrences, documents);
+                }
             }
             entries.starts.push(entries.classes.len());
         }
         entries
+    }
+
+    fn push(&mut self, class: u32, occurrences: u32, documents: u32) {
+        self.classes.push(class);
+        self.occurrences.push(occurrences);
+        self.documents.push(documents);
     }
 
     fn range(&self, term: usize) -> std::ops::Range<usize> {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -114,7 +115,14 @@ class Batch:
 
     def texts(self, name: str) -> Any:
         """Give a text column as the native code takes it; a missing text is an empty one."""
-        return as_texts(self.column(name), f"column {name!r} of {self.source}", self.start)
+        if name not in self._texts:
+            self._texts[name] = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start)
+        return self._texts[name]
+
+    @cached_property
+    def _texts(self) -> dict[str, Any]:
+        """The text columns that were asked for, checked once."""
+        return {}
 
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
         """Give the number of each row's label and the distinct labels; a missing label is an error."""
