@@ -372,6 +372,7 @@ impl Validation<'_> {
     /// Computes once what the terms of a fold say.
     fn tabulate(&self, scratch: &mut Scratch, left: &Left) {
         let mut table = std::mem::take(&mut scratch.table);
+        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
         table.sparse.resize(self.entries.classes.len(), 0.0);
         table.bases.resize(self.entries.starts.len(), 0.0);
         table.dense.clear();
@@ -380,7 +381,9 @@ impl Validation<'_> {
                 continue;
             }
             let (divisor, range) = (self.divisor(scratch, term), self.entries.range(term));
-            table.bases[term] = divisor.ln();
+            if !laplace {
+                table.bases[term] = divisor.ln();
+            }
             if 2 * range.len() < self.width {
                 for entry in range {
                     table.sparse[entry] = self.excess(scratch, left, entry, divisor);
