@@ -406,7 +406,7 @@ fn push_world_word(word: &mut String, length: usize, shortest: usize, complex: b
 
 fn segmenter() -> WordSegmenterBorrowed<'static> {
     static SEGMENTER: OnceLock<WordSegmenterBorrowed<'static>> = OnceLock::new();
-    *SEGMENTER.get_or_init(|| WordSegmenter::new_auto(WordBreakInvariantOptions::default()))
+    *SEGMENTER.get_or_init(|| WordSegmenter::new_dictionary(WordBreakInvariantOptions::default()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
