@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from discern.cli.lock import locked
 from discern.cli.output import counted, in_bytes, reading, refuse_bad_place, say, to_json
 
 if TYPE_CHECKING:
+    from discern.classifier import Classifier
     from discern.data import Batch
 
 UNSURE = "unsure"
@@ -39,6 +41,10 @@ class Verdict:
     """Of the label that counts as spam."""
     code: int
 
+    def to_json(self) -> str:
+        """Give the verdict as a line of JSON."""
+        return to_json({"label": self.label, "probability": self.probability})
+
 
 def filter(
     model: options.ModelFile,
@@ -48,6 +54,13 @@ def filter(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Write nothing and answer by the exit code, as bogofilter does.")
     ] = False,
+    daemon: Annotated[
+        bool, typer.Option("--daemon", help="Stay, and answer at the socket until told to stop (SIGTERM, Ctrl-C).")
+    ] = False,
+    place: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="FILE", help="Where a daemon answers.", show_default="MODEL.socket"),
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -56,41 +69,84 @@ def filter(
     X-Discern holds the label or "unsure", X-Discern-Probability the probability of spam. Such headers that the message
     brings along are taken out. With --exit-code the answer is the exit code: 0 spam, 1 not spam, 2 unsure, 3 error.
     Without it, an error (exit code 3, a sentence on stderr) still writes the message, unchanged: no mail is lost.
+    If a daemon answers at the socket, it is asked, and nothing has to be loaded; if none does, all goes on without.
     """
     if ham_cutoff > spam_cutoff:
         raise typer.BadParameter("--ham-cutoff must not be above --spam-cutoff")
+    if daemon:
+        _serve(model, place or Path(f"{model}.socket"), Cutoffs(spam, spam_cutoff, ham_cutoff), json, quiet)
+        return
     content = sys.stdin.buffer.read()
     try:
-        verdict = _judge(content, model, spam, spam_cutoff, ham_cutoff)
+        verdict = judged(_loaded(model), content, Cutoffs(spam, spam_cutoff, ham_cutoff))
     except (ValueError, OSError, MemoryError) as error:
         if not exit_code and not json:
             _write(content)
         say(f"discern: {' '.join(str(error).split()) or type(error).__name__}", quiet)
         raise typer.Exit(ERROR) from error
     if json:
-        typer.echo(to_json({"label": verdict.label, "probability": verdict.probability}))
+        typer.echo(verdict.to_json())
     elif not exit_code:
         _write(marked(content, verdict))
     if exit_code:
         raise typer.Exit(verdict.code)
 
 
-def _judge(content: bytes, path: Path, spam: str, spam_cutoff: float, ham_cutoff: float) -> Verdict:
+def _loaded(path: Path) -> Classifier:
     from discern.classifier import Classifier
+
+    return Classifier.load(path)
+
+
+@dataclass(frozen=True)
+class Cutoffs:
+    """From which probability on a message is spam, and up to which it is not."""
+
+    spam: str
+    spam_cutoff: float
+    ham_cutoff: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= float(self.ham_cutoff) <= float(self.spam_cutoff) <= 1:
+            raise ValueError("the cutoffs must be probabilities, that of spam not below the other")
+
+
+def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
+    """Decide on a message."""
     from discern.data import did_you_mean
     from discern.data.mailboxes import of_messages
 
-    classifier = Classifier.load(path)
+    spam = cutoffs.spam
     if spam not in classifier.labels:
         raise ValueError(f"the model has no label {spam!r}{did_you_mean(spam, classifier.labels)}; see --spam")
     shares = classifier.predict_proba(of_messages([content], "the message"))[0].tolist()
     by_label = dict(zip(classifier.labels, shares, strict=True))
     probability = by_label.pop(spam)
-    if probability >= spam_cutoff:
+    if probability >= cutoffs.spam_cutoff:
         return Verdict(spam, probability, SPAM)
-    if probability <= ham_cutoff and by_label:
+    if probability <= cutoffs.ham_cutoff and by_label:
         return Verdict(max(by_label, key=lambda label: by_label[label]), probability, HAM)
     return Verdict(UNSURE, probability, NOT_SURE)
+
+
+def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) -> None:
+    import discern.cli.daemon as daemon
+
+    if not daemon.can_be_served():
+        raise ValueError("this system has no unix sockets: use discern filter without --daemon")
+    refuse_bad_place(place)
+
+    def judge(classifier: Classifier, content: bytes, settings: dict[str, Any]) -> tuple[Verdict, bytes]:
+        verdict = judged(classifier, content, replace(cutoffs, **settings))
+        return verdict, marked(content, verdict)
+
+    def ready() -> None:
+        if json:
+            typer.echo(to_json({"socket": str(place), "process": os.getpid()}))
+            sys.stdout.flush()
+        say(f"answering at {place}; stop with Ctrl-C", quiet or json)
+
+    daemon.serve(daemon.Current(model, lambda message: say(f"discern: {message}", quiet)), place, judge, ready)
 
 
 def marked(content: bytes, verdict: Verdict) -> bytes:
