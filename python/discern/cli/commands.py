@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,22 +16,16 @@ from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
     in_bytes,
-    percent,
     reading,
     refuse_bad_place,
     say,
     to_json,
-    visible,
-    writing,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from discern.classifier import Classifier
     from discern.data import Reading
 
-OWN_COLUMNS = ("label", "probability")
 MOST_LABELS = 20
 """Strongest words are shown for so many labels, the most frequent ones."""
 
@@ -181,48 +173,8 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
     say(f"wrote {saved['file']}: {described['terms']:,} terms, {in_bytes(saved['bytes'])}", quiet)
 
 
-def predict(
-    model: options.ModelFile,
-    data: options.OptionalSource = None,
-    message: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
-    ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False,
-    text: options.OtherText = None,
-    threads: options.Threads = None,
-    given: options.Given = None,
-    encoding: options.Encoding = None,
-    on_error: options.OnErrorName = options.OnError.stop,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Give each row a label and its probability, in order: as many rows out as in.
-
-    The result is CSV, or JSON lines with --json.
-    """
-    if bool(message) == (data is not None):
-        raise typer.BadParameter("give either DATA or --message")
-    classifier = _load(model, text, threads)
-    if message and output is None and not json and not proba and sys.stdout.isatty():
-        for batch in _decide(classifier, message, None):
-            for label, probability in zip(batch.labels, batch.probabilities, strict=True):
-                typer.echo(f"{visible(label)}  {percent(probability)}")
-        return
-    sources = [data] if data is not None else []
-    busy = output is None and sys.stdout.isatty()
-    with reading(sources, given, quiet, busy, encoding, on_error) as how, writing(output) as stream:
-        decided = _started(_decide(classifier, message or data, how))
-        rows = (_write_json if json else _write_csv)(stream, classifier.labels, decided, proba)
-    if output is not None:
-        say(f"wrote {output}: {counted(rows, 'row')}", quiet)
-
-
-def _load(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+    """Load a model, with some of its settings changed."""
     from discern.classifier import Classifier
 
     classifier = Classifier.load(path)
@@ -232,59 +184,9 @@ def _load(path: Path, text: str | None = None, threads: int | None = None, label
     return classifier
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """What was decided on a batch of rows."""
-
-    labels: list[str]
-    probabilities: list[float]
-    shares: NDArray[Any]
-    """The probability of every label, a row each."""
-
-
-def _decide(classifier: Classifier, data: Any, how: Reading | None) -> Iterator[Decisions]:
-    """Decide on all rows; a batch at a time is in memory."""
-    from discern.data import batches
-
-    for batch in batches(data, how):
-        shares = classifier.predict_proba(batch)
-        places = shares.argmax(axis=1)
-        labels = [classifier.labels[place] for place in places.tolist()]
-        yield Decisions(labels, shares[range(len(places)), places].tolist(), shares)
-
-
-def _started(decided: Iterator[Decisions]) -> Iterator[Decisions]:
-    """Decide on the first batch now, so that bad data is refused before anything is written."""
-    first = list(itertools.islice(decided, 1))
-    return itertools.chain(first, decided)
-
-
-def _write_csv(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
-    writer, rows = csv.writer(stream, lineterminator="\n"), 0
-    columns = [f"probability of {label}" if label in OWN_COLUMNS else label for label in labels]
-    writer.writerow([*OWN_COLUMNS, *(columns if proba else ())])
-    for batch in decided:
-        more = batch.shares.T.tolist() if proba else []
-        writer.writerows(zip(batch.labels, batch.probabilities, *more, strict=True))
-        rows += len(batch.labels)
-    return rows
-
-
-def _write_json(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
-    rows = 0
-    for batch in decided:
-        for label, probability, shares in zip(batch.labels, batch.probabilities, batch.shares, strict=True):
-            row: dict[str, Any] = {"label": label, "probability": probability}
-            if proba:
-                row["probabilities"] = dict(zip(labels, shares.tolist(), strict=True))
-            stream.write(to_json(row) + "\n")
-        rows += len(batch.labels)
-    return rows
-
-
 def evaluate(
     model: options.ModelFile,
-    data: options.Source,
+    data: options.Sources,
     label: options.OtherLabel = None,
     text: options.OtherText = None,
     threshold: judge.Threshold = None,
@@ -298,10 +200,12 @@ def evaluate(
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
-    classifier = _load(model, text, threads, label)
+    classifier = loaded(model, text, threads, label)
     decision = judge.decision_of(classifier.labels, threshold, positive, cost)
-    with reading([data], given, quiet, encoding=encoding, on_error=on_error) as how:
-        evaluation = classifier.evaluate(data, reading=how)
+    from discern.data import Sources
+
+    with reading(data, given, quiet, encoding=encoding, on_error=on_error) as how:
+        evaluation = classifier.evaluate(Sources(tuple(data)), reading=how)
     if decision is not None:
         evaluation = evaluation.decided_by(decision)
     if json:
@@ -332,7 +236,7 @@ def explain(
     """
     if text is None and not value:
         raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
-    classifier = _load(model)
+    classifier = loaded(model)
     said = sys.stdin.read() if text == "-" else text
     row = _row(classifier, said, value or [])
     message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
@@ -375,7 +279,7 @@ def info(
     """Say what a model file holds: settings, labels, sizes, and the strongest words of the labels."""
     import discern.files as files
 
-    classifier = _load(model)
+    classifier = loaded(model)
     described = classifier.info()
     frequent = sorted(classifier.labels, key=lambda label: (-described["priors"][label], label))[:MOST_LABELS]
     strongest = {label: classifier.weights(label, top) for label in frequent}
@@ -409,7 +313,7 @@ def learn(
     place, how = output or model, _How(data, given, encoding, on_error, quiet)
     refuse_bad_place(place)
     with locked(place):
-        classifier = _load(model, threads=threads)
+        classifier = loaded(model, threads=threads)
         _change(classifier, classifier.learn, "learned", how, label, place, json)
 
 
@@ -429,7 +333,7 @@ def forget(
     place, how = output or model, _How(data, given, encoding, on_error, quiet)
     refuse_bad_place(place)
     with locked(place):
-        classifier = _load(model, threads=threads)
+        classifier = loaded(model, threads=threads)
         _change(classifier, classifier.forget, "forgot", how, label, place, json)
 
 
@@ -487,7 +391,7 @@ def merge(
     if len(models) < 2:
         raise typer.BadParameter("give two or more models")
     refuse_bad_place(output)
-    merged = _load(models[0])
+    merged = loaded(models[0])
     for path in models[1:]:
-        merged = merged.merge(_load(path))
+        merged = merged.merge(loaded(path))
     _report_fit(merged, _save(merged, output), json, quiet)

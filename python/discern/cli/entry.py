@@ -11,11 +11,12 @@ import typer
 from typer.core import TyperGroup
 
 from discern.cli.catalogue import datasets
-from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
+from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge
 from discern.cli.defaults import NEVER
 from discern.cli.demo import demo
 from discern.cli.judge import compare, report
 from discern.cli.mail import filter, relabel
+from discern.cli.predictions import predict
 
 EXIT_CODES = {
     0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
@@ -32,7 +33,8 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
     ),
     predict: (
         "discern predict messages.discern new.csv > labels.csv",
-        "discern predict messages.discern new.parquet --json --proba",
+        "discern predict messages.discern new.parquet -o labelled.parquet --append --unsure 0.9 --evidence 3",
+        "tail -f log.txt | discern predict messages.discern - --format text --line-buffered --append",
         'discern predict messages.discern --message "Claim your free prize now"',
     ),
     evaluate: (

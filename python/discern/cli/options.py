@@ -175,8 +175,8 @@ DATA_HELP = (
 )
 Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-OptionalSource = Annotated[
-    str | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
+OptionalSources = Annotated[
+    list[str] | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
 ModelFiles = Annotated[

@@ -38,13 +38,15 @@ class Reading:
     a line), ``"mbox"`` or ``"eml"``; by default the name of the file tells. ``progress`` is called with the number of
     bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says. ``on_error`` says
     what becomes of a row that cannot be read: ``"stop"`` refuses the file, ``"skip"`` leaves the row out, ``"keep"``
-    keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one.
+    keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one. With
+    ``at_once`` rows are given as soon as they have come, and not when there are many.
     """
 
     format: str | None = None
     progress: Callable[[int], None] = field(default=lambda _: None)
     encoding: str | None = None
     on_error: str = "stop"
+    at_once: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     first: str = ""
 
@@ -132,13 +134,18 @@ def faults_of_reading() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
+def _read_into(stream: Any, room: Any, at_once: bool) -> int:
+    """Read what fits; or just what is there, and at least a byte."""
+    return int((getattr(stream, "readinto1", stream.readinto) if at_once else stream.readinto)(room))
+
+
 class _Decoded:
     """A stream in another encoding, as UTF-8; bytes that are not in the encoding stay, and are found later."""
 
-    def __init__(self, stream: Any, encoding: str, source: str, begun: bytes) -> None:
+    def __init__(self, stream: Any, encoding: str, source: str, begun: bytes, at_once: bool) -> None:
         self._stream, self._encoding, self._source, self._begun = stream, encoding, source, begun
         self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-        self._ready = memoryview(b"")
+        self._ready, self._at_once = memoryview(b""), at_once
         self._block = bytearray(max(BLOCK, 4))
         self._ended = False
 
@@ -153,7 +160,7 @@ class _Decoded:
     def _more(self) -> bytes:
         begun, self._begun = self._begun, b""
         if not begun:
-            count = self._stream.readinto(self._block)
+            count = _read_into(self._stream, self._block, self._at_once)
             begun, self._ended = bytes(self._block[:count]), not count
         try:
             return self._decoder.decode(begun, self._ended).encode("utf-8", "surrogateescape")
@@ -190,7 +197,9 @@ class Window:
         marked = next((encoding for mark, encoding in MARKS.items() if begun.startswith(mark)), None)
         encoding = self._reading.encoding or marked
         if encoding not in (None, "utf-8", "utf-8-sig"):
-            self._stream = _Decoded(self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]))
+            self._stream = _Decoded(
+                self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]), self._reading.at_once
+            )
             self._end, self.follows = 0, True
             begun = self._first(3)
         self._start = 3 if begun.startswith(codecs.BOM_UTF8) else 0
@@ -203,7 +212,7 @@ class Window:
     def _read(self, position: int) -> int:
         try:
             with memoryview(self._buffer) as view, view[position:] as room:
-                count = self._stream.readinto(room)
+                count = _read_into(self._stream, room, self._reading.at_once)
         except DataError:
             raise
         except faults_of_reading() as error:
