@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.data import Reading
 
-MOST_LABELS = 20
-"""Strongest words are shown for so many labels, the most frequent ones."""
-
 
 def fit(
     data: options.Sources,
@@ -176,7 +173,9 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
 def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
     """Load a model, with some of its settings changed."""
     from discern.classifier import Classifier
+    from discern.data import refuse_missing
 
+    refuse_missing(path)
     classifier = Classifier.load(path)
     if text is not None:
         classifier.read_text_from(text)
@@ -222,10 +221,7 @@ def explain(
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="The text to classify; - is stdin.", show_default=False)
     ] = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
-    ] = None,
+    value: options.Values = None,
     top: options.Top = 20,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -238,7 +234,7 @@ def explain(
         raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
     classifier = loaded(model)
     said = sys.stdin.read() if text == "-" else text
-    row = _row(classifier, said, value or [])
+    row = row_of(classifier, said, value or [])
     message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
     evidence = classifier.explain(row)
     if json:
@@ -249,7 +245,7 @@ def explain(
     show_evidence(console(), classifier, message, evidence, top, legend=not quiet)
 
 
-def _row(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
+def row_of(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
     """Give a row its values; the text goes to the only text column."""
     from discern.data import did_you_mean
 
@@ -268,30 +264,6 @@ def _row(classifier: Classifier, text: str | None, values: list[str]) -> dict[st
             raise typer.BadParameter(f"the model has no column {name!r}{did_you_mean(name, row)}")
         row[name] = value
     return row
-
-
-def info(
-    model: options.ModelFile,
-    top: options.Top = 8,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Say what a model file holds: settings, labels, sizes, and the strongest words of the labels."""
-    import discern.files as files
-
-    classifier = loaded(model)
-    described = classifier.info()
-    frequent = sorted(classifier.labels, key=lambda label: (-described["priors"][label], label))[:MOST_LABELS]
-    strongest = {label: classifier.weights(label, top) for label in frequent}
-    _, metadata = files.load(model)
-    about = {"file": str(model), "bytes": model.stat().st_size, "checksum": metadata["checksum"], **described}
-    if json:
-        words = {label: [{"term": term, "weight": weight} for term, weight in strongest[label]] for label in frequent}
-        typer.echo(to_json({**about, "strongest": words}))
-        return
-    from discern.cli.show import console, show_info
-
-    show_info(console(), about, strongest, len(classifier.labels))
 
 
 def learn(

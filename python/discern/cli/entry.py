@@ -11,10 +11,11 @@ import typer
 from typer.core import TyperGroup
 
 from discern.cli.catalogue import datasets
-from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge
+from discern.cli.commands import evaluate, explain, fit, forget, learn, merge
 from discern.cli.defaults import NEVER
 from discern.cli.demo import demo
 from discern.cli.judge import compare, report
+from discern.cli.look import drift, info, similar
 from discern.cli.mail import filter, relabel
 from discern.cli.predictions import predict
 
@@ -49,7 +50,12 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
         "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
     ),
     explain: ('discern explain messages.discern "Claim your free prize now"',),
-    info: ("discern info messages.discern", "discern info messages.discern --json"),
+    info: ("discern info messages.discern", "discern info messages.csv --json"),
+    similar: (
+        'discern similar articles.discern "interest rates rise"',
+        'discern similar articles.discern "interest rates rise" --data articles.csv --top 3',
+    ),
+    drift: ("discern drift january.discern june.discern",),
     learn: (
         "discern learn messages.discern monday.csv tuesday.csv",
         "discern learn mail.discern --label spam junk.mbox ~/Maildir/.Junk",

@@ -76,9 +76,11 @@ def filter(
     if daemon:
         _serve(model, place or Path(f"{model}.socket"), Cutoffs(spam, spam_cutoff, ham_cutoff), json, quiet)
         return
+    from discern.cli.commands import loaded
+
     content = sys.stdin.buffer.read()
     try:
-        verdict = judged(_loaded(model), content, Cutoffs(spam, spam_cutoff, ham_cutoff))
+        verdict = judged(loaded(model), content, Cutoffs(spam, spam_cutoff, ham_cutoff))
     except (ValueError, OSError, MemoryError) as error:
         if not exit_code and not json:
             _write(content)
@@ -90,12 +92,6 @@ def filter(
         _write(marked(content, verdict))
     if exit_code:
         raise typer.Exit(verdict.code)
-
-
-def _loaded(path: Path) -> Classifier:
-    from discern.classifier import Classifier
-
-    return Classifier.load(path)
 
 
 @dataclass(frozen=True)
@@ -182,8 +178,8 @@ def relabel(
 
     Rows that were never learned with the old label are refused.
     """
-    from discern.classifier import Classifier
-    from discern.data import batches
+    from discern.cli.commands import loaded
+    from discern.data import batches, did_you_mean
 
     if old == new:
         raise typer.BadParameter("--from and --to must be different labels")
@@ -191,7 +187,11 @@ def relabel(
     with reading(data, given, quiet, encoding=encoding, on_error=on_error) as how:
         rows = list(batches(iter(data), how))  # once: it may be stdin
     with locked(model):
-        classifier = Classifier.load(model)
+        classifier = loaded(model)
+        if old not in classifier.labels:
+            raise ValueError(
+                f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
+            )
         # In this order something is always left; the sums are the same.
         classifier.learn(labelled(rows, classifier.label, new))
         moved = classifier.take_back(labelled(rows, classifier.label, old))

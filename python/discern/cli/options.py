@@ -223,6 +223,10 @@ Threads = Annotated[
     int | None,
     typer.Option(min=1, help="How many threads; the result is always the same.", show_default="all cores"),
 ]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
+]
 Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]
 OtherText = Annotated[
     str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
