@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +56,7 @@ def fit(
     select: options.SelectName = options.Select.chi2,
     budget: options.Budget = "60s",
     slim: options.Slim = False,
+    dry_run: options.DryRun = False,
     threads: options.Threads = None,
     given: options.Given = None,
     encoding: options.Encoding = None,
@@ -93,13 +95,34 @@ def fit(
     from discern.data import Sources
 
     refuse_bad_place(output)
+    if dry_run:
+        from discern.cli.plan import show
+
+        with reading(data, given, quiet, busy=True, encoding=encoding, on_error=on_error) as how:
+            show(classifier, data, how, json, quiet)
+        return
+    started = time.perf_counter()
     best = model is options.Model.best  # shows its standings instead of a progress bar
     with reading(data, given, quiet, busy=best, encoding=encoding, on_error=on_error) as how:
         if best:
             _fit_best(classifier, Sources(tuple(data)), how, json, quiet)
         else:
             classifier.fit(Sources(tuple(data)), reading=how)
-    _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+    saved = _save(classifier, output, slim)
+    _report_fit(classifier, {**saved, **_effort(how, started)}, json, quiet)
+
+
+def _effort(how: Reading, started: float) -> dict[str, Any]:
+    """Give what the work took: bytes read, seconds, bytes of memory at most."""
+    seconds = time.perf_counter() - started
+    memory = None
+    if sys.platform != "win32":
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = most if sys.platform == "darwin" else 1024 * most
+    rate = how.read / seconds if seconds > 0 else None
+    return {"bytes_read": how.read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
 
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet: bool) -> None:

@@ -293,3 +293,7 @@ Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, 
 Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
 Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done: roles, sizes, about how long; and write nothing."),
+]

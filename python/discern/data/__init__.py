@@ -12,6 +12,7 @@ from discern.data.rows import Batch, Column, DataError, Strings, as_texts, did_y
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
 
 __all__ = [
+    "COMPRESSIONS",
     "FORMATS",
     "Batch",
     "Column",

@@ -49,6 +49,8 @@ class Reading:
     at_once: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     first: str = ""
+    read: int = 0
+    """The bytes read so far, unpacked; a file that is read twice counts twice."""
 
     def __post_init__(self) -> None:
         if self.on_error not in ON_ERROR:
@@ -70,6 +72,11 @@ class Reading:
     def not_decoded(self) -> str:
         """What is said of bytes that are not in the encoding."""
         return f"is not {self.charset}; give its encoding, for example --encoding latin-1, or convert it to UTF-8"
+
+    def tell(self, count: int) -> None:
+        """Count bytes, and let others see it."""
+        self.read += count
+        self.progress(count)
 
     def begin(self, source: str) -> None:
         """Count the faults of a file from the start: it may be read again."""
@@ -218,7 +225,7 @@ class Window:
         except faults_of_reading() as error:
             raise DataError(f"cannot read {self._source}: {error}") from error
         self.follows = bool(count)
-        self._reading.progress(count)
+        self._reading.tell(count)
         return int(count)
 
     @property
