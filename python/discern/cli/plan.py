@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -164,18 +164,21 @@ def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_b
 
     if classifier.model == "best":
         return classifier.budget, 1e6
-    started = time.perf_counter()
-    classifier.fit(iter(rows))
-    seconds = time.perf_counter() - started
+    seconds = _timed(lambda: classifier.fit(iter(rows)))
     if validates_by_part:  # and all rows are counted once more
-        started = time.perf_counter()
-        classifier.learn(iter(rows))
         part = KEPT / sum(batch.size for batch in rows)
-        seconds = seconds * part**GROWTH + (time.perf_counter() - started) * factor
+        seconds = seconds * part**GROWTH + _timed(lambda: classifier.learn(iter(rows))) * factor
     else:
         seconds *= factor**GROWTH if classifier.model in EVENTS and classifier.smoothing == "auto" else factor
     # The number of terms grows as a power of the number of rows (Heaps' law).
     return seconds, classifier.solved.terms * factor**0.6
+
+
+def _timed(work: Callable[[], object]) -> float:
+    """Give the seconds that some work takes, or would take if nobody else were at work."""
+    started, used = time.perf_counter(), time.process_time()
+    work()
+    return min(time.perf_counter() - started, time.process_time() - used)
 
 
 def _total(data: Sequence[str], found: Skimmed) -> int | None:

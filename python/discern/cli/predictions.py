@@ -253,8 +253,19 @@ def plain(column: Any) -> list[Any]:
     return list(column)
 
 
+@dataclass(frozen=True)
+class _Lines:
+    r"""Ends rows with \n, though the writer ends them with \r\n: only then it puts a value with \r in quotes."""
+
+    stream: TextIO
+
+    def write(self, row: str) -> int:
+        """Write a row, which comes whole."""
+        return self.stream.write(row[:-2] + "\n")
+
+
 def _separated(stream: TextIO, found: Iterator[Decided], layout: Layout, delimiter: str = ",") -> Iterator[int]:
-    writer = csv.writer(stream, lineterminator="\n", delimiter=delimiter)
+    writer = csv.writer(_Lines(stream), lineterminator="\r\n", delimiter=delimiter)
     for number, rows in enumerate(found):
         if not number:
             layout.begin(rows.batch)
