@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import socketserver
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -56,7 +57,12 @@ class Current:
         now = os.stat(self.path)
         known = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size)
         if known != self._known:
-            loaded = Classifier.load(self.path)
+            with tempfile.NamedTemporaryFile(
+                prefix="discern-"
+            ) as copy:  # the file itself may be overwritten at any time
+                copy.write(self.path.read_bytes())
+                copy.flush()
+                loaded = Classifier.load(copy.name)
             loaded.threads = 1
             self._loaded, self._known = loaded, known
 
@@ -121,7 +127,7 @@ class Connection(socketserver.BaseRequestHandler):
             if len(settings) > LONGEST_SETTINGS:
                 raise ValueError("the settings are too long")
             verdict, marked = self.server.judge(self.server.current.model(), message, json.loads(settings))
-        except (ValueError, OSError, MemoryError, KeyError, TypeError) as error:
+        except (ValueError, OSError, MemoryError, KeyError, TypeError, RecursionError) as error:
             return json.dumps({"error": str(error)}).encode() + b"\n"
         head = {"json": verdict.to_json(), "code": verdict.code, "bytes": len(marked)}
         return json.dumps(head).encode() + b"\n" + marked

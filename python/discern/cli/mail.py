@@ -127,10 +127,12 @@ def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
 
 def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) -> None:
     import discern.cli.daemon as daemon
+    from discern.data import refuse_missing
 
     if not daemon.can_be_served():
         raise ValueError("this system has no unix sockets: use discern filter without --daemon")
     refuse_bad_place(place)
+    refuse_missing(model)
 
     def judge(classifier: Classifier, content: bytes, settings: dict[str, Any]) -> tuple[Verdict, bytes]:
         verdict = judged(classifier, content, replace(cutoffs, **settings))
