@@ -373,7 +373,18 @@ def _change(
     for verb, changed in (("new", added), ("gone", removed)):
         if changed:
             say(f"  labels {verb}: {', '.join(changed)}", quiet)
+    _doubt(added, labels, quiet)
     say(f"wrote {output} ({in_bytes(saved['bytes'])})", quiet)
+
+
+def _doubt(added: list[str], known: set[str], quiet: bool) -> None:
+    """Ask whether a new label is another one, mistyped."""
+    from difflib import get_close_matches
+
+    for label in added:
+        close = get_close_matches(label, sorted(known), n=1, cutoff=0.7)
+        if close:
+            say(f"  {label!r} is a new label; did you mean {close[0]!r}? discern relabel moves rows", quiet)
 
 
 def merge(
