@@ -122,7 +122,7 @@ JOBS = (
         None,
         prepare_daemon,
         ask,
-        (Peer("", Goal("limit", 0.06), is_marked),),
+        (Peer("", Goal("limit", 0.1), is_marked),),
         repeats=20,
         quick_repeats=2,
     ),
