@@ -201,7 +201,11 @@ Given = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The encoding of the data, such as latin-1.", show_default="utf-8, or as marked"),
+    typer.Option(
+        metavar="NAME",
+        help="The encoding of the data, such as latin-1; auto: guess it.",
+        show_default="utf-8, or as marked",
+    ),
 ]
 OnErrorName = Annotated[
     OnError,

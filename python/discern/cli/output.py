@@ -156,6 +156,8 @@ def reading(
 
 
 def _tell_faults(how: Reading, quiet: bool) -> None:
+    for source, encoding in how.guessed.items():
+        say(f"{source} is not UTF-8: it was read as {encoding}", quiet)
     count = sum(how.faults.values())
     if count:
         done = "kept as far as readable" if how.keeps else "left out"

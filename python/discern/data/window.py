@@ -28,6 +28,8 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 ON_ERROR = ("stop", "skip", "keep")
+GUESS = "auto"
+"""The encoding that says: find out."""
 
 
 @dataclass
@@ -36,7 +38,8 @@ class Reading:
 
     ``format`` is ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"svmlight"``, ``"text"`` (a document
     a line), ``"mbox"`` or ``"eml"``; by default the name of the file tells. ``progress`` is called with the number of
-    bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says. ``on_error`` says
+    bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says; with ``"auto"`` a
+    file that is neither is taken for UTF-16 or Windows-1252, and ``guessed`` tells which were. ``on_error`` says
     what becomes of a row that cannot be read: ``"stop"`` refuses the file, ``"skip"`` leaves the row out, ``"keep"``
     keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one. With
     ``at_once`` rows are given as soon as they have come, and not when there are many.
@@ -49,13 +52,14 @@ class Reading:
     at_once: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     first: str = ""
+    guessed: dict[str, str] = field(default_factory=dict)
     read: int = 0
     """The bytes read so far, unpacked; a file that is read twice counts twice."""
 
     def __post_init__(self) -> None:
         if self.on_error not in ON_ERROR:
             raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, not {self.on_error!r}")
-        if self.encoding is not None:
+        if self.encoding not in (None, GUESS):
             self.encoding = _known(self.encoding)
 
     @property
@@ -66,7 +70,12 @@ class Reading:
     @property
     def charset(self) -> str:
         """The encoding, in words."""
-        return (self.encoding or "utf-8").upper()
+        return (self.given or "utf-8").upper()
+
+    @property
+    def given(self) -> str | None:
+        """The encoding that was given, if any."""
+        return None if self.encoding == GUESS else self.encoding
 
     @property
     def not_decoded(self) -> str:
@@ -175,6 +184,25 @@ class _Decoded:
             raise DataError(f"{self._source} is not {self._encoding.upper()}: {error}; give its encoding") from error
 
 
+def guess(begun: bytes) -> str | None:
+    """Guess the encoding of a text by its beginning: None is UTF-8.
+
+    Examples
+    --------
+    >>> guess("café".encode()), guess("café".encode("cp1252")), guess("café".encode("utf-16-le"))
+    (None, 'cp1252', 'utf-16-le')
+    """
+    pairs = max(1, len(begun) // 2)
+    zeros = [begun[start::2].count(0) / pairs for start in (0, 1)]
+    if max(zeros) > 0.4 and min(zeros) < 0.05:  # most of a Latin text in UTF-16
+        return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begun, len(begun) < BLOCK)  # else it may end within a character
+    except UnicodeDecodeError:
+        return "cp1252"
+    return None
+
+
 class Window:
     """A part of a file in memory: it is filled from behind and emptied from the front, without copying more."""
 
@@ -202,7 +230,7 @@ class Window:
         """Find the encoding and pass over a byte order mark."""
         self._new, begun = False, self._first(4)
         marked = next((encoding for mark, encoding in MARKS.items() if begun.startswith(mark)), None)
-        encoding = self._reading.encoding or marked
+        encoding = self._reading.given or marked or self._guess()
         if encoding not in (None, "utf-8", "utf-8-sig"):
             self._stream = _Decoded(
                 self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]), self._reading.at_once
@@ -210,6 +238,15 @@ class Window:
             self._end, self.follows = 0, True
             begun = self._first(3)
         self._start = 3 if begun.startswith(codecs.BOM_UTF8) else 0
+
+    def _guess(self) -> str | None:
+        """Find out the encoding by the bytes that are here, if that is wished; None if they are UTF-8."""
+        if self._reading.encoding != GUESS:
+            return None
+        found = guess(bytes(self._buffer[: self._end]))
+        if found is not None:
+            self._reading.guessed[self._source] = found
+        return found
 
     def _first(self, count: int) -> bytes:
         while self.follows and self._end < count:
