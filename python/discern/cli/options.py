@@ -269,7 +269,9 @@ Characters = Annotated[
 Features = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Use so many terms, the best by --select; not naive Bayes.", show_default="all; 6000 for ridge"
+        min=1,
+        help="Use so many terms, the best by --select; not naive Bayes.",
+        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
     ),
 ]
 SelectName = Annotated[Select, typer.Option(help="By what the best terms are selected.")]
