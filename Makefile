@@ -1,5 +1,5 @@
 # Every target sets up what it needs in .venv, once. Needed beforehand: python3 (3.11 or newer), cargo, make; for the
-# tests also Chromium, which is installed if the package manager is apt and may be used.
+# tests also Chromium, procmail and socat, which are installed if the package manager is apt and may be used.
 #
 #   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
 #   make bench JOB=name             one benchmark only
@@ -35,7 +35,7 @@ demo: $(MADE)/native ## train, explain and classify on built-in data
 	@echo "==> discern demo"
 	@$(BIN)/discern demo
 
-test: $(MADE)/native $(MADE)/test $(MADE)/chromium ## run the Rust tests and the Python tests
+test: $(MADE)/native $(MADE)/test $(MADE)/chromium $(MADE)/mail ## run the Rust tests and the Python tests
 	@echo "==> cargo test (the core alone, without Python)"
 	@cargo test --locked --quiet --no-default-features
 	@echo "==> pytest"
@@ -109,6 +109,14 @@ $(MADE)/chromium: $(MADE)/venv
 		echo "==> installing Chromium"; \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >$@.log 2>&1 || \
 		{ tail -n 5 $@.log; echo "Chromium was not found and could not be installed: install it, then run make again"; exit 1; }; }
+	@touch $@
+
+# The recipes for mail are tested with the programs they are for.
+$(MADE)/mail: $(MADE)/venv
+	@{ command -v procmail && command -v socat; } >/dev/null || { \
+		echo "==> installing procmail and socat"; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends procmail socat; } >$@.log 2>&1 || \
+		{ tail -n 5 $@.log; echo "procmail or socat were not found and could not be installed: install them, then run make again"; exit 1; }; }
 	@touch $@
 
 $(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build

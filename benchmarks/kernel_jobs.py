@@ -2,17 +2,14 @@
 
 import bz2
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 import discern
 from benchmarks.data import REVIEWS, read, real_folder
-from benchmarks.job import Goal, Job, Peer
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, cpu, require
-
-Inputs = SimpleNamespace
 
 
 def prepare_gaussian(folder: Path, quick: bool) -> Inputs:
@@ -83,8 +80,6 @@ def as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
     mine, other = ours.score(inputs.X, inputs.y), theirs.score(inputs.X, inputs.y)
     require(mine > other - 0.01, f"the accuracy on its rows is {mine:.4f}, not {other:.4f}")
 
-
-SCIKIT_LEARN = "scikit-learn"
 
 JOBS = (
     Job(

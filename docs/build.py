@@ -31,8 +31,39 @@ OPENING = """\
 
 {contents}
 
-`discern --version` prints the version; `--install-completion` and `--show-completion` set up the completion
-of the shell; `--help` after any command prints what stands here.
+`discern --version` prints the version; `--help` after any command prints what stands here.
+
+## Defaults
+
+Every option but `--output` can be given a default. The command line is strongest, then the environment, then a file:
+
+- `DISCERN_FIT_SMOOTHING=0.5` for one command, `DISCERN_THREADS=2` for all that have the option; several values are
+  separated by spaces, a switch is `1` or `0`;
+- the file that `DISCERN_CONFIG` names, or else `discern.toml` in the current folder, or else
+  `~/.config/discern/config.toml` (`$XDG_CONFIG_HOME` counts). What stands above all sections is for all commands:
+
+```toml
+quiet = true
+
+[fit]
+smoothing = 0.5
+text = ["subject", "body"]
+
+[filter]
+spam-cutoff = 0.99
+```
+
+What is in the file and is no option is an error.
+
+## Completion
+
+`discern --install-completion` sets up the shell that you are using. By hand:
+
+```sh
+_DISCERN_COMPLETE=source_bash discern > ~/.local/share/bash-completion/completions/discern
+_DISCERN_COMPLETE=source_zsh discern > ~/.zfunc/_discern      # with ~/.zfunc in $fpath, before compinit
+_DISCERN_COMPLETE=source_fish discern > ~/.config/fish/completions/discern.fish
+```
 """
 
 

@@ -496,6 +496,8 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
         "compare": [data, "--folds", "2"],
         "explain": [model, "free"],
         "info": [model],
+        "similar": [tmp_path / "near.discern", "free", "--top", "1"],
+        "drift": [model, model, "--top", "2"],
         "learn": [model, data, *out],
         "forget": [tmp_path / "out.discern", data, "-o", tmp_path / "less.discern"],
         "relabel": [tmp_path / "moving.discern", tmp_path / "moved.txt", "--from", "spam", "--to", "ham"],
@@ -506,6 +508,7 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
     }
     (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
     well("fit", data, data, "-o", tmp_path / "moving.discern")
+    well("fit", data, "-o", tmp_path / "near.discern", "--model", "knn")
     assert list(calls) == [info.callback.__name__ for info in app.registered_commands if info.callback]
     for name, arguments in calls.items():
         result = in_process(name, *arguments, "--json")

@@ -6,9 +6,11 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 import time
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,36 @@ def test_the_pipe_of_the_procmail_recipe(tmp_path: Path, model: Path) -> None:
         assert ran.stdout.endswith(message)
 
 
+def test_the_procmail_recipe(tmp_path: Path, model: Path) -> None:
+    program = shutil.which("procmail")
+    assert program, "procmail was not found: run make test, which installs it, or install it"
+    page = PAGE.read_text("utf-8")
+    [recipe] = re.findall(r"### procmail\n\n((?: {4}.*\n|\n)+)", page)
+    assert recipe.count(":0") == 3
+    home = tmp_path / "home"
+    home.mkdir()
+    shutil.copy(model, home / "mail.discern")
+    (home / "discern").write_text(f'#!/bin/sh\nexec {sys.executable} -m discern.cli "$@"\n')
+    (home / "discern").chmod(0o755)
+    rules = home / "rules"
+    settings = (
+        f"HOME={home}\nMAILDIR={home}\nDEFAULT={home}/inbox\nPATH={home}:{os.environ['PATH']}\nLOGFILE={home}/log\n"
+    )
+    rules.write_text(settings + textwrap.dedent(recipe))
+    rules.chmod(0o600)
+    for message in (SPAM, HAM, ODD):
+        subprocess.run([program, str(rules)], input=ENVELOPE + message, check=True, timeout=60)
+    (home / "mail.discern").write_bytes(b"no model")
+    subprocess.run([program, str(rules)], input=ENVELOPE + HAM, check=True, timeout=60)
+    boxes = {name: (home / name).read_bytes() for name in ("inbox", "Junk", "Unsure")}
+    assert {name: box.count(b"\nSubject: ") for name, box in boxes.items()} == {"inbox": 2, "Junk": 1, "Unsure": 1}
+    assert SPAM in boxes["Junk"]
+    assert b"X-Discern: spam\n" in boxes["Junk"]
+    assert ODD in boxes["Unsure"]
+    assert boxes["inbox"].count(b"X-Discern: ham\n") == 1  # the last was kept as it came
+    assert boxes["inbox"].count(HAM) == 2
+
+
 # ----------------------------------------------------------------------------------------- learn, forget, relabel
 
 
@@ -218,30 +250,41 @@ def learner(model: Path, label: str, mails: list[Path]) -> subprocess.Popen[byte
     return subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def test_eight_learners_at_once_lose_nothing(tmp_path: Path, model: Path) -> None:
+def learned_at_once(tmp_path: Path, model: Path, count: int) -> None:
+    """Let eight learn as many mails each, and compare with one that learned them all."""
     alone = tmp_path / "alone.discern"
     alone.write_bytes(model.read_bytes())
     work = []
     for number in range(8):
-        mails = [tmp_path / f"{number}-{place}.eml" for place in range(12)]
+        mails = [tmp_path / f"{number}-{place}.eml" for place in range(count)]
         for place, mail in enumerate(mails):
             mail.write_bytes(b"Subject: word%d\n\nby learner%d\n" % (place, number))
         work.append(("spam" if number % 2 else "ham", mails))
     running = [learner(model, label, mails) for label, mails in work]
     for one in running:
-        _, error = one.communicate(timeout=120)
+        _, error = one.communicate()
         assert (one.returncode, error) == (0, b"")
-    assert rows(model) == {"ham": 10 + 48, "spam": 10 + 48}
+    assert rows(model) == {"ham": 10 + 4 * count, "spam": 10 + 4 * count}
     for label, mails in work:
         well("learn", alone, "--label", label, *mails)
     assert model.read_bytes() == alone.read_bytes()
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_learner_killed_at_any_time_leaves_a_model_that_loads(tmp_path: Path, model: Path) -> None:
+def test_eight_learners_at_once_lose_nothing(tmp_path: Path, model: Path) -> None:
+    learned_at_once(tmp_path, model, 12)
+
+
+@pytest.mark.soak
+def test_eight_learners_of_a_thousand_mails_each_lose_nothing(tmp_path: Path, model: Path) -> None:
+    learned_at_once(tmp_path, model, 1000)
+
+
+def killed(tmp_path: Path, model: Path, times: int) -> None:
+    """Kill a learner again and again: the file always holds what was acknowledged, and at most one mail more."""
     chance, mail, known = random.Random(3), tmp_path / "one.eml", 20
     mail.write_bytes(ODD)
-    for _ in range(10):
+    for _ in range(times):
         running = learner(model, "spam", [mail] * 1000)
         assert running.stdout is not None
         running.stdout.readline()
@@ -254,6 +297,15 @@ def test_a_learner_killed_at_any_time_leaves_a_model_that_loads(tmp_path: Path, 
         known = after
     well("learn", model, "--label", "spam", mail)  # the lock of the dead is no lock
     assert sum(rows(model).values()) == known + 1
+
+
+def test_a_learner_killed_at_any_time_leaves_a_model_that_loads(tmp_path: Path, model: Path) -> None:
+    killed(tmp_path, model, 10)
+
+
+@pytest.mark.soak
+def test_a_learner_killed_a_hundred_times(tmp_path: Path, model: Path) -> None:
+    killed(tmp_path, model, 100)
 
 
 # ---------------------------------------------------------------------------------------------- bad rows, data sets
@@ -309,3 +361,14 @@ def test_a_data_set_that_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sha256:abc" in told[1]
     assert fetch("imdb", tell=told.append)
     assert len(told) == 3
+
+
+def test_what_the_model_decides_is_used_unless_cutoffs_are_given(model: Path) -> None:
+    share = json.loads(run("filter", model, "--json", given=ODD).stdout)["probability"]
+    assert run("filter", model, "--exit-code", given=ODD).exit_code == 2
+    for threshold, code in ((share - 0.01, 0), (share + 0.01, 1)):
+        assert run("decide", model, "--threshold", threshold, "--positive", "spam").exit_code == 0
+        assert run("filter", model, "--exit-code", given=ODD).exit_code == code
+    assert run("filter", model, "--exit-code", "--spam-cutoff", 0.4, given=ODD).exit_code == 0
+    assert run("decide", model, "--cost", "unsure=0.01").exit_code == 0
+    assert run("filter", model, "--exit-code", given=ODD).exit_code == 2

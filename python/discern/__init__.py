@@ -57,6 +57,7 @@ _HOMES = {
     "SelectKBest": "discern.estimators.select",
     "Separation": "discern.separation",
     "SeparationWarning": "discern.separation",
+    "Similar": "discern.similar",
     "SingularCovarianceWarning": "discern.gaussian",
     "TermDocumentMatrix": "discern.matrix",
     "TextSettings": "discern.text",
@@ -81,6 +82,7 @@ _HOMES = {
     "mixture": "discern.densities",
     "mutual_information": "discern.estimators.select",
     "reweight": "discern.decide",
+    "similar": "discern.similar",
     "wilson": "discern.significance",
 }
 
@@ -153,6 +155,8 @@ if TYPE_CHECKING:
     from discern.significance import corrected_resampled_t as corrected_resampled_t
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson
+    from discern.similar import Similar as Similar
+    from discern.similar import similar as similar
     from discern.text import TextSettings as TextSettings
     from discern.weighting import Weighting as Weighting
     from discern.window import Drift as Drift

@@ -246,6 +246,8 @@ def _walk(entity: _Entity, found: _Found) -> None:
             continue
         entities = [_Entity(_headers(headers), body, part.depth + 1) for headers, body in map(split, inside)]
         waiting.extend(reversed(entities))
+        if not entities and part.body:  # the boundary is nowhere to be found: what a reader would show is the text
+            _take(part, "text/plain", found)
 
 
 def _kind(described: Message) -> tuple[str, bytes]:

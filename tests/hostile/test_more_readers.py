@@ -149,6 +149,15 @@ def test_given_encodings(tmp_path: Path, encoding: str, block: int) -> None:
     assert read(path, encoding=encoding) == [{"label": "a", "text": text}]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "utf-16-le", "utf-16-be", "utf-16"])
+def test_encodings_that_are_guessed_are_told(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "d.csv"
+    path.write_bytes("text,n\ncafé – “menu”,1\n".encode(encoding))
+    reading = Reading(encoding="auto")
+    assert [text for batch in batches(path, reading) for text in batch.column("text").to_list()] == ["café – “menu”"]
+    assert reading.guessed == ({} if encoding in ("utf-8", "utf-16") else {str(path): encoding})
+
+
 def test_bytes_outside_a_given_encoding_are_named(tmp_path: Path, block: int) -> None:
     path = write(tmp_path / "rows.csv", b"label,text\na,b\nc,\x81d\n")
     message = refusal(path, encoding="cp1252")

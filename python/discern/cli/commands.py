@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import itertools
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,24 +17,15 @@ from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
     in_bytes,
-    percent,
     reading,
     refuse_bad_place,
     say,
     to_json,
-    visible,
-    writing,
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from discern.classifier import Classifier
     from discern.data import Reading
-
-OWN_COLUMNS = ("label", "probability")
-MOST_LABELS = 20
-"""Strongest words are shown for so many labels, the most frequent ones."""
 
 
 def fit(
@@ -66,6 +56,7 @@ def fit(
     select: options.SelectName = options.Select.chi2,
     budget: options.Budget = "60s",
     slim: options.Slim = False,
+    dry_run: options.DryRun = False,
     threads: options.Threads = None,
     given: options.Given = None,
     encoding: options.Encoding = None,
@@ -104,13 +95,34 @@ def fit(
     from discern.data import Sources
 
     refuse_bad_place(output)
+    if dry_run:
+        from discern.cli.plan import show
+
+        with reading(data, given, quiet, busy=True, encoding=encoding, on_error=on_error) as how:
+            show(classifier, data, how, json, quiet)
+        return
+    started = time.perf_counter()
     best = model is options.Model.best  # shows its standings instead of a progress bar
     with reading(data, given, quiet, busy=best, encoding=encoding, on_error=on_error) as how:
         if best:
             _fit_best(classifier, Sources(tuple(data)), how, json, quiet)
         else:
             classifier.fit(Sources(tuple(data)), reading=how)
-    _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+    saved = _save(classifier, output, slim)
+    _report_fit(classifier, {**saved, **_effort(how, started)}, json, quiet)
+
+
+def _effort(how: Reading, started: float) -> dict[str, Any]:
+    """Give what the work took: bytes read, seconds, bytes of memory at most."""
+    seconds = time.perf_counter() - started
+    memory = None
+    if sys.platform != "win32":
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = most if sys.platform == "darwin" else 1024 * most
+    rate = how.read / seconds if seconds > 0 else None
+    return {"bytes_read": how.read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
 
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet: bool) -> None:
@@ -181,50 +193,12 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
     say(f"wrote {saved['file']}: {described['terms']:,} terms, {in_bytes(saved['bytes'])}", quiet)
 
 
-def predict(
-    model: options.ModelFile,
-    data: options.OptionalSource = None,
-    message: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
-    ] = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False,
-    text: options.OtherText = None,
-    threads: options.Threads = None,
-    given: options.Given = None,
-    encoding: options.Encoding = None,
-    on_error: options.OnErrorName = options.OnError.stop,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Give each row a label and its probability, in order: as many rows out as in.
-
-    The result is CSV, or JSON lines with --json.
-    """
-    if bool(message) == (data is not None):
-        raise typer.BadParameter("give either DATA or --message")
-    classifier = _load(model, text, threads)
-    if message and output is None and not json and not proba and sys.stdout.isatty():
-        for batch in _decide(classifier, message, None):
-            for label, probability in zip(batch.labels, batch.probabilities, strict=True):
-                typer.echo(f"{visible(label)}  {percent(probability)}")
-        return
-    sources = [data] if data is not None else []
-    busy = output is None and sys.stdout.isatty()
-    with reading(sources, given, quiet, busy, encoding, on_error) as how, writing(output) as stream:
-        decided = _started(_decide(classifier, message or data, how))
-        rows = (_write_json if json else _write_csv)(stream, classifier.labels, decided, proba)
-    if output is not None:
-        say(f"wrote {output}: {counted(rows, 'row')}", quiet)
-
-
-def _load(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+    """Load a model, with some of its settings changed."""
     from discern.classifier import Classifier
+    from discern.data import refuse_missing
 
+    refuse_missing(path)
     classifier = Classifier.load(path)
     if text is not None:
         classifier.read_text_from(text)
@@ -232,58 +206,9 @@ def _load(path: Path, text: str | None = None, threads: int | None = None, label
     return classifier
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """What was decided on a batch of rows."""
-
-    labels: list[str]
-    probabilities: list[float]
-    shares: NDArray[Any]
-    """The probability of every label, a row each."""
-
-
-def _decide(classifier: Classifier, data: Any, how: Reading | None) -> Iterator[Decisions]:
-    """Decide on all rows; a batch at a time is in memory."""
-    place = {label: number for number, label in enumerate(classifier.labels)}
-    for decided, shares in classifier.judged(data, reading=how):
-        labels = decided.tolist()
-        # Of "unsure", which is no label, the probability is that of the most probable label.
-        places = [place.get(label, best) for label, best in zip(labels, shares.argmax(axis=1).tolist(), strict=True)]
-        yield Decisions(labels, shares[range(len(places)), places].tolist(), shares)
-
-
-def _started(decided: Iterator[Decisions]) -> Iterator[Decisions]:
-    """Decide on the first batch now, so that bad data is refused before anything is written."""
-    first = list(itertools.islice(decided, 1))
-    return itertools.chain(first, decided)
-
-
-def _write_csv(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
-    writer, rows = csv.writer(stream, lineterminator="\n"), 0
-    columns = [f"probability of {label}" if label in OWN_COLUMNS else label for label in labels]
-    writer.writerow([*OWN_COLUMNS, *(columns if proba else ())])
-    for batch in decided:
-        more = batch.shares.T.tolist() if proba else []
-        writer.writerows(zip(batch.labels, batch.probabilities, *more, strict=True))
-        rows += len(batch.labels)
-    return rows
-
-
-def _write_json(stream: TextIO, labels: Sequence[str], decided: Iterator[Decisions], proba: bool) -> int:
-    rows = 0
-    for batch in decided:
-        for label, probability, shares in zip(batch.labels, batch.probabilities, batch.shares, strict=True):
-            row: dict[str, Any] = {"label": label, "probability": probability}
-            if proba:
-                row["probabilities"] = dict(zip(labels, shares.tolist(), strict=True))
-            stream.write(to_json(row) + "\n")
-        rows += len(batch.labels)
-    return rows
-
-
 def evaluate(
     model: options.ModelFile,
-    data: options.Source,
+    data: options.Sources,
     label: options.OtherLabel = None,
     text: options.OtherText = None,
     threshold: judge.Threshold = None,
@@ -297,10 +222,12 @@ def evaluate(
     quiet: options.Quiet = False,
 ) -> None:
     """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
-    classifier = _load(model, text, threads, label)
+    classifier = loaded(model, text, threads, label)
     decision = judge.decision_of(classifier.labels, threshold, positive, cost)
-    with reading([data], given, quiet, encoding=encoding, on_error=on_error) as how:
-        evaluation = classifier.evaluate(data, reading=how)
+    from discern.data import Sources
+
+    with reading(data, given, quiet, encoding=encoding, on_error=on_error) as how:
+        evaluation = classifier.evaluate(Sources(tuple(data)), reading=how)
     if decision is not None:
         evaluation = evaluation.decided_by(decision)
     if json:
@@ -317,10 +244,7 @@ def explain(
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="The text to classify; - is stdin.", show_default=False)
     ] = None,
-    value: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
-    ] = None,
+    value: options.Values = None,
     top: options.Top = 20,
     json: options.Json = False,
     quiet: options.Quiet = False,
@@ -331,9 +255,9 @@ def explain(
     """
     if text is None and not value:
         raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
-    classifier = _load(model)
+    classifier = loaded(model)
     said = sys.stdin.read() if text == "-" else text
-    row = _row(classifier, said, value or [])
+    row = row_of(classifier, said, value or [])
     message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
     evidence = classifier.explain(row)
     if json:
@@ -344,7 +268,7 @@ def explain(
     show_evidence(console(), classifier, message, evidence, top, legend=not quiet)
 
 
-def _row(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
+def row_of(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
     """Give a row its values; the text goes to the only text column."""
     from discern.data import did_you_mean
 
@@ -363,30 +287,6 @@ def _row(classifier: Classifier, text: str | None, values: list[str]) -> dict[st
             raise typer.BadParameter(f"the model has no column {name!r}{did_you_mean(name, row)}")
         row[name] = value
     return row
-
-
-def info(
-    model: options.ModelFile,
-    top: options.Top = 8,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Say what a model file holds: settings, labels, sizes, and the strongest words of the labels."""
-    import discern.files as files
-
-    classifier = _load(model)
-    described = classifier.info()
-    frequent = sorted(classifier.labels, key=lambda label: (-described["priors"][label], label))[:MOST_LABELS]
-    strongest = {label: classifier.weights(label, top) for label in frequent}
-    _, metadata = files.load(model)
-    about = {"file": str(model), "bytes": model.stat().st_size, "checksum": metadata["checksum"], **described}
-    if json:
-        words = {label: [{"term": term, "weight": weight} for term, weight in strongest[label]] for label in frequent}
-        typer.echo(to_json({**about, "strongest": words}))
-        return
-    from discern.cli.show import console, show_info
-
-    show_info(console(), about, strongest, len(classifier.labels))
 
 
 def learn(
@@ -408,7 +308,7 @@ def learn(
     place, how = output or model, _How(data, given, encoding, on_error, quiet)
     refuse_bad_place(place)
     with locked(place):
-        classifier = _load(model, threads=threads)
+        classifier = loaded(model, threads=threads)
         _change(classifier, classifier.learn, "learned", how, label, place, json)
 
 
@@ -428,7 +328,7 @@ def forget(
     place, how = output or model, _How(data, given, encoding, on_error, quiet)
     refuse_bad_place(place)
     with locked(place):
-        classifier = _load(model, threads=threads)
+        classifier = loaded(model, threads=threads)
         _change(classifier, classifier.forget, "forgot", how, label, place, json)
 
 
@@ -473,7 +373,18 @@ def _change(
     for verb, changed in (("new", added), ("gone", removed)):
         if changed:
             say(f"  labels {verb}: {', '.join(changed)}", quiet)
+    _doubt(added, labels, quiet)
     say(f"wrote {output} ({in_bytes(saved['bytes'])})", quiet)
+
+
+def _doubt(added: list[str], known: set[str], quiet: bool) -> None:
+    """Ask whether a new label is another one, mistyped."""
+    from difflib import get_close_matches
+
+    for label in added:
+        close = get_close_matches(label, sorted(known), n=1, cutoff=0.7)
+        if close:
+            say(f"  {label!r} is a new label; did you mean {close[0]!r}? discern relabel moves rows", quiet)
 
 
 def merge(
@@ -486,7 +397,7 @@ def merge(
     if len(models) < 2:
         raise typer.BadParameter("give two or more models")
     refuse_bad_place(output)
-    merged = _load(models[0])
+    merged = loaded(models[0])
     for path in models[1:]:
-        merged = merged.merge(_load(path))
+        merged = merged.merge(loaded(path))
     _report_fit(merged, _save(merged, output), json, quiet)

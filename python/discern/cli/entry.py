@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from discern.cli.catalogue import datasets
-from discern.cli.commands import evaluate, explain, fit, forget, info, learn, merge, predict
+from discern.cli.commands import evaluate, explain, fit, forget, learn, merge
 from discern.cli.decide import decide
+from discern.cli.defaults import NEVER
 from discern.cli.demo import demo
 from discern.cli.judge import compare, report
+from discern.cli.look import drift, info, similar
 from discern.cli.mail import filter, relabel
+from discern.cli.predictions import predict
 
 EXIT_CODES = {
     0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
@@ -32,7 +35,8 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
     ),
     predict: (
         "discern predict messages.discern new.csv > labels.csv",
-        "discern predict messages.discern new.parquet --json --proba",
+        "discern predict messages.discern new.parquet -o labelled.parquet --append --unsure 0.9 --evidence 3",
+        "tail -f log.txt | discern predict messages.discern - --format text --line-buffered --append",
         'discern predict messages.discern --message "Claim your free prize now"',
     ),
     evaluate: (
@@ -52,7 +56,12 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
         "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
     ),
     explain: ('discern explain messages.discern "Claim your free prize now"',),
-    info: ("discern info messages.discern", "discern info messages.discern --json"),
+    info: ("discern info messages.discern", "discern info messages.csv --json"),
+    similar: (
+        'discern similar articles.discern "interest rates rise"',
+        'discern similar articles.discern "interest rates rise" --data articles.csv --top 3',
+    ),
+    drift: ("discern drift january.discern june.discern",),
     learn: (
         "discern learn messages.discern monday.csv tuesday.csv",
         "discern learn mail.discern --label spam junk.mbox ~/Maildir/.Junk",
@@ -75,6 +84,12 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
 class Commands(TyperGroup):
     """The commands; bad data becomes one sentence and an exit code, never a traceback."""
 
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Give the options their defaults from the environment and the configuration file."""
+        if parent is None:
+            extra.setdefault("default_map", _defaults(self.commands))
+        return super().make_context(info_name, args, parent, **extra)
+
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
         try:
@@ -89,6 +104,43 @@ class Commands(TyperGroup):
             typer.echo(f"discern: {_sentence(error)}", err=True)
             raise typer.Exit(1) from error
         return result
+
+
+def _defaults(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    import discern.cli.defaults as defaults
+
+    known = {name: _options(command) for name, command in commands.items()}
+    try:
+        written = defaults.contents()
+        complaint = defaults.unknown(written, known) if written else None
+    except ValueError as error:
+        complaint, written = str(error), {}
+    if complaint:
+        raise typer.BadParameter(complaint)
+    found = {name: defaults.of_command(name, options, written) for name, options in known.items()}
+    return {
+        name: {known[name][key][0]: known[name][key][1](value) for key, value in given.items()}
+        for name, given in found.items()
+    }
+
+
+def _options(command: Any) -> dict[str, tuple[str, Callable[[Any], Any]]]:
+    """Give the options of a command as they are written, with the name of the parameter and how its value is taken."""
+    return {
+        written.removeprefix("--").replace("-", "_"): (option.name, _listed if option.multiple else _as_it_is)
+        for option in command.params
+        if option.param_type_name == "option"
+        for written in option.opts
+        if written.startswith("--") and written.removeprefix("--") not in NEVER
+    }
+
+
+def _listed(value: Any) -> list[Any]:
+    return value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
 
 
 def _sentence(error: Exception) -> str:
@@ -139,8 +191,8 @@ def _build() -> typer.Typer:
 app = _build()
 
 
-def main() -> None:
-    """Run the command line and exit."""
+def run() -> None:
+    """Run the command that was asked for and exit."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

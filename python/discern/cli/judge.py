@@ -54,7 +54,9 @@ def decision_of(
     if threshold is not None and costs:
         raise typer.BadParameter("give either --threshold or --cost")
     if positive is not None and positive not in labels:
-        raise typer.BadParameter(f"there is no label {positive!r}; there are {', '.join(labels)}")
+        from discern.data import did_you_mean
+
+        raise typer.BadParameter(f"there is no label {positive!r}{did_you_mean(positive, labels)}")
     if threshold is not None:
         return Decision.at(threshold, positive or labels[-1])
     return _of_costs(labels, costs) if costs else None
@@ -93,6 +95,8 @@ def report(
     ),
     positive: Positive = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -100,10 +104,12 @@ def report(
 
     The page is one file, opens without a network, and needs matplotlib to be made (pip install 'discern[plot]').
     """
+    from discern.data import refuse_missing
     from discern.report import report as write_report
 
     refuse_bad_place(output)
-    with reading([data], given, quiet) as how:
+    refuse_missing(model)
+    with reading([data], given, quiet, encoding=encoding, on_error=on_error) as how:
         evaluation = write_report(model, data, output, positive=positive, reading=how)
     size = output.stat().st_size
     if json:
@@ -128,6 +134,8 @@ def compare(
         ),
     ] = None,
     given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -140,7 +148,7 @@ def compare(
         refuse_bad_place(plot)
     chosen = list(dict.fromkeys(model or (one for one in options.Model if one != options.Model.best)))
     methods = {one.value: Classifier(label, model=one.value, text=text) for one in chosen}
-    with reading([data], given, quiet) as how:
+    with reading([data], given, quiet, encoding=encoding, on_error=on_error) as how:
         compared = compare_methods(methods, data, folds=folds, reading=how)
     if plot is not None:
         compared.plot().figure_.savefig(plot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discern.cli import options
+from discern.cli.client import HAM_CUTOFF, SPAM_CUTOFF
 from discern.cli.lock import locked
 from discern.cli.output import counted, in_bytes, reading, refuse_bad_place, say, to_json
 
 if TYPE_CHECKING:
+    from discern.classifier import Classifier
     from discern.data import Batch
 
 UNSURE = "unsure"
@@ -22,10 +25,24 @@ SPAM, HAM, NOT_SURE, ERROR = range(4)
 """What --exit-code answers, as bogofilter does."""
 
 SpamCutoff = Annotated[
-    float, typer.Option("--spam-cutoff", min=0, max=1, metavar="P", help="From this probability on it is spam.")
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        help="From this probability on it is spam.",
+        show_default=f"as the model decides; else {SPAM_CUTOFF}",
+    ),
 ]
 HamCutoff = Annotated[
-    float, typer.Option("--ham-cutoff", min=0, max=1, metavar="P", help="Up to this probability of spam it is not.")
+    float | None,
+    typer.Option(
+        min=0,
+        max=1,
+        metavar="P",
+        help="Up to this probability of spam it is not.",
+        show_default=f"as the model decides; else {HAM_CUTOFF}",
+    ),
 ]
 
 
@@ -39,15 +56,26 @@ class Verdict:
     """Of the label that counts as spam."""
     code: int
 
+    def to_json(self) -> str:
+        """Give the verdict as a line of JSON."""
+        return to_json({"label": self.label, "probability": self.probability})
+
 
 def filter(
     model: options.ModelFile,
     spam: Annotated[str, typer.Option(metavar="LABEL", help="The label that counts as spam.")] = "spam",
-    spam_cutoff: SpamCutoff = 0.9,
-    ham_cutoff: HamCutoff = 0.1,
+    spam_cutoff: SpamCutoff = None,
+    ham_cutoff: HamCutoff = None,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Write nothing and answer by the exit code, as bogofilter does.")
     ] = False,
+    daemon: Annotated[
+        bool, typer.Option("--daemon", help="Stay, and answer at the socket until told to stop (SIGTERM, Ctrl-C).")
+    ] = False,
+    place: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="FILE", help="Where a daemon answers.", show_default="MODEL.socket"),
+    ] = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -56,41 +84,103 @@ def filter(
     X-Discern holds the label or "unsure", X-Discern-Probability the probability of spam. Such headers that the message
     brings along are taken out. With --exit-code the answer is the exit code: 0 spam, 1 not spam, 2 unsure, 3 error.
     Without it, an error (exit code 3, a sentence on stderr) still writes the message, unchanged: no mail is lost.
+    What `discern decide` has saved with the model decides, unless cutoffs are given.
+    If a daemon answers at the socket, it is asked, and nothing has to be loaded; if none does, all goes on without.
     """
-    if ham_cutoff > spam_cutoff:
-        raise typer.BadParameter("--ham-cutoff must not be above --spam-cutoff")
+    try:
+        cutoffs = Cutoffs(spam, spam_cutoff, ham_cutoff)
+    except ValueError as error:
+        raise typer.BadParameter("--ham-cutoff must not be above --spam-cutoff") from error
+    if daemon:
+        _serve(model, place or Path(f"{model}.socket"), cutoffs, json, quiet)
+        return
+    from discern.cli.commands import loaded
+
     content = sys.stdin.buffer.read()
     try:
-        verdict = _judge(content, model, spam, spam_cutoff, ham_cutoff)
+        verdict = judged(loaded(model), content, cutoffs)
     except (ValueError, OSError, MemoryError) as error:
         if not exit_code and not json:
             _write(content)
         say(f"discern: {' '.join(str(error).split()) or type(error).__name__}", quiet)
         raise typer.Exit(ERROR) from error
     if json:
-        typer.echo(to_json({"label": verdict.label, "probability": verdict.probability}))
+        typer.echo(verdict.to_json())
     elif not exit_code:
         _write(marked(content, verdict))
     if exit_code:
         raise typer.Exit(verdict.code)
 
 
-def _judge(content: bytes, path: Path, spam: str, spam_cutoff: float, ham_cutoff: float) -> Verdict:
-    from discern.classifier import Classifier
+@dataclass(frozen=True)
+class Cutoffs:
+    """From which probability on a message is spam, and up to which it is not; None: not given."""
+
+    spam: str
+    spam_cutoff: float | None = None
+    ham_cutoff: float | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.low <= self.high <= 1:
+            raise ValueError("the cutoffs must be probabilities, that of spam not below the other")
+
+    @property
+    def are_given(self) -> bool:
+        """Whether any was given."""
+        return self.spam_cutoff is not None or self.ham_cutoff is not None
+
+    @property
+    def high(self) -> float:
+        """From this probability on it is spam."""
+        return SPAM_CUTOFF if self.spam_cutoff is None else float(self.spam_cutoff)
+
+    @property
+    def low(self) -> float:
+        """Up to this probability of spam it is not."""
+        return min(HAM_CUTOFF, self.high) if self.ham_cutoff is None else float(self.ham_cutoff)
+
+
+def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
+    """Decide on a message."""
     from discern.data import did_you_mean
     from discern.data.mailboxes import of_messages
 
-    classifier = Classifier.load(path)
+    spam = cutoffs.spam
     if spam not in classifier.labels:
         raise ValueError(f"the model has no label {spam!r}{did_you_mean(spam, classifier.labels)}; see --spam")
-    shares = classifier.predict_proba(of_messages([content], "the message"))[0].tolist()
-    by_label = dict(zip(classifier.labels, shares, strict=True))
+    [(decided, shares)] = classifier.judged(of_messages([content], "the message"))
+    by_label = dict(zip(classifier.labels, shares[0].tolist(), strict=True))
     probability = by_label.pop(spam)
-    if probability >= spam_cutoff:
+    if classifier.decision is not None and not cutoffs.are_given:
+        label = str(decided[0])
+        return Verdict(label, probability, SPAM if label == spam else HAM if label in by_label else NOT_SURE)
+    if probability >= cutoffs.high:
         return Verdict(spam, probability, SPAM)
-    if probability <= ham_cutoff and by_label:
+    if probability <= cutoffs.low and by_label:
         return Verdict(max(by_label, key=lambda label: by_label[label]), probability, HAM)
     return Verdict(UNSURE, probability, NOT_SURE)
+
+
+def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) -> None:
+    import discern.cli.daemon as daemon
+    from discern.data import refuse_missing
+
+    if not daemon.can_be_served():
+        raise ValueError("this system has no unix sockets: use discern filter without --daemon")
+    refuse_bad_place(place)
+    refuse_missing(model)
+
+    def judge(classifier: Classifier, content: bytes, settings: dict[str, Any]) -> tuple[Verdict, bytes]:
+        verdict = judged(classifier, content, replace(cutoffs, **settings))
+        return verdict, marked(content, verdict)
+
+    def ready() -> None:
+        if json:
+            typer.echo(to_json({"socket": str(place), "process": os.getpid()}))
+            sys.stdout.flush()
+        say(f"answering at {place}; stop with Ctrl-C", quiet or json)
+
+    daemon.serve(daemon.Current(model, lambda message: say(f"discern: {message}", quiet)), place, judge, ready)
 
 
 def marked(content: bytes, verdict: Verdict) -> bytes:
@@ -126,8 +216,8 @@ def relabel(
 
     Rows that were never learned with the old label are refused.
     """
-    from discern.classifier import Classifier
-    from discern.data import batches
+    from discern.cli.commands import loaded
+    from discern.data import batches, did_you_mean
 
     if old == new:
         raise typer.BadParameter("--from and --to must be different labels")
@@ -135,7 +225,11 @@ def relabel(
     with reading(data, given, quiet, encoding=encoding, on_error=on_error) as how:
         rows = list(batches(iter(data), how))  # once: it may be stdin
     with locked(model):
-        classifier = Classifier.load(model)
+        classifier = loaded(model)
+        if old not in classifier.labels:
+            raise ValueError(
+                f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
+            )
         # In this order something is always left; the sums are the same.
         classifier.learn(labelled(rows, classifier.label, new))
         moved = classifier.take_back(labelled(rows, classifier.label, old))

@@ -185,8 +185,8 @@ DATA_HELP = (
 )
 Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-OptionalSource = Annotated[
-    str | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
+OptionalSources = Annotated[
+    list[str] | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
 ModelFiles = Annotated[
@@ -211,7 +211,11 @@ Given = Annotated[
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="The encoding of the data, such as latin-1.", show_default="utf-8, or as marked"),
+    typer.Option(
+        metavar="NAME",
+        help="The encoding of the data, such as latin-1; auto: guess it.",
+        show_default="utf-8, or as marked",
+    ),
 ]
 OnErrorName = Annotated[
     OnError,
@@ -232,6 +236,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: 
 Threads = Annotated[
     int | None,
     typer.Option(min=1, help="How many threads; the result is always the same.", show_default="all cores"),
+]
+Values = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
 ]
 Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]
 OtherText = Annotated[
@@ -273,7 +281,7 @@ Features = Annotated[
     typer.Option(
         metavar="N",
         help="Use so many terms of a text, the best by --select; auto: chosen by validation.",
-        show_default="all; 6000 for ridge",
+        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
     ),
 ]
 SelectName = Annotated[Select, typer.Option(help="By what the best terms are selected.")]
@@ -303,3 +311,7 @@ Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, 
 Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
 Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Say what would be done: roles, sizes, about how long; and write nothing."),
+]

@@ -84,12 +84,21 @@ def writing(path: Path | None) -> Iterator[TextIO]:
         yield sys.stdout
         return
     refuse_bad_place(path)
+    with (
+        whole_or_not(path) as place,
+        place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream,
+    ):
+        yield stream
+
+
+@contextmanager
+def whole_or_not(path: Path) -> Iterator[Path]:
+    """Give a place to write a file at; it gets its name when it is complete."""
     target = path.resolve()
     special = target.exists() and not target.is_file()  # a device or a named pipe cannot be replaced
     place = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        with place.open("w", encoding="utf-8", errors="backslashreplace", newline="") as stream:
-            yield stream
+        yield place
         if not special:
             place.replace(target)
     except BaseException:
@@ -116,6 +125,7 @@ def reading(
     busy: bool = False,
     encoding: str | None = None,
     on_error: str = "stop",
+    at_once: bool = False,
 ) -> Iterator[Reading]:
     """Give how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too.
 
@@ -123,7 +133,7 @@ def reading(
     """
     from discern.data import Reading
 
-    how = Reading(given, encoding=encoding, on_error=on_error)
+    how = Reading(given, encoding=encoding, on_error=on_error, at_once=at_once)
 
     total = _total(sources, given)
     if given == "parquet" and "-" in sources:
@@ -146,6 +156,8 @@ def reading(
 
 
 def _tell_faults(how: Reading, quiet: bool) -> None:
+    for source, encoding in how.guessed.items():
+        say(f"{source} is not UTF-8: it was read as {encoding}", quiet)
     count = sum(how.faults.values())
     if count:
         done = "kept as far as readable" if how.keeps else "left out"

@@ -275,6 +275,32 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
 
 
+def show_data(
+    about: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], labels: Mapping[str, int], most: int
+) -> None:
+    """Print what data are."""
+    facts, screen = Table.grid(padding=(0, 2)), console()
+    size = "" if about["bytes"] is None else f" ({in_bytes(about['bytes'])})"
+    facts.add_row(Text("file", "dim"), Text(visible(about["file"]) + size))
+    facts.add_row(Text("format", "dim"), Text(about["format"]))
+    bad = f", {about['bad_rows']:,} bad ones" if about["bad_rows"] else ""
+    facts.add_row(Text("rows", "dim"), Text(f"{about['rows']:,}{bad}"))
+    table = plain_table("column", "role", "missing", "example", left=2)
+    table.columns[-1].justify = "left"
+    for column in columns:
+        example = visible(" ".join(column["example"].split()))
+        table.add_row(visible(column["name"]), column["role"], f"{column['missing']:,}", Text(example, "dim"))
+    screen.print()
+    show(screen, facts, table)
+    if labels:
+        counts = plain_table("label", "rows", "share")
+        for label, rows in list(labels.items())[:most]:
+            counts.add_row(visible(label), f"{rows:,}", f"{rows / sum(labels.values()):.2%}")
+        show(screen, counts)
+        if len(labels) > most:
+            show(screen, Text(f"and {len(labels) - most:,} more labels", "dim"))
+
+
 def described(feature: Mapping[str, Any]) -> str:
     """Say which column speaks how."""
     bins = f" in {len(feature['edges']) - 1} bins" if feature["edges"] else ""

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from discern.data.rows import Batch, Column, DataError, Strings, as_texts, did_you_mean, is_missing, named_columns
-from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file
+from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
 
 __all__ = [
+    "COMPRESSIONS",
     "FORMATS",
     "Batch",
     "Column",
@@ -23,7 +24,9 @@ __all__ = [
     "batches",
     "can_be_read_again",
     "did_you_mean",
+    "format_of",
     "is_missing",
+    "refuse_missing",
     "size_of",
 ]
 
@@ -194,11 +197,22 @@ def _read_stream(stream: Any, source: str, name: str, reading: Reading) -> Itera
     return (read_mbox if name == "mbox" else read_message)(stream, source, reading)
 
 
-def _format_of(path: Path, reading: Reading) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Give the format that the name of a file tells, if it does.
+
+    Examples
+    --------
+    >>> format_of("a.csv.gz"), format_of("model.discern")
+    ('csv', None)
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
-    name = reading.format or (FORMATS.get(suffixes[-1]) if suffixes else None)
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _format_of(path: Path, reading: Reading) -> str:
+    name = reading.format or format_of(path)
     if str(path) == "-":
         name = name or "csv"
     if name is None or name not in set(FORMATS.values()):

@@ -61,7 +61,7 @@ def read_message(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Ba
 
 def of_messages(contents: list[bytes], source: str, row: int = 1, reading: Reading | None = None) -> Mails:
     """Give messages as rows."""
-    fallback = reading.encoding if reading is not None else None
+    fallback = reading.given if reading is not None else None
     found = [columns_of(content, fallback) for content in contents]
     columns = {name: Strings.of([values[name] for values in found]) for name in COLUMNS}
     return Mails(columns, len(found), source, row)
@@ -119,4 +119,4 @@ def mail_columns(path: Path, reading: Reading) -> dict[str, Any]:
     if not path.is_file():
         raise DataError(f"{str(path)!r} is no file that can be read as a mail")
     with open_file(path, compression_of(path)) as stream:
-        return columns_of(whole(stream, str(path), reading, MOST_BYTES, raw=True), reading.encoding)
+        return columns_of(whole(stream, str(path), reading, MOST_BYTES, raw=True), reading.given)

@@ -226,7 +226,7 @@ def _record_batches(file: Any) -> Iterator[Any]:
 def _arrow_batches(found: Iterator[Any], source: str, reading: Reading) -> Iterator[Batch]:
     row = 1
     for batch in found:
-        reading.progress(batch.nbytes)
+        reading.tell(batch.nbytes)
         yield Batch(named_columns(batch.schema.names, batch.columns, source), batch.num_rows, source, row)
         row += batch.num_rows
 

@@ -28,6 +28,8 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 ON_ERROR = ("stop", "skip", "keep")
+GUESS = "auto"
+"""The encoding that says: find out."""
 
 
 @dataclass
@@ -36,22 +38,28 @@ class Reading:
 
     ``format`` is ``"csv"``, ``"tsv"``, ``"jsonl"``, ``"parquet"``, ``"arrow"``, ``"svmlight"``, ``"text"`` (a document
     a line), ``"mbox"`` or ``"eml"``; by default the name of the file tells. ``progress`` is called with the number of
-    bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says. ``on_error`` says
+    bytes read. ``encoding`` is that of the files; by default UTF-8, or what a byte order mark says; with ``"auto"`` a
+    file that is neither is taken for UTF-16 or Windows-1252, and ``guessed`` tells which were. ``on_error`` says
     what becomes of a row that cannot be read: ``"stop"`` refuses the file, ``"skip"`` leaves the row out, ``"keep"``
-    keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one.
+    keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one. With
+    ``at_once`` rows are given as soon as they have come, and not when there are many.
     """
 
     format: str | None = None
     progress: Callable[[int], None] = field(default=lambda _: None)
     encoding: str | None = None
     on_error: str = "stop"
+    at_once: bool = False
     faults: dict[str, int] = field(default_factory=dict)
     first: str = ""
+    guessed: dict[str, str] = field(default_factory=dict)
+    read: int = 0
+    """The bytes read so far, unpacked; a file that is read twice counts twice."""
 
     def __post_init__(self) -> None:
         if self.on_error not in ON_ERROR:
             raise ValueError(f"on_error must be one of {', '.join(ON_ERROR)}, not {self.on_error!r}")
-        if self.encoding is not None:
+        if self.encoding not in (None, GUESS):
             self.encoding = _known(self.encoding)
 
     @property
@@ -62,12 +70,22 @@ class Reading:
     @property
     def charset(self) -> str:
         """The encoding, in words."""
-        return (self.encoding or "utf-8").upper()
+        return (self.given or "utf-8").upper()
+
+    @property
+    def given(self) -> str | None:
+        """The encoding that was given, if any."""
+        return None if self.encoding == GUESS else self.encoding
 
     @property
     def not_decoded(self) -> str:
         """What is said of bytes that are not in the encoding."""
         return f"is not {self.charset}; give its encoding, for example --encoding latin-1, or convert it to UTF-8"
+
+    def tell(self, count: int) -> None:
+        """Count bytes, and let others see it."""
+        self.read += count
+        self.progress(count)
 
     def begin(self, source: str) -> None:
         """Count the faults of a file from the start: it may be read again."""
@@ -132,13 +150,18 @@ def faults_of_reading() -> tuple[type[Exception], ...]:
     return (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError)
 
 
+def _read_into(stream: Any, room: Any, at_once: bool) -> int:
+    """Read what fits; or just what is there, and at least a byte."""
+    return int((getattr(stream, "readinto1", stream.readinto) if at_once else stream.readinto)(room))
+
+
 class _Decoded:
     """A stream in another encoding, as UTF-8; bytes that are not in the encoding stay, and are found later."""
 
-    def __init__(self, stream: Any, encoding: str, source: str, begun: bytes) -> None:
+    def __init__(self, stream: Any, encoding: str, source: str, begun: bytes, at_once: bool) -> None:
         self._stream, self._encoding, self._source, self._begun = stream, encoding, source, begun
         self._decoder = codecs.getincrementaldecoder(encoding)("surrogateescape")
-        self._ready = memoryview(b"")
+        self._ready, self._at_once = memoryview(b""), at_once
         self._block = bytearray(max(BLOCK, 4))
         self._ended = False
 
@@ -153,12 +176,31 @@ class _Decoded:
     def _more(self) -> bytes:
         begun, self._begun = self._begun, b""
         if not begun:
-            count = self._stream.readinto(self._block)
+            count = _read_into(self._stream, self._block, self._at_once)
             begun, self._ended = bytes(self._block[:count]), not count
         try:
             return self._decoder.decode(begun, self._ended).encode("utf-8", "surrogateescape")
         except UnicodeError as error:
             raise DataError(f"{self._source} is not {self._encoding.upper()}: {error}; give its encoding") from error
+
+
+def guess(begun: bytes) -> str | None:
+    """Guess the encoding of a text by its beginning: None is UTF-8.
+
+    Examples
+    --------
+    >>> guess("café".encode()), guess("café".encode("cp1252")), guess("café".encode("utf-16-le"))
+    (None, 'cp1252', 'utf-16-le')
+    """
+    pairs = max(1, len(begun) // 2)
+    zeros = [begun[start::2].count(0) / pairs for start in (0, 1)]
+    if max(zeros) > 0.4 and min(zeros) < 0.05:  # most of a Latin text in UTF-16
+        return "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(begun, len(begun) < BLOCK)  # else it may end within a character
+    except UnicodeDecodeError:
+        return "cp1252"
+    return None
 
 
 class Window:
@@ -188,12 +230,23 @@ class Window:
         """Find the encoding and pass over a byte order mark."""
         self._new, begun = False, self._first(4)
         marked = next((encoding for mark, encoding in MARKS.items() if begun.startswith(mark)), None)
-        encoding = self._reading.encoding or marked
+        encoding = self._reading.given or marked or self._guess()
         if encoding not in (None, "utf-8", "utf-8-sig"):
-            self._stream = _Decoded(self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]))
+            self._stream = _Decoded(
+                self._stream, str(encoding), self._source, bytes(self._buffer[: self._end]), self._reading.at_once
+            )
             self._end, self.follows = 0, True
             begun = self._first(3)
         self._start = 3 if begun.startswith(codecs.BOM_UTF8) else 0
+
+    def _guess(self) -> str | None:
+        """Find out the encoding by the bytes that are here, if that is wished; None if they are UTF-8."""
+        if self._reading.encoding != GUESS:
+            return None
+        found = guess(bytes(self._buffer[: self._end]))
+        if found is not None:
+            self._reading.guessed[self._source] = found
+        return found
 
     def _first(self, count: int) -> bytes:
         while self.follows and self._end < count:
@@ -203,13 +256,13 @@ class Window:
     def _read(self, position: int) -> int:
         try:
             with memoryview(self._buffer) as view, view[position:] as room:
-                count = self._stream.readinto(room)
+                count = _read_into(self._stream, room, self._reading.at_once)
         except DataError:
             raise
         except faults_of_reading() as error:
             raise DataError(f"cannot read {self._source}: {error}") from error
         self.follows = bool(count)
-        self._reading.progress(count)
+        self._reading.tell(count)
         return int(count)
 
     @property

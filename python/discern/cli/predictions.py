@@ -1,0 +1,361 @@
+"""The command predict: rows in, decisions out, as CSV, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from discern.cli import options
+from discern.cli.output import counted, percent, reading, refuse_bad_place, say, to_json, visible, whole_or_not, writing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discern.classifier import Classifier
+    from discern.data import Batch, Reading
+
+UNSURE = "unsure"
+
+
+class Written(StrEnum):
+    """How predictions are written."""
+
+    csv = "csv"
+    tsv = "tsv"
+    jsonl = "jsonl"
+    parquet = "parquet"
+
+
+def predict(
+    model: options.ModelFile,
+    data: options.OptionalSources = None,
+    message: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
+    ] = None,
+    to: Annotated[
+        Written | None,
+        typer.Option("--to", help="The format of the result.", show_default="by the name of FILE; csv for stdout"),
+    ] = None,
+    append: Annotated[
+        bool, typer.Option("--append", help="Keep the columns of DATA, before those of the result.")
+    ] = False,
+    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False,
+    unsure: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, metavar="P", help='Say "unsure" where the probability is below this.', show_default="never"
+        ),
+    ] = None,
+    evidence: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Add a column with so many of the words that spoke most.")
+    ] = 0,
+    line_buffered: Annotated[
+        bool, typer.Option("--line-buffered", help="Write the decision on a row as soon as the row has come.")
+    ] = False,
+    text: options.OtherText = None,
+    threads: options.Threads = None,
+    given: options.Given = None,
+    encoding: options.Encoding = None,
+    on_error: options.OnErrorName = options.OnError.stop,
+    json: options.Json = False,
+    quiet: options.Quiet = False,
+) -> None:
+    """Give each row a label and its probability, in order: as many rows out as in.
+
+    The result is CSV, TSV, JSON lines (also with --json) or Parquet. Its columns are label, probability and what else
+    is asked for; one that DATA has already, with --append, is called "predicted label" and so on.
+    """
+    if bool(message) == bool(data):
+        raise typer.BadParameter("give either DATA or --message")
+    kind = _kind(output, to, json)
+    from discern.cli.commands import loaded
+
+    classifier = loaded(model, text, threads)
+    wanted = Wanted(unsure, evidence, proba, append)
+    wanted.refuse(classifier.labels)
+    if message and output is None and kind == "csv" and wanted == Wanted() and sys.stdout.isatty():
+        for batch in decided(classifier, message, None, wanted):
+            for label, probability in zip(batch.labels, batch.probabilities, strict=True):
+                typer.echo(f"{visible(label)}  {percent(probability)}")
+        return
+    busy = output is None and sys.stdout.isatty()
+    from discern.data import Sources
+
+    with reading(data or [], given, quiet, busy, encoding, on_error, line_buffered) as how:
+        found = _started(decided(classifier, message or Sources(tuple(data or ())), how, wanted))
+        rows = _write(found, kind, output, Layout(classifier.labels, wanted), line_buffered)
+    if output is not None:
+        say(f"wrote {output}: {counted(rows, 'row')}", quiet)
+
+
+def _kind(output: Path | None, to: Written | None, json: bool) -> str:
+    """Say how the result is to be written."""
+    if json and to not in (None, Written.jsonl):
+        raise typer.BadParameter("give either --json or --to")
+    named = (output.suffix.lower().lstrip(".") if output is not None else "").replace("ndjson", "jsonl")
+    kind = "jsonl" if json else to.value if to is not None else named if named in list(Written) else "csv"
+    if kind == "parquet" and (output is None or str(output) == "-"):
+        raise typer.BadParameter("Parquet cannot be written to stdout; give --output")
+    return kind
+
+
+# ---------------------------------------------------------------------------------------------------- deciding
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be said of a row beside its label and probability."""
+
+    unsure: float | None = None
+    evidence: int = 0
+    proba: bool = False
+    append: bool = False
+
+    def refuse(self, labels: Sequence[str]) -> None:
+        """Complain if "unsure" could be meant in two ways."""
+        if self.unsure is not None and UNSURE in labels:
+            raise typer.BadParameter("the model has a label 'unsure' of its own; leave --unsure out")
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What was decided on a batch of rows."""
+
+    batch: Batch
+    labels: list[str]
+    probabilities: list[float]
+    shares: NDArray[Any]
+    """The probability of every label, a row each."""
+    evidence: list[list[dict[str, Any]]]
+    """The terms that spoke most, the strongest first, for each row; empty if not asked for."""
+
+
+def decided(classifier: Classifier, data: Any, how: Reading | None, wanted: Wanted) -> Iterator[Decided]:
+    """Decide on all rows; a batch at a time is in memory."""
+    from discern.data import batches
+
+    place = {label: number for number, label in enumerate(classifier.labels)}
+    for batch in batches(data, how):
+        [(given, shares)] = classifier.judged(batch)
+        labels, best = given.tolist(), shares.argmax(axis=1).tolist()
+        # Of "unsure", which is no label, the probability is that of the most probable label.
+        places = [place.get(label, other) for label, other in zip(labels, best, strict=True)]
+        own = shares[range(len(places)), places].tolist()
+        if wanted.unsure is not None:
+            labels = [label if share >= wanted.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
+        yield Decided(batch, labels, own, shares, _evidence(classifier, batch, wanted.evidence))
+
+
+def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict[str, Any]]]:
+    if not most:
+        return []
+    from dataclasses import replace
+
+    names = [feature.name for feature in classifier.features]
+    if len(batch.columns) > 1:  # else the only column is meant, whatever its name
+        batch = replace(batch, columns={name: batch.column(name) for name in names})
+    rows = (classifier.explain(batch.row(place)) for place in range(batch.rows))
+    return [
+        [{"term": term.term, "column": term.column, "weight": float(term.weight)} for term in one.terms[:most]]
+        for one in rows
+    ]
+
+
+def _started(found: Iterator[Decided]) -> Iterator[Decided]:
+    """Decide on the first batch now, so that bad data is refused before anything is written."""
+    first = list(itertools.islice(found, 1))
+    return itertools.chain(first, found)
+
+
+# ----------------------------------------------------------------------------------------------------- writing
+
+
+@dataclass
+class Layout:
+    """The columns of the result, and their values."""
+
+    labels: Sequence[str]
+    wanted: Wanted
+    kept: tuple[str, ...] | None = None
+    """The columns of the data that are kept, once the first rows have come."""
+
+    def begin(self, batch: Batch | None) -> None:
+        """Take the columns of the first rows."""
+        self.kept = tuple(batch.columns) if batch is not None and self.wanted.append else ()
+
+    def own(self, name: str) -> str:
+        """Give the name of a column of the result: another one if the data have it."""
+        while name in (self.kept or ()):
+            name = f"predicted {name}"
+        return name
+
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns, in order."""
+        said = ["label", "probability", *(["evidence"] if self.wanted.evidence else [])]
+        own = [self.own(name) for name in said]
+        taken = {*(self.kept or ()), *own}
+        shares = [f"probability of {label}" if label in taken else label for label in self.labels]
+        return [*(self.kept or ()), *own, *(map(self.own, shares) if self.wanted.proba else ())]
+
+    def columns(self, rows: Decided) -> list[Any]:
+        """Give the values of all columns."""
+        evidence = [[f"{term['term']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
+        said = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.wanted.evidence else [])]
+        return [*self.input(rows.batch), *said, *(rows.shares.T.tolist() if self.wanted.proba else ())]
+
+    def input(self, batch: Batch) -> list[Any]:
+        """Give the values of the columns that are kept."""
+        if not self.wanted.append:
+            return []
+        surplus = next((name for name in batch.columns if name not in (self.kept or ())), None)
+        if surplus is not None:
+            from discern.data import DataError
+
+            raise DataError(
+                f"{batch.source} has a column {surplus!r} that the rows before {batch.start} do not have, so it has no "
+                "place in the result; use --json"
+            )
+        empty = [None] * batch.rows
+        return [batch.columns.get(name, empty) for name in self.kept or ()]
+
+
+def _write(found: Iterator[Decided], kind: str, output: Path | None, layout: Layout, at_once: bool) -> int:
+    if kind == "parquet":
+        assert output is not None
+        return _write_parquet(found, output, layout)
+    write: Callable[..., Iterator[int]] = _json_lines if kind == "jsonl" else _separated
+    rows = 0
+    with writing(output) as stream:
+        for count in write(stream, found, layout, **({"delimiter": "\t"} if kind == "tsv" else {})):
+            rows += count
+            if at_once:
+                stream.flush()
+    return rows
+
+
+def plain(column: Any) -> list[Any]:
+    """Give the values of a column as Python has them."""
+    for way in ("to_list", "to_pylist", "tolist"):
+        if hasattr(column, way):
+            return list(getattr(column, way)())
+    return list(column)
+
+
+@dataclass(frozen=True)
+class _Lines:
+    r"""Ends rows with \n, though the writer ends them with \r\n: only then it puts a value with \r in quotes."""
+
+    stream: TextIO
+
+    def write(self, row: str) -> int:
+        """Write a row, which comes whole."""
+        return self.stream.write(row[:-2] + "\n")
+
+
+def _separated(stream: TextIO, found: Iterator[Decided], layout: Layout, delimiter: str = ",") -> Iterator[int]:
+    writer = csv.writer(_Lines(stream), lineterminator="\r\n", delimiter=delimiter)
+    for number, rows in enumerate(found):
+        if not number:
+            layout.begin(rows.batch)
+            writer.writerow(layout.names)
+        writer.writerows(zip(*(map(_cell, plain(column)) for column in layout.columns(rows)), strict=True))
+        yield len(rows.labels)
+    if layout.kept is None:
+        layout.begin(None)
+        writer.writerow(layout.names)
+
+
+def _cell(value: Any) -> Any:
+    return to_json(value) if isinstance(value, dict | list | bool) else value
+
+
+def _json_lines(stream: TextIO, found: Iterator[Decided], layout: Layout) -> Iterator[int]:
+    for rows in found:
+        layout.begin(rows.batch)  # each row has the columns it has
+        kept = [plain(column) for column in layout.input(rows.batch)]
+        for place, (label, probability) in enumerate(zip(rows.labels, rows.probabilities, strict=True)):
+            row = dict(zip(layout.kept or (), (column[place] for column in kept), strict=True))
+            row |= {layout.own("label"): label, layout.own("probability"): probability}
+            if layout.wanted.proba:
+                row[layout.own("probabilities")] = dict(zip(layout.labels, rows.shares[place].tolist(), strict=True))
+            if layout.wanted.evidence:
+                row[layout.own("evidence")] = rows.evidence[place]
+            stream.write(to_json(row) + "\n")
+        yield len(rows.labels)
+
+
+def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> int:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from discern.data import DataError
+
+    refuse_bad_place(output)
+    rows, schema, writer = 0, None, None
+    with whole_or_not(output) as place:
+        try:
+            for part in found:
+                if schema is None:
+                    layout.begin(part.batch)
+                arrays = [_arrow(column) for column in layout.columns(part)]
+                table = pa.table(dict(zip(layout.names, arrays, strict=True)))
+                schema = schema or _without_nulls(table.schema)
+                writer = writer or pq.ParquetWriter(place, schema)
+                writer.write_table(table.cast(schema))
+                rows += len(part.labels)
+            if writer is None:
+                layout.begin(None)
+                empty = {
+                    name: pa.array([], pa.string() if name in ("label", "evidence") else pa.float64())
+                    for name in layout.names
+                }
+                pq.write_table(pa.table(empty), place)
+        except (pa.ArrowException, ValueError) as error:
+            raise (
+                error
+                if isinstance(error, DataError)
+                else DataError(f"the result does not fit a Parquet file: {error}; use --json")
+            ) from error
+        finally:
+            if writer is not None:
+                writer.close()
+    return rows
+
+
+def _arrow(column: Any) -> Any:
+    """Give a column to Arrow; values of different kinds become texts."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column
+    values = [
+        value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+        for value in plain(column)
+    ]
+    try:
+        return pa.array(values)
+    except pa.ArrowException:
+        return pa.array(
+            [None if value is None else value if isinstance(value, str) else to_json(value) for value in values]
+        )
+
+
+def _without_nulls(schema: Any) -> Any:
+    """A column without values so far is one of texts."""
+    import pyarrow as pa
+
+    return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])
