@@ -164,6 +164,21 @@ def _value(column: Column, place: int) -> Any:
     return value.as_py() if hasattr(value, "as_py") else value
 
 
+def without_index(table: Any, only_unnamed: bool = False) -> Any:
+    """Leave out the index of a pandas frame: it numbers the rows and is no column to decide by.
+
+    In files an index with a name is kept: who wrote it as a column may mean it.
+    """
+    try:
+        described = table.schema.pandas_metadata or {}
+    except ValueError:  # what the file says of pandas is not JSON: then it says nothing
+        return table
+    index = described.get("index_columns") if isinstance(described, dict) else None
+    listed = index if isinstance(index, list) else []
+    hidden = {name for name in listed if isinstance(name, str)} & {*table.schema.names}
+    return table.drop_columns([name for name in hidden if not only_unnamed or name.startswith("__index_level_")])
+
+
 def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:
     """Put names to columns, each name once."""
     named = dict(zip(names, columns, strict=True))
