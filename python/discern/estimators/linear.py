@@ -297,7 +297,7 @@ class NBSVM(_LargeMargin):
         """Give the score of each row: above 0 for the second of two classes, or one for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        scores = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_
+        scores: Array = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _prepared(self, X: Any) -> Any:
