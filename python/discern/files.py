@@ -123,7 +123,7 @@ def _read(path: Path) -> NDArray[np.uint8]:
             if size < 8:
                 raise ModelFileError(f"{str(path)!r} is not a discern model: it is too short")
             content = np.empty(size, np.uint8)
-            if file.readinto(memoryview(content)) != size:
+            if file.readinto(content.data) != size:
                 raise ModelFileError(f"{str(path)!r} was cut off while it was read; read it again")
     except OSError as error:
         raise ModelFileError(f"cannot read the model {str(path)!r}: {error.strerror}") from error
