@@ -11,6 +11,8 @@
 //! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
 //! count of zero adds nothing, so only the classes that hold a term cost time.
 
+use crate::patience::beat;
+
 /// Rows of counts, as a compressed sparse matrix whose indices were checked.
 pub struct Rows {
     pub starts: Vec<usize>,
@@ -71,6 +73,7 @@ impl Entries {
         let mut ends = places[..size].to_vec();
         let mut wide = vec![(0u32, 0u32, 0u32); rows.terms.len()];
         for &row in order {
+            beat();
             for (term, count) in rows.row(row) {
                 let end = ends[term];
                 if end > places[term] && wide[end - 1].0 == classes[row] {
@@ -85,6 +88,7 @@ impl Entries {
         let mut entries = Entries::default();
         entries.starts.push(0);
         for term in 0..size {
+            beat();
             for &(class, occurrences, documents) in &wide[places[term]..ends[term]] {
                 entries.classes.push(class);
                 entries.occurrences.push(occurrences);
