@@ -22,8 +22,10 @@ def prepare_mails(folder: Path, quick: bool) -> SimpleNamespace:
     if path is None or not path.exists():
         raise LeftOutError("there is no spamassassin/mail.tar.bz2 in DISCERN_DATA")
     with tarfile.open(fileobj=io.BytesIO(bz2.decompress(path.read_bytes()))) as archive:
-        files = [archive.extractfile(member) for member in archive.getmembers() if member.isfile()]
-        return SimpleNamespace(mails=[file.read() for file in files if file is not None])
+        members = [member for member in archive.getmembers() if member.isfile()]
+        files = [archive.extractfile(member) for member in members]
+        labels = ["spam" if "spam" in Path(member.name).parent.name else "ham" for member in members]
+        return SimpleNamespace(mails=[file.read() for file in files if file is not None], labels=labels)
 
 
 def parse(inputs: SimpleNamespace) -> list[dict[str, str]]:

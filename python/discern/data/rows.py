@@ -153,8 +153,11 @@ def _size(column: Column) -> int:
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:
-    if isinstance(column, Strings | np.ndarray) or hasattr(column, "to_pylist"):
+    if isinstance(column, Strings | np.ndarray):
         return column.take(places)
+    if hasattr(column, "to_pylist"):
+        # Arrow cannot take from views of strings, which polars has.
+        return (column.cast("large_string") if str(column.type) == "string_view" else column).take(places)
     values = list(column)
     return [values[place] for place in places.tolist()]
 
