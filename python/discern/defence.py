@@ -107,7 +107,7 @@ def strongest(classifier: Classifier, texts: Any, label: str) -> Array:
     return np.asarray(sums / (np.bincount(rows, minlength=count) + 10.0) ** 0.25)
 
 
-def doubtful(data: Any, share: float = 0.02, *, text: str = "text", label_column: str = "label") -> NDArray[np.bool_]:
+def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column: str = "label") -> NDArray[np.bool_]:
     """Say which rows contradict all others most: up to a share of them, if they would be labelled otherwise.
 
     Leave them out, or look at them, before training. They are judged by naive Bayes without the row itself.
