@@ -46,6 +46,7 @@ FOLDER = tempfile.TemporaryDirectory()
 
 
 def guarded(data: bytes) -> None:
+    """Run the chosen target; bytes that are no text are no input."""
     try:
         TARGETS[TARGET](data)
     except UnicodeDecodeError:
