@@ -456,3 +456,23 @@ def resident() -> int:
     if status.exists():
         return int(status.read_text().split()[1]) * resource.getpagesize()
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+# ------------------------------------------------------------------------------------------------- crafted files
+
+
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, 2**40, 3])
+@pytest.mark.parametrize("place", [0, 1, 2, -1])
+def test_sparse_weights_that_point_outside_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int, place: int
+) -> None:
+    """Differences of such places wrap around: SciPy's own check lets them pass, and then the process ends."""
+    monkeypatch.setattr("discern.bayes.MOST_DENSE", 10)
+    model = Classifier(text="text").fit([{"label": f"l{i % 9}", "text": f"word{i} win"} for i in range(30)])
+    arrays, metadata = model._content(slim=True)
+    ends = arrays["0.excess.indptr"].astype(np.uint64)
+    ends[place] = value
+    refuses(tmp_path / "m.discern", bytes(files.encode({**arrays, "0.excess.indptr": ends}, metadata)[0]))
+    columns = arrays["0.excess.indices"].astype(np.uint64)
+    columns[place] = max(value, 9)
+    refuses(tmp_path / "m.discern", bytes(files.encode({**arrays, "0.excess.indices": columns}, metadata)[0]))
