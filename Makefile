@@ -3,11 +3,13 @@
 #
 #   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
 #   make bench JOB=name             one benchmark only
+#   make fuzz RUNS=100000           so many inputs for each target
 #   make PYTHON=python3.13 test     another interpreter (run `make clean` first)
 
 PYTHON ?= python3
 ARGS ?=
 JOB ?=
+RUNS ?= 10000000
 
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
@@ -26,7 +28,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench fuzz soak docs clean
+.PHONY: help demo test lint format bench fuzz audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -67,9 +69,29 @@ bench: $(MADE)/native $(MADE)/bench ## measure speed, memory and accuracy (JOB=n
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
 
-fuzz: $(MADE)/native $(MADE)/test ## search long for inputs that break the library
+fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that break the library
 	@echo "==> pytest -m fuzz"
-	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests -m fuzz --timeout=0 $(ARGS)
+	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests -m fuzz --timeout=0 -s $(ARGS)
+	@command -v cargo-fuzz >/dev/null || { echo "for the Rust targets: cargo install --locked cargo-fuzz"; exit 1; }
+	@for target in tokens counts layout rows csv; do \
+		echo "==> cargo fuzz run $$target, $(RUNS) inputs"; \
+		( cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- \
+			-runs=$(RUNS) -max_len=512 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ) || exit 1; done
+	@for target in terms files; do \
+		echo "==> atheris $$target, $(RUNS) inputs"; \
+		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=512 || exit 1; done
+
+audit: $(MADE)/native $(MADE)/audit ## look for known weaknesses in dependencies, and list their licences (needs a network)
+	@echo "==> pip-audit"
+	@$(BIN)/pip-audit --skip-editable
+	@echo "==> cargo audit"
+	@command -v cargo-audit >/dev/null || { echo "cargo install --locked cargo-audit"; exit 1; }
+	@cargo audit --deny warnings
+
+sbom: $(MADE)/native $(MADE)/audit ## write what the package is made of: sbom.json (CycloneDX) and docs/licences.md
+	@echo "==> cyclonedx-py, docs/licences.py"
+	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json $(VENV)
+	@$(BIN)/python docs/licences.py
 
 soak: $(MADE)/native $(MADE)/test ## run for long and watch memory and drift
 	@echo "==> pytest -m soak"
@@ -98,7 +120,7 @@ $(MADE)/venv:
 	@touch $@
 
 # One stamp for each dependency group of pyproject.toml.
-$(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench: $(MADE)/%: pyproject.toml $(MADE)/venv
+$(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit: $(MADE)/%: pyproject.toml $(MADE)/venv
 	@echo "==> .venv: installing the $* tools"
 	@$(PIP) install --group $*
 	@touch $@

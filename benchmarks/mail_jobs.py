@@ -45,7 +45,8 @@ def read_mails() -> tuple[list[bytes], list[str]]:
 
 
 def prepare_mails(folder: Path, quick: bool) -> Inputs:
-    return Inputs(mails=read_mails()[0])
+    mails, folders = read_mails()
+    return Inputs(mails=mails, labels=["spam" if "spam" in name else "ham" for name in folders])
 
 
 def parse(inputs: Inputs) -> list[dict[str, str]]:

@@ -34,6 +34,7 @@ _HOMES = {
     "Evidence": "discern.evidence",
     "GaussianBasis": "discern.estimators.basis",
     "GaussianNB": "discern.estimators.tables",
+    "Guard": "discern.defence",
     "HashingVectorizer": "discern.estimators.text",
     "JelinekMercer": "discern.bayes",
     "KNeighborsClassifier": "discern.estimators.neighbours",
@@ -74,6 +75,7 @@ _HOMES = {
     "compare": "discern.comparison",
     "corrected_resampled_t": "discern.significance",
     "cross_validate": "discern.crossvalidation",
+    "doubtful": "discern.defence",
     "drift": "discern.window",
     "estimate_priors": "discern.decide",
     "find_separation": "discern.separation",
@@ -107,6 +109,8 @@ if TYPE_CHECKING:
     from discern.decide import choose_threshold as choose_threshold
     from discern.decide import estimate_priors as estimate_priors
     from discern.decide import reweight as reweight
+    from discern.defence import Guard as Guard
+    from discern.defence import doubtful as doubtful
     from discern.densities import BayesClassifier as BayesClassifier
     from discern.densities import BayesRate as BayesRate
     from discern.densities import Density as Density

@@ -397,6 +397,8 @@ class Classifier:
 
         again = can_be_read_again(data)
         kept, whole = keep(stream, thin=again)
+        if not kept:
+            raise DataError("there are no rows to learn from")
         named = [_named(batch, features) for batch in kept]
         sample = Sample.of(named, self.label, [feature.name for feature in features], self.threads)
         choice = self.request.choose(sample, features)

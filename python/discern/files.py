@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import mmap
+import math
 import os
 import tempfile
 from collections.abc import Mapping
@@ -88,11 +88,11 @@ def narrow(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """Map a model file into memory, check it and give its arrays and metadata."""
-    content = _map(Path(path))
+    """Read a model file, check it and give its arrays and metadata."""
+    content = _read(Path(path))
     try:
         texts, tensors = _native.layout(content)
-        metadata = json.loads(texts["discern"])
+        metadata = json.loads(texts["discern"], parse_constant=_finite, parse_float=_finite)
         if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
             raise ValueError("it is not a model of discern")
     except (KeyError, ValueError, RecursionError) as error:
@@ -107,14 +107,30 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     return arrays, metadata
 
 
-def _map(path: Path) -> NDArray[np.uint8]:
+def _finite(number: str) -> float:
+    """Read a number of a file; refuse what is none: it could not be saved again."""
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} is not a number")
+    return value
+
+
+def _read(path: Path) -> NDArray[np.uint8]:
+    """Read a file into memory: a map of it would end the process if another program cut the file off in its place."""
     try:
         with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size < 8:
+            size = os.fstat(file.fileno()).st_size
+            if size < 8:
                 raise ModelFileError(f"{str(path)!r} is not a discern model: it is too short")
-            return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
+            content = np.empty(size, np.uint8)
+            if file.readinto(content.data) != size:
+                raise ModelFileError(f"{str(path)!r} was cut off while it was read; read it again")
     except OSError as error:
         raise ModelFileError(f"cannot read the model {str(path)!r}: {error.strerror}") from error
+    except MemoryError as error:
+        raise ModelFileError(f"cannot read the model {str(path)!r}: it is larger than the memory there is") from error
+    content.flags.writeable = False
+    return content
 
 
 def _verify(content: NDArray[np.uint8], metadata: dict[str, Any], path: str) -> None:

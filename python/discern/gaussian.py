@@ -452,7 +452,9 @@ def probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes: int
     result = np.empty((rows, classes))
     for block, part in scores:
         with np.errstate(over="ignore", invalid="ignore"):
-            if part.ndim == 1 or classes == 2:
+            if classes == 1:
+                result[block] = 1.0
+            elif part.ndim == 1 or classes == 2:
                 _fill_binary(part if part.ndim == 1 else part[:, 1] - part[:, 0], result[block])
             else:
                 result[block] = _shares(np.ascontiguousarray(part.T)).T

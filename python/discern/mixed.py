@@ -672,7 +672,21 @@ def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms:
     shift, level, data = arrays["shift"], arrays["level"], arrays["excess.data"]
     if (shift.shape, level.shape, bias.shape) != ((terms,), (labels,), (labels,)):
         raise ValueError("the weights do not fit the terms and labels")
-    parts = (data, arrays["excess.indices"].astype(np.int64), arrays["excess.indptr"].astype(np.int64))
-    excess = scipy.sparse.csr_matrix(parts, shape=(terms, labels))
-    excess.check_format(full_check=True)
+    columns, ends = (_whole(arrays[f"excess.{name}"]) for name in ("indices", "indptr"))
+    # Not left to SciPy: it takes differences, which wrap around in a crafted file, and then reads outside the arrays.
+    fits = (
+        (data.ndim, columns.shape, ends.shape) == (1, data.shape, (terms + 1,))
+        and bool(ends[0] == 0 and ends[-1] == len(data) and np.all(ends[1:] >= ends[:-1]))
+        and bool(np.all((columns >= 0) & (columns < labels)))
+    )
+    if not fits:
+        raise ValueError("the sparse weights do not fit together")
+    excess = scipy.sparse.csr_matrix((data, columns, ends), shape=(terms, labels))
     return LinearScores(bias, None, presence, shift, level, excess)
+
+
+def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Give whole numbers from a file; refuse others."""
+    if array.dtype.kind not in "iu":
+        raise ValueError("a place is not a whole number")
+    return array.astype(np.int64)

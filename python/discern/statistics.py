@@ -269,7 +269,9 @@ class Counts:
 def check_terms(terms: Strings, is_sorted: bool = True) -> None:
     """Refuse a vocabulary from a file whose terms are not sorted, distinct and UTF-8; raises ValueError."""
     offsets, data = terms.offsets, terms.data
-    fits = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(np.diff(offsets) >= 0))
+    fits = (
+        len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(offsets[1:] >= offsets[:-1]))
+    )
     if not fits or data.dtype != np.uint8:
         raise ValueError("the terms do not fit their bytes")
     if is_sorted and not _native.is_sorted(offsets, data):

@@ -65,6 +65,8 @@ class TextSettings:
             raise ValueError(f"analyzer must be one of {', '.join(ANALYZERS)}, not {self.analyzer!r}")
         if self.words not in ("words", "sklearn"):
             raise ValueError(f"words must be 'words' or 'sklearn', not {self.words!r}")
+        if self.pattern is not None and self.analyzer != "pattern":
+            raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")
 
     @cached_property
     def native(self) -> _native.Text:

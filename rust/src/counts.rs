@@ -6,6 +6,7 @@ use hashbrown::HashMap;
 
 use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
+use crate::patience::beat;
 use crate::reader::{Growing, Reader};
 use crate::simd::prefetch;
 use crate::text::Text;
@@ -380,6 +381,7 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     let mut cells: Vec<(u32, Cell)> = Vec::new();
     let mut done = 0;
     for same in order.chunk_by(|left, right| left.is_same(right, &names)) {
+        beat();
         if let Some(ahead) = order.get(done + LOOK_AHEAD) {
             tallies[ahead.shard as usize].prefetch(ahead.term);
         }
@@ -430,6 +432,7 @@ fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
     let mut order = Vec::with_capacity(names.iter().map(Names::len).sum());
     for (shard, names) in names.iter().enumerate() {
         order.extend((0..names.len()).map(|term| {
+            beat();
             let name = names.get(term);
             let length = name.len().min(u16::MAX as usize) as u16;
             Place {
@@ -440,12 +443,18 @@ fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
             }
         }));
     }
-    order.sort_unstable_by_key(|place| place.first);
+    order.sort_unstable_by_key(|place| {
+        beat();
+        place.first
+    });
     for equal in order
         .chunk_by_mut(|left, right| left.first == right.first)
         .filter(|equal| equal.len() > 1)
     {
-        equal.sort_unstable_by_key(|place| names[place.shard as usize].get(place.term as usize));
+        equal.sort_unstable_by_key(|place| {
+            beat();
+            names[place.shard as usize].get(place.term as usize)
+        });
     }
     order
 }
@@ -500,6 +509,7 @@ fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix {
     let entries = kept.iter().map(|(_, rows)| rows.terms.len()).sum();
     let mut matrix = Matrix::with_capacity(rows, entries);
     for (shard, rows) in kept {
+        beat();
         matrix.append(&rows, |term| numbers[shard][term as usize]);
     }
     matrix
@@ -511,11 +521,16 @@ pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
     for (list, terms) in lists.iter().enumerate() {
         all.extend(terms.iter().enumerate().map(|(place, &term)| (term, list, place)));
     }
-    all.sort(); // a merge sort, which takes sorted runs as they are
+    // A merge sort, which takes sorted runs as they are.
+    all.sort_by(|left, right| {
+        beat();
+        left.cmp(right)
+    });
     let (mut bytes, mut offsets) = (Vec::new(), vec![0i64]);
     let mut numbers: Vec<Vec<i64>> = lists.iter().map(|terms| vec![0; terms.len()]).collect();
     let mut previous: Option<&[u8]> = None;
     for (term, list, place) in all {
+        beat();
         if previous != Some(term) {
             bytes.extend_from_slice(term);
             offsets.push(bytes.len() as i64);

@@ -1,5 +1,6 @@
 //! Comma-separated values (RFC 4180), a block at a time, into columns of strings.
 
+use crate::patience::beat;
 use memchr::{memchr, memchr3};
 
 /// A column of strings: value i is `bytes[offsets[i]..offsets[i + 1]]`.
@@ -65,6 +66,7 @@ impl Dialect {
             unclosed: None,
         };
         while parsed.consumed < block.len() {
+            beat();
             match self.row(block, parsed.consumed, wanted, follows, &mut parsed.columns) {
                 None => {
                     parsed.cut_back();

@@ -11,6 +11,8 @@
 //! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
 //! count of zero adds nothing, so only the classes that hold a term cost time.
 
+use crate::patience::beat;
+
 /// Rows of counts, as a compressed sparse matrix whose indices were checked.
 pub struct Rows {
     pub starts: Vec<usize>,
@@ -74,6 +76,7 @@ impl Entries {
         let mut ends = places[..size].to_vec();
         let mut wide = vec![(0u32, 0u32, 0u32); rows.terms.len()];
         for &row in order {
+            beat();
             for (term, count) in rows.row(row) {
                 let end = ends[term];
                 if end > places[term] && wide[end - 1].0 == classes[row] {
@@ -88,6 +91,7 @@ impl Entries {
         let mut entries = Entries::default();
         entries.starts.push(0);
         for term in 0..size {
+            beat();
             wide[places[term]..ends[term]]
                 .iter()
                 .for_each(|&(class, own, documents)| entries.push(class, own, documents));
@@ -100,6 +104,7 @@ impl Entries {
     fn of_table(rows: &Rows, classes: &[u32], width: usize, size: usize, order: &[usize]) -> Self {
         let mut table = vec![(0u32, 0u32); width * size];
         for &row in order {
+            beat();
             let own = &mut table[classes[row] as usize * size..][..size];
             for (term, count) in rows.row(row) {
                 own[term].0 += count;

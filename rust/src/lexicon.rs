@@ -9,6 +9,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::bag::Bag;
+use crate::patience::beat;
 use crate::simd::{Marked, prefer_large_pages, prefetch};
 
 /// The number of a term that the lexicon does not hold.
@@ -394,6 +395,7 @@ impl WeightTable {
             .zip(&lexicon.slots)
             .filter(|(_, slot)| slot.key != Key::NONE);
         for (target, slot) in full {
+            beat();
             *target = WeightSlot {
                 key: slot.key,
                 weights: weights.get(slot.id as usize).copied().unwrap_or_default(),
@@ -533,6 +535,7 @@ impl Lexicon {
         if self.grams > 0 {
             ends.reserve(self.names.len());
             for term in 0..self.names.len() as u32 {
+                beat();
                 if matches!(self.names[term as usize], Name::Gram { .. }) {
                     self.write_name(term, &mut grams);
                 }
@@ -906,6 +909,7 @@ impl Lexicon {
                 .enumerate()
                 .filter(|(_, term)| length.contains(&term.len()))
             {
+                beat();
                 match spaces(term) {
                     0 => {
                         tokens.clear();

@@ -13,6 +13,7 @@ pub mod logistic;
 pub mod margin;
 pub mod neighbours;
 pub mod online;
+pub mod patience;
 pub mod posterior;
 #[cfg(feature = "python")]
 mod python;

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::patience::beat;
 use crate::simd::{CodePath, add_scaled, any_within, code_path, differing_bits, dot_product, largest_bound};
 
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
@@ -227,6 +228,7 @@ impl Inverted {
     fn fill(&mut self, rows: Sparse<'_>) {
         let mut next = self.list_starts.clone();
         for row in 0..rows.rows() {
+            beat();
             let (terms, weights) = rows.row(row);
             let mut square = 0.0;
             for (&term, &weight) in terms.iter().zip(weights) {

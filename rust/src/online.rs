@@ -8,6 +8,7 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
+use crate::patience::beat;
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
 
@@ -386,7 +387,10 @@ pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32
         .filter(|&row| weights[row as usize] > 0.0)
         .map(|row| (content_hash(table.row(row as usize), classes[row as usize]), row))
         .collect();
-    keys.sort_unstable();
+    keys.sort_unstable_by(|left, right| {
+        beat();
+        left.cmp(right)
+    });
     let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
     let mut last = None;
     for (key, row) in keys {

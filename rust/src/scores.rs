@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use siphasher::sip::SipHasher24;
 
 use crate::bag::Bag;
-use crate::counts::{Rows, Shard};
+use crate::counts::{Rows, Shard, kept_rows};
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
+use crate::patience::beat;
 use crate::reader::{Fixed, Reader, Sorted, Terms};
 use crate::simd::prefetch;
 use crate::text::Text;
@@ -209,9 +210,27 @@ impl Hashed {
     }
 
     /// The place of every term of a shard.
-    pub fn places(&self, shard: &Shard) -> Vec<(i32, f64)> {
+    /// The kept rows of all shards: (row ends, columns, signed counts).
+    pub fn rows(&self, shards: Vec<Shard>) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
+        let places: Vec<_> = shards.iter().map(|shard| self.places(shard)).collect();
+        let (mut ends, mut indices, mut values) = (vec![0i64], Vec::new(), Vec::new());
+        for (shard, rows) in kept_rows(shards) {
+            let before = indices.len() as i64;
+            ends.extend(rows.ends.iter().map(|&end| before + end as i64));
+            for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
+                beat();
+                let (column, sign) = places[shard][term as usize];
+                indices.push(column);
+                values.push(sign * f64::from(count));
+            }
+        }
+        (ends, indices, values)
+    }
+
+    fn places(&self, shard: &Shard) -> Vec<(i32, f64)> {
         let mut name = Vec::new();
         shard.each_term(|lexicon, term| {
+            beat();
             name.clear();
             lexicon.write_name(term, &mut name);
             self.place(&name)

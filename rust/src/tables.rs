@@ -230,8 +230,8 @@ fn weighted_distance(row: &[f64], means: &[f64], scales: &[f64]) -> f64 {
 const LOW: usize = 256;
 /// No more tables of low levels than stay in the cache.
 const MOST_LOW: usize = 1 << 9;
-/// More cells than this have no room in a column.
-const MOST_CELLS: usize = 1 << 30;
+/// More cells than this have no room in all columns together: one row with a huge level must not take all memory.
+const MOST_CELLS: usize = 1 << 27;
 /// Rows counted before looking whether all levels were low; they are still in the nearest cache then.
 const ROWS_AT_ONCE: usize = 1 << 8;
 
@@ -304,12 +304,13 @@ impl LevelCounts {
     }
 
     fn add_any(&mut self, rows: &[i64], classes: &[i32], weights: Option<&[f64]>) {
+        let most = MOST_CELLS / self.columns.max(1);
         for (index, (row, &class)) in rows.chunks_exact(self.columns).zip(classes).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[index]);
             for (cells, &level) in self.cells.iter_mut().zip(row) {
                 if level < 0 {
                     self.missing += 1;
-                } else if has_room(cells, level, self.classes) {
+                } else if has_room(cells, level, self.classes, most) {
                     cells[level as usize * self.classes + class as usize] += weight;
                 } else {
                     self.excessive = self.excessive.max(level);
@@ -323,6 +324,10 @@ impl LevelCounts {
         self.missing += other.missing;
         self.excessive = self.excessive.max(other.excessive);
         for (mine, theirs) in self.cells.iter_mut().zip(other.drain()) {
+            if mine.is_empty() {
+                *mine = theirs;
+                continue;
+            }
             mine.resize(mine.len().max(theirs.len()), 0.0);
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
         }
@@ -346,10 +351,10 @@ impl LevelCounts {
 }
 
 /// Makes room for a level and says whether there is some.
-fn has_room(cells: &mut Vec<f64>, level: i64, classes: usize) -> bool {
+fn has_room(cells: &mut Vec<f64>, level: i64, classes: usize, most: usize) -> bool {
     let needed = (level as usize).saturating_add(1).saturating_mul(classes);
     if needed > cells.len() {
-        if needed > MOST_CELLS || cells.try_reserve(needed - cells.len()).is_err() {
+        if needed > most || cells.try_reserve(needed - cells.len()).is_err() {
             return false;
         }
         cells.resize(needed, 0.0);

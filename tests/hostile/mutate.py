@@ -3,7 +3,8 @@
     python mutate.py FOLDER SEED COUNT
 
 Ends with an error if a file is neither refused nor used well. Files whose checksum fits again, as an attacker would
-make them, may answer anything, but with labels and probabilities.
+make them, may answer anything, but with labels and probabilities. Beyond what the process has when it begins, there is
+memory for twice the largest file and 64 MB.
 """
 
 import json
@@ -21,7 +22,7 @@ from discern import _native, files
 from discern.classifier import Classifier
 from discern.files import ModelFileError
 
-MEMORY = 2 << 30
+MEMORY = 64 << 20
 ASKED = ["win prize", "lunch at noon", "née 你好", "", "win " * 50]
 SPOKEN = {
     "text": ["win prize née", "", "lunch"],
@@ -29,6 +30,7 @@ SPOKEN = {
     "flag": ["yes", "?", "perhaps"],
     "number": [1.5, None, -1e99],
 }
+SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "knn")
 VALUES = [
     None, True, False, -1, 0, 1, 2, 3, 10**6, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30, -(2**63), 0.5, 1e-320, 1e308,
     float("nan"), float("inf"), "", "text", "label", "word", "char", "pattern", "given", "(", "(a)(b)", "bernoulli",
@@ -55,7 +57,22 @@ def sources() -> list[Classifier]:
         mixed(smoothing=1.0, numbers="quantile", calibrate=True),
         mixed(numbers="gaussian", ngrams=(1, 1)),
         levels_only(),
+        many_labels(),
+        *(mixed(model=name, numbers="auto", ngrams=(1, 1)) for name in SPACE),
+        Classifier(text="text", model="knn", calibrate=False, min_df=1).fit(rows),
+        Classifier(text="text", model="linear-svm", characters=(2, 3), features=20).fit(rows),
     ]
+
+
+def many_labels() -> Classifier:
+    """So many labels and terms that the weights are kept sparse."""
+    import discern.bayes as bayes
+
+    most, bayes.MOST_DENSE = bayes.MOST_DENSE, 50
+    try:
+        return Classifier(text="text").fit([{"label": f"l{i % 9}", "text": f"word{i} win"} for i in range(30)])
+    finally:
+        bayes.MOST_DENSE = most
 
 
 def mixed(**settings: Any) -> Classifier:
@@ -144,9 +161,36 @@ def signed(content: bytearray, start: int) -> bytes:
     return bytes(content)
 
 
+def change_header(source: random.Random, content: bytes) -> bytes:
+    """Rewrite what the container says of names, types, shapes and places, the data being as they are."""
+    length = int.from_bytes(content[:8], "little")
+    header, data = json.loads(content[8 : 8 + length]), content[8 + length :]
+    names = [name for name in header if name != "__metadata__"]
+    name = source.choice(names)
+    kind = source.randrange(6)
+    if kind == 0:
+        header[name]["dtype"] = source.choice(["U8", "U16", "U32", "U64", "I64", "F64", "F32", "BOOL", "I8", "?"])
+    elif kind == 1:
+        header[name]["shape"] = source.choice([[], [0], [2**63], [2**32, 2**32], [-1], [1, 1, 1], [3, 0, 2**60]])
+    elif kind == 2:
+        place = source.choice([0, 1, 7, len(data), len(data) + 1, 2**40, 2**63, -1])
+        header[name]["data_offsets"][source.randrange(2)] = place
+    elif kind == 3:
+        other = source.choice(names)
+        header[name], header[other] = header[other], header[name]
+    elif kind == 4:
+        header[source.choice(["x", "0.terms.bytes", "0.weights", "decider.weights"])] = header.pop(name)
+    else:
+        header[name] = change_json(source, header[name])
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    said = source.choice([0, 1, 2**40, 2**64 - 1]) if source.random() < 0.05 else len(text)
+    return said.to_bytes(8, "little") + text + data
+
+
 def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -> tuple[bytes, bool]:
     """A damaged file, and whether its checksum was made to fit."""
-    kind = source.randrange(6)
+    kind = source.randrange(7)
     content = bytearray(whole)
     digest = json.loads(_native.layout(np.frombuffer(whole, np.uint8))[0]["discern"])["checksum"]
     start = content.index(digest.encode())
@@ -165,7 +209,12 @@ def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -
             name = source.choice(sorted(arrays))
             arrays = {**arrays, name: change_array(source, arrays[name])}
         return encoded(arrays, metadata), True
+    if kind == 5:
+        content = bytearray(change_header(source, whole))
+        return signed(content, content.index(digest.encode())), True
     changed = change_json(source, metadata)
+    for _ in range(source.randrange(2)):
+        changed = change_json(source, changed)
     return encoded(arrays, changed if isinstance(changed, dict) else {}), True
 
 
@@ -186,49 +235,61 @@ def use(path: Path) -> Classifier:
         assert set(model.predict(asked).tolist()) <= set(model.labels)
         raw = model.predict_proba(asked, raw=True)
         assert np.isfinite(raw).all()
-        for row in asked[:5]:
-            assert model.explain(row).label in model.labels
-            str(model.explain(row))
-            assert np.isfinite(model.explain(row).log_odds)
-    for text in ASKED if model.solved.only_text is not None else ():
+        for row in asked if len(asked) <= 5 else ():
+            evidence = model.explain(row)
+            assert evidence.label in model.labels
+            assert np.isfinite(evidence.log_odds)
+            assert str(evidence)
+    only_text = [feature.role for feature in model.features] == ["text"]
+    for text in ASKED if only_text else ():
         assert model.predict_one(text) in model.labels
     model.info()
     model.weights(model.labels[0])
-    model.save(path.with_name("again.discern"), slim=model._statistics is None)
+    files.encode(*model._content(slim=model._statistics is None))  # what was loaded can be saved
     return model
+
+
+def limit_memory(largest: int) -> None:
+    """Allow what is in use, twice the largest file and a little more."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + 2 * largest + MEMORY
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def main(folder: Path, seed: int, count: int) -> None:
     warnings.simplefilter("error")
-    models = sources()
-    for model in models:  # what is imported late is imported before memory gets scarce
-        model.save(folder / "first.discern")
-        use(folder / "first.discern")
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    contents = []
+    for model in sources():
+        for slim in (False, True):
+            arrays, metadata = model._content(slim)
+            arrays = {name: files.narrow(array) for name, array in arrays.items()}
+            contents.append((arrays, metadata, bytes(files.encode(arrays, metadata)[0])))
+    path, models = folder / f"damaged{seed}.discern", {}
+    for *_, whole in contents:  # what is imported late is imported before memory gets scarce
+        path.write_bytes(whole)
+        models[whole] = use(path)
+        path.unlink()
+    limit_memory(max(len(whole) for *_, whole in contents))
     refused = used = 0
     for number in range(count):
         source = random.Random(seed * 1_000_003 + number)
-        model, slim = source.choice(models), source.random() < 0.5
-        arrays, metadata = model._content(slim)
-        arrays = {name: files.narrow(array) for name, array in arrays.items()}
-        content, fits = damaged(source, bytes(files.encode(arrays, metadata)[0]), arrays, metadata)
-        path = folder / "damaged.discern"
-        path.unlink(missing_ok=True)
+        arrays, metadata, whole = source.choice(contents)
+        content, fits = damaged(source, whole, arrays, metadata)
         path.write_bytes(content)
         try:
             loaded = use(path)
         except ModelFileError:
             refused += 1
-            continue
         except BaseException:
-            print(
-                f"seed {seed}, number {number}, {'slim' if slim else 'whole'}, checksum fits: {fits}", file=sys.stderr
-            )
+            told = metadata["model"], "slim" if metadata["slim"] else "whole"
+            print(f"seed {seed}, number {number}, {told}, checksum fits: {fits}", file=sys.stderr)
             raise
-        used += 1
-        if not fits:
-            for asked in asked_of(model):
-                assert (loaded.predict_proba(asked) == model.predict_proba(asked)).all(), (seed, number)
+        else:
+            used += 1
+            if not fits:
+                for asked in asked_of(models[whole]):
+                    assert (loaded.predict_proba(asked) == models[whole].predict_proba(asked)).all(), (seed, number)
+        path.unlink()
     print(refused, used)
 
 

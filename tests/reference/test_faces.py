@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 
@@ -246,11 +245,3 @@ def test_pipelines_and_grid_search():
     search = GridSearchCV(pipeline, {"multinomialnb__alpha": [0.1, 1.0]}, cv=3).fit(documents, labels)
     assert search.predict(["Chinese Beijing"]).tolist() == ["yes"]
     assert pickle.loads(pickle.dumps(search)).predict(["Tokyo"]).tolist() == search.predict(["Tokyo"]).tolist()
-
-
-@parametrize_with_checks(
-    [discern.MultinomialNB(), discern.BernoulliNB(), discern.ComplementNB(), discern.ComplementNB(norm=True)]
-)
-@pytest.mark.filterwarnings("ignore")
-def test_conformance(estimator, check):
-    check(estimator)

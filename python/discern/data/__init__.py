@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discern.data.rows import Batch, Column, DataError, Strings, as_texts, did_you_mean, is_missing, named_columns
+from discern.data.rows import (
+    Batch,
+    Column,
+    DataError,
+    Strings,
+    as_texts,
+    did_you_mean,
+    is_missing,
+    named_columns,
+    without_index,
+)
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
 
 __all__ = [
@@ -124,7 +134,7 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
     import pyarrow as pa
 
     try:
-        table = pa.table(source)
+        table = without_index(pa.table(source))
     except (TypeError, ValueError) as fault:
         try:
             array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)

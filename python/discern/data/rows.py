@@ -161,8 +161,11 @@ def _size(column: Column) -> int:
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:
-    if isinstance(column, Strings | np.ndarray) or hasattr(column, "to_pylist"):
+    if isinstance(column, Strings | np.ndarray):
         return column.take(places)
+    if hasattr(column, "to_pylist"):
+        # Arrow cannot take from views of strings, which polars has.
+        return (column.cast("large_string") if str(column.type) == "string_view" else column).take(places)
     values = list(column)
     return [values[place] for place in places.tolist()]
 
@@ -170,6 +173,21 @@ def _taken(column: Column, places: NDArray[np.int64]) -> Column:
 def _value(column: Column, place: int) -> Any:
     value = column[place] if not hasattr(column, "iloc") else column.iloc[place]
     return value.as_py() if hasattr(value, "as_py") else value
+
+
+def without_index(table: Any, only_unnamed: bool = False) -> Any:
+    """Leave out the index of a pandas frame: it numbers the rows and is no column to decide by.
+
+    In files an index with a name is kept: who wrote it as a column may mean it.
+    """
+    try:
+        described = table.schema.pandas_metadata or {}
+    except ValueError:  # what the file says of pandas is not JSON: then it says nothing
+        return table
+    index = described.get("index_columns") if isinstance(described, dict) else None
+    listed = index if isinstance(index, list) else []
+    hidden = {name for name in listed if isinstance(name, str)} & {*table.schema.names}
+    return table.drop_columns([name for name in hidden if not only_unnamed or name.startswith("__index_level_")])
 
 
 def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 import discern._native as _native
-from discern.data.rows import Batch, Column, DataError, Strings, named_columns
+from discern.data.rows import Batch, Column, DataError, Strings, named_columns, without_index
 from discern.data.window import Reading, Window, open_file, runs, settled
 
 if TYPE_CHECKING:
@@ -227,6 +227,7 @@ def _arrow_batches(found: Iterator[Any], source: str, reading: Reading) -> Itera
     row = 1
     for batch in found:
         reading.tell(batch.nbytes)
+        batch = without_index(batch, only_unnamed=True)
         yield Batch(named_columns(batch.schema.names, batch.columns, source), batch.num_rows, source, row)
         row += batch.num_rows
 

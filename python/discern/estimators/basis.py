@@ -26,6 +26,7 @@ from discern.basis import (
     quadratic_names,
     sampled_centres,
 )
+from discern.estimators.limits import refuse_huge
 
 Array = NDArray[Any]
 
@@ -57,7 +58,7 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how many columns there are and what they are called."""
         self._validate_params()
-        validate_data(self, X, dtype=np.float64)
+        refuse_huge(validate_data(self, X, dtype=np.float64))
         return self
 
     def transform(self, X: Any) -> Array:
@@ -117,6 +118,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Place the centres and fit the width."""
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64)
+        refuse_huge(X)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weights.min() < 0 or not weights.any():
             raise ValueError("sample_weight must be at least 0, and above 0 for some row")

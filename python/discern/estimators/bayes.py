@@ -29,6 +29,7 @@ from discern.bayes import (
     multinomial_weight,
     posterior,
 )
+from discern.estimators.limits import refuse_huge
 from discern.estimators.sums import begin_merge
 from discern.labels import Numbered, number
 
@@ -110,7 +111,9 @@ def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
     """Give the weights of rows as the sums take them; None if all are 1."""
     if sample_weight is None:
         return None
-    return np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
+    weights = np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
+    refuse_huge(weights, "sample_weight")
+    return weights
 
 
 def remaining(largest: float, left: Array, *counts: Array) -> Array:
@@ -214,6 +217,8 @@ class _CountingNB(_NaiveBayes):
         sums = _by_class(numbers, rows, len(self.classes_)) @ X
         class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
         feature_count = self.feature_count_ + sign * (sums.toarray() if hasattr(sums, "toarray") else sums)
+        if not np.isfinite(feature_count.sum()):
+            refuse_huge(X)
         if sign < 0:
             largest = max(self.class_count_.max(initial=0.0), np.abs(self.feature_count_).max(initial=0.0))
             kept = remaining(largest, class_count, feature_count)

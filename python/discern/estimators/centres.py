@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from discern.centres import Centres, KernelCentres
+from discern.estimators.limits import refuse_huge
 from discern.kernel import Kernel
 from discern.vectors import is_sparse
 
@@ -110,7 +111,9 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return merged._solve(parts[0] + parts[1], every)
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        refuse_huge(checked[0] if y else checked)
+        return checked
 
     def _sums(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> Centres | KernelCentres:
         weights = (

@@ -20,6 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from discern.calibrate import METHODS
 from discern.estimators.calibrate import calibrated
+from discern.estimators.limits import refuse_huge
 from discern.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
 from discern.vectors import is_sparse
 
@@ -150,6 +151,7 @@ class SVC(ClassifierMixin, BaseEstimator):
         """Solve the machine of each pair of classes."""
         self._validate_params()
         X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
+        refuse_huge(X)
         check_classification_targets(y)
         weights = None if sample_weight is None else self._checked_weights(sample_weight, X)
         self._check_square(X)

@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.estimators.limits import refuse_huge
 from discern.linear import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
 
 Array = NDArray[Any]
@@ -159,6 +160,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         """Learn from rows, a table or a sparse matrix."""
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        refuse_huge(X)
         check_classification_targets(y)
         numbers, weights, class_weights = self._weighted(X, y, sample_weight)
         found = fit_margins(
@@ -268,6 +270,7 @@ class NBSVM(_LargeMargin):
         """Learn from rows of counts."""
         self._validate_params()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        refuse_huge(X)
         check_classification_targets(y)
         if not self.binarize:
             check_non_negative(X, "NBSVM")
@@ -297,7 +300,8 @@ class NBSVM(_LargeMargin):
         """Give the score of each row: above 0 for the second of two classes, or one for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
-        return np.asarray(super().decision_function(self._prepared(X)))
+        scores: Array = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
 
     def _prepared(self, X: Any) -> Any:
         return indicators(X) if self.binarize else X

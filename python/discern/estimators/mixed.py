@@ -176,7 +176,8 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return [part for part in batches(X) if part.rows]
         table = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=reset)
-        return [Batch({f"x{place}": table[:, place] for place in range(table.shape[1])}, len(table))]
+        named = getattr(self, "feature_names_in_", [f"x{place}" for place in range(table.shape[1])])
+        return [Batch({name: table[:, place] for place, name in enumerate(named)}, len(table))]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from discern.estimators.kernel import class_weights, gamma_of
+from discern.estimators.limits import refuse_huge
 from discern.kernel import Kernel
 from discern.online import (
     BalancedWinnowRule,
@@ -167,7 +168,9 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        return validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        refuse_huge(checked[0] if y else checked)
+        return checked
 
     def _rule(self, columns: int) -> Rule:
         raise TypeError("each learner has its own rule")

@@ -12,6 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
+from discern.estimators.limits import refuse_huge
 from discern.select import Contingency, best, chi2_scores, scores_alone, scores_by_class
 
 Array = NDArray[Any]
@@ -21,6 +22,7 @@ def _table(X: Any, y: Any, presence: bool, name: str) -> Contingency:
     X, y = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32, np.int64, np.int32))
     check_classification_targets(y)
     check_non_negative(X, name)
+    refuse_huge(X)
     labels, classes = np.unique(y, return_inverse=True)
     return Contingency.of_matrix(X, classes, len(labels), presence)
 

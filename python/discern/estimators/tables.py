@@ -11,6 +11,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, check_n
 
 import discern._native as _native
 from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, numbered, remaining
+from discern.estimators.limits import refuse_huge
 from discern.labels import Numbered
 from discern.statistics import Moments, default_threads
 
@@ -116,6 +117,7 @@ class GaussianNB(_NaiveBayes):
         complete = weights is not None or bool((moments.counts == class_count[:, None]).all())
         if not (complete and np.isfinite(moments.second).all()):
             assert_all_finite(X, estimator_name=type(self).__name__, input_name="X")
+            refuse_huge(X)
         return moments, class_count
 
     def _add(self, moments: Moments | None, class_count: Array, classes: Array) -> None:
@@ -140,6 +142,8 @@ class GaussianNB(_NaiveBayes):
         self.epsilon_ = self.var_smoothing * float(np.nan_to_num(self._moments.total().variances()).max(initial=0.0))
         self.theta_ = np.nan_to_num(self._moments.means())
         self.var_ = np.nan_to_num(self._moments.variances()) + self.epsilon_
+        # Where all columns are constant there is nothing to tell classes apart by, and nothing to divide by.
+        self.var_[self.var_ == 0] = 1.0
         if self.priors is None:
             self.class_prior_ = self.class_count_ / self.class_count_.sum()
             return
@@ -190,6 +194,8 @@ class CategoricalNB(_CountingNB):
         self.min_categories = min_categories
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f":
+            refuse_huge(X, most=2.0**53)  # what is no longer a whole number is no category
         return validate_data(self, X, *y, dtype="int", reset=reset)
 
     def _prepared(self, X: Any) -> Array:

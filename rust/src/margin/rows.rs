@@ -5,6 +5,7 @@
 //! twice, to the last bit, and files sorted by class do no harm.
 
 use super::mix;
+use crate::patience::beat;
 
 /// A number of a row; 32 bits halve what has to be read.
 pub trait Value: Copy + Send + Sync {
@@ -138,9 +139,13 @@ impl Order {
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
         let mut keyed: Vec<(u64, u32)> = (0..classes.len())
             .filter(|&row| weight(row) > 0.0)
+            .inspect(|_| beat())
             .map(|row| (matrix.hash(row, key) ^ mix(classes[row] as u64), row as u32))
             .collect();
-        keyed.sort_unstable();
+        keyed.sort_unstable_by(|left, right| {
+            beat();
+            left.cmp(right)
+        });
         let mut order = Order {
             merged: Vec::with_capacity(keyed.len()),
             places: vec![NOWHERE; classes.len()],
@@ -187,6 +192,7 @@ impl<V: Value> Rows<V> {
         let (mut values, mut starts) = (Vec::with_capacity(size), vec![0]);
         let mut squares = Vec::with_capacity(order.merged.len());
         for merged in &order.merged {
+            beat();
             let mut square = 0.0;
             values.extend(matrix.values()[matrix.range(merged.row)].iter().map(|&value| {
                 let value = V::narrow(value);

@@ -4,7 +4,12 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::work::patiently;
 use crate::csv::Dialect;
+use crate::patience::beat;
+
+/// So many bytes of a file are hashed between two looks at Ctrl-C.
+const HASHED_AT_ONCE: usize = 1 << 16;
 
 /// Offsets and bytes of a column of strings.
 pub(super) type ColumnArrays = (Py<PyArray1<i64>>, Py<PyArray1<u8>>);
@@ -36,11 +41,11 @@ pub(super) fn parse_csv(
     follows: bool,
 ) -> PyResult<PyParsed> {
     let block = block.as_slice()?;
-    let (parsed, invalid) = py.detach(|| {
+    let (parsed, invalid) = patiently(py, || {
         let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
         let invalid: Vec<Option<usize>> = parsed.columns.iter().map(crate::csv::Column::first_invalid).collect();
         (parsed, invalid)
-    });
+    })?;
     let chosen = || {
         wanted
             .iter()
@@ -77,11 +82,15 @@ pub(super) fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: us
     let (Some(before), Some(hole), Some(after)) = (file.get(..start), file.get(start..end), file.get(end..)) else {
         return Err(PyValueError::new_err("the place of the checksum is outside the file"));
     };
-    Ok(py.detach(|| {
+    patiently(py, || {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(before).update(&vec![0; hole.len()]).update(after);
+        hasher.update(before).update(&vec![0; hole.len()]);
+        for piece in after.chunks(HASHED_AT_ONCE) {
+            beat();
+            hasher.update(piece);
+        }
         hasher.finalize().to_hex().to_string()
-    }))
+    })
 }
 
 /// What a safetensors file holds, checked: (metadata, [(name, type, shape, start, end)]).

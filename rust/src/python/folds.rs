@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::text::by_class;
-use super::work::share_out;
+use super::work::{patiently, share_out};
 use crate::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
 
 /// Rows in one portion of work, about.
@@ -67,13 +67,13 @@ impl HeldOut {
         if starts.len() != classes.len() + 1 || classes.iter().any(|&class| class < 0 || class as usize >= width) {
             return Err(fault());
         }
-        let made = py.detach(|| {
+        let made = patiently(py, || {
             let rows = Rows::new(starts, terms, counts, size)?;
             let order = by_class(classes, width);
             let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
             let entries = Entries::of(&rows, &classes, width, size, &order);
             Some((rows, classes, entries))
-        });
+        })?;
         let (rows, classes, entries) = made.ok_or_else(fault)?;
         Ok(HeldOut {
             rows,

@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::{checked_classes, checked_weights};
-use super::work::{MOST_THREADS, internal_error, on_threads};
+use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
 use crate::margin::crammer::CrammerSinger;
 use crate::margin::dual::Dual;
 use crate::margin::primal::Primal;
@@ -184,10 +184,10 @@ fn fit_margins<'py>(
         Some(given) => Some(given.as_slice()?),
         None => None,
     };
-    let order = py.detach(|| Order::new(&matrix, classes, weights, task.seed));
+    let order = patiently(py, || Order::new(&matrix, classes, weights, task.seed))?;
     let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
     let coarse = tolerance >= NARROW_ENOUGH && !hard;
-    let narrow = coarse || (scales.is_none() && py.detach(|| matrix.is_narrow()));
+    let narrow = coarse || (scales.is_none() && patiently(py, || matrix.is_narrow())?);
     let solutions = if narrow {
         solve::<f32>(py, &matrix, &order, &pairs, scales, &task)?
     } else {
@@ -205,7 +205,7 @@ fn solve<V: Value>(
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
     let width = matrix.width();
-    let rows: Rows<V> = py.detach(|| Rows::new(matrix, order));
+    let rows: Rows<V> = patiently(py, || Rows::new(matrix, order))?;
     let expand = |solution: Solution| Solution {
         weights: rows.expand(solution.weights, width),
         ..solution

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use super::work::share_out;
+use super::work::{patiently, share_out};
 use crate::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 
 /// Distances and rows of the neighbours, queries × neighbours.
@@ -97,11 +97,7 @@ impl InvertedIndex {
             width,
         )
         .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
-        let mut built = None;
-        share_out(py, &mut [&mut built], 1, false, |built, _| {
-            **built = Some(Inverted::new(rows, width));
-        })?;
-        let index = built.ok_or_else(|| PyValueError::new_err("the index was not built"))?;
+        let index = patiently(py, || Inverted::new(rows, width))?;
         drop((held_starts, held_terms, held_weights));
         Ok(InvertedIndex {
             starts: starts.unbind(),

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::kernel::kernel_of;
 use super::tables::{checked_classes, checked_weights};
 use super::vectors::{Table, check_row_numbers};
-use super::work::step_to_end;
+use super::work::{patiently, step_to_end};
 use crate::kernel::Points;
 use crate::online::{Learner, Rows, Rule, Settings, State, pooled};
 use crate::vectors::Vectors;
@@ -42,7 +42,7 @@ pub(super) fn pool_rows<'py>(
     if weights.len() != table.rows() {
         return Err(PyValueError::new_err("the weights do not fit the rows"));
     }
-    let (rows, totals) = py.detach(|| pooled(&table, classes, weights));
+    let (rows, totals) = patiently(py, || pooled(&table, classes, weights))?;
     let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
     Ok((rows.into_pyarray(py), totals.into_pyarray(py)))
 }

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, P
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::share_out;
+use super::work::{patiently, share_out};
 use crate::posterior;
 use crate::tables::{self, Bins, LevelCounts, Levels, Moments, Normals};
 
@@ -294,7 +294,7 @@ pub(super) fn number_labels<'py>(
     )>,
 > {
     let labels = labels.as_slice()?;
-    let numbered = py.detach(|| tables::number_labels(labels));
+    let numbered = patiently(py, || tables::number_labels(labels))?;
     Ok(numbered.map(|(distinct, numbers, counts)| {
         (
             distinct.into_pyarray(py),

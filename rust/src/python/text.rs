@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::hash::Hasher;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,9 +14,11 @@ use regex::bytes::Regex;
 use siphasher::sip::SipHasher13;
 
 use super::sources::{Held, LONGEST, Source, slices};
-use super::work::{MOST_THREADS, internal_error, share_out};
+use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counts::{self, Matrix, Rows, Shard};
+use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Tokens};
+use crate::patience::beat;
 use crate::reader::Sorted;
 use crate::scores::{Hashed, Scorer, Vocabulary, few_rows};
 use crate::simd::code_path;
@@ -227,9 +228,7 @@ impl Counter {
             ));
         }
         let shards = std::mem::take(&mut *counting).shards;
-        let drained = py
-            .detach(|| catch_unwind(AssertUnwindSafe(|| counts::drain(shards))))
-            .map_err(|_| internal_error())?;
+        let drained = patiently(py, || counts::drain(shards))?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
             bytes: drained.bytes.into_pyarray(py).unbind(),
@@ -261,17 +260,7 @@ impl Counter {
         }
         let shards = std::mem::take(&mut *self.counting(py)).shards;
         let hashed = Hashed { key, columns, signed };
-        let places: Vec<_> = shards.iter().map(|shard| hashed.places(shard)).collect();
-        let (mut ends, mut indices, mut values) = (vec![0i64], Vec::new(), Vec::new());
-        for (shard, rows) in counts::kept_rows(shards) {
-            let before = indices.len() as i64;
-            ends.extend(rows.ends.iter().map(|&end| before + end as i64));
-            for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
-                let (column, sign) = places[shard][term as usize];
-                indices.push(column);
-                values.push(sign * f64::from(count));
-            }
-        }
+        let (ends, indices, values) = patiently(py, || hashed.rows(shards))?;
         Ok((ends.into_pyarray(py), indices.into_pyarray(py), values.into_pyarray(py)))
     }
 }
@@ -341,7 +330,7 @@ impl PyVocabulary {
         }
         let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
-        let built = Vocabulary::new(self.text.clone(), terms.iter().copied())
+        let built = patiently(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
             .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
         Ok(table.insert(Arc::new(built)).clone())
     }
@@ -456,7 +445,10 @@ impl PyScorer {
                 "labels, bias and weights do not fit the vocabulary",
             ));
         }
-        let scorer = Scorer::new(vocabulary, weights.readonly().as_slice()?, bias.len(), presence);
+        let read = weights.readonly();
+        let table = read.as_slice()?;
+        let scorer = patiently(py, || Scorer::new(vocabulary, table, bias.len(), presence))?;
+        drop(read);
         Ok(PyScorer {
             scorer,
             weights: weights.unbind(),
@@ -560,19 +552,7 @@ pub(super) fn distinct<'py>(
 )> {
     let source = Source::new(strings)?;
     let documents = source.documents()?;
-    let mut lexicon = Lexicon::default();
-    let mut tokens = Tokens::new(lexicon.seeds());
-    let mut numbers = Vec::with_capacity(documents.len());
-    for row in 0..documents.len() {
-        tokens.clear();
-        tokens.push(documents.document(row)[0]);
-        numbers.push(lexicon.intern(tokens.list()[0], &tokens) as i32);
-    }
-    let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
-    for number in 0..lexicon.len() as u32 {
-        lexicon.write_name(number, &mut bytes);
-        offsets.push(bytes.len() as i64);
-    }
+    let (numbers, offsets, bytes) = patiently(py, || numbered(&documents))?;
     Ok((
         numbers.into_pyarray(py),
         offsets.into_pyarray(py),
@@ -580,19 +560,39 @@ pub(super) fn distinct<'py>(
     ))
 }
 
+fn numbered(documents: &Documents<'_>) -> (Vec<i32>, Vec<i64>, Vec<u8>) {
+    let mut lexicon = Lexicon::default();
+    let mut tokens = Tokens::new(lexicon.seeds());
+    let mut numbers = Vec::with_capacity(documents.len());
+    for row in 0..documents.len() {
+        beat();
+        tokens.clear();
+        tokens.push(documents.document(row)[0]);
+        numbers.push(lexicon.intern(tokens.list()[0], &tokens) as i32);
+    }
+    let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
+    for number in 0..lexicon.len() as u32 {
+        beat();
+        lexicon.write_name(number, &mut bytes);
+        offsets.push(bytes.len() as i64);
+    }
+    (numbers, offsets, bytes)
+}
+
 /// A number for each string of a column, the same wherever the string stands.
 #[pyfunction]
 fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let source = Source::new(strings)?;
     let documents = source.documents()?;
-    let hashes: Vec<u64> = py.detach(|| {
+    let hashes: Vec<u64> = patiently(py, || {
         let hash = |row| {
+            beat();
             let mut hasher = SipHasher13::new();
             documents.document(row).iter().for_each(|piece| hasher.write(piece));
             hasher.finish()
         };
         (0..documents.len()).map(hash).collect()
-    });
+    })?;
     Ok(hashes.into_pyarray(py))
 }
 
@@ -611,7 +611,7 @@ pub(super) fn merge_terms<'py>(
         .iter()
         .map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?))
         .collect::<PyResult<Vec<_>>>()?;
-    let (bytes, offsets, numbers) = py.detach(|| counts::merge_terms(&borrowed));
+    let (bytes, offsets, numbers) = patiently(py, || counts::merge_terms(&borrowed))?;
     let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }

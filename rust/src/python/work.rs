@@ -3,11 +3,13 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
+
+use crate::patience::{Unfinished, watched};
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;
@@ -143,9 +145,37 @@ pub(super) fn work_alone<S: Send>(
     Ok(())
 }
 
+/// Does work on the calling thread that cannot be cut into portions; its beats answer Ctrl-C.
+pub(super) fn patiently<T: Send>(py: Python<'_>, job: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let raised = Arc::new(Mutex::new(None));
+    let watch = {
+        let raised = raised.clone();
+        move || match Python::attach(|py| py.check_signals()) {
+            Ok(()) => true,
+            Err(error) => {
+                *raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                false
+            }
+        }
+    };
+    py.detach(|| watched(watch, job))
+        .map_err(|unfinished| match unfinished {
+            Unfinished::GivenUp => raised
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+                .unwrap_or_else(internal_error),
+            Unfinished::Panicked(_) => internal_error(),
+        })
+}
+
 /// Fails inside a worker thread, for the test that such a failure becomes an ordinary exception.
 #[pyfunction]
-pub(super) fn fail_on_purpose(py: Python<'_>, small: bool) -> PyResult<()> {
+#[pyo3(signature = (small, alone=false))]
+pub(super) fn fail_on_purpose(py: Python<'_>, small: bool, alone: bool) -> PyResult<()> {
+    if alone {
+        return patiently(py, || std::panic::resume_unwind(Box::new("on purpose")));
+    }
     share_out(py, &mut [(), ()], 4, small, |(), _| {
         std::panic::resume_unwind(Box::new("on purpose"));
     })

@@ -1,0 +1,103 @@
+"""Makes the golden model files: those that are missing, and never again those that are there.
+
+    python tests/golden/make.py
+
+Each file keeps what a version of discern wrote. Every later version must read it and give the same predictions as
+``expected.json`` has them: to the bit on a processor of the same kind, and to twelve digits on another, where NumPy's
+logarithm and OpenBLAS's sums differ in the last bit. Files are added when a new kind of model appears, and are never
+changed or removed.
+"""
+
+import json
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+from discern.classifier import Classifier, load
+
+FOLDER = Path(__file__).parent
+SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "knn")
+ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}
+
+
+def rows() -> list[dict[str, Any]]:
+    """Give rows of every kind of column, with missing values; enough of them to choose and calibrate by."""
+    words = ["lunch", "noon", "meeting", "née", "你好", "win", "prize", "free", "cash", "now"]
+    return [
+        {
+            "label": ("ham", "spam", "news")[i % 3],
+            "text": " ".join(words[(i * i + j * (1 + i % 3)) % (6 + 2 * (i % 3))] for j in range(1 + i % 5)),
+            "country": ["fr", "de", "né", None][i * i % 4],
+            "paid": ["yes", "no"][i % 3 % 2],
+            "age": None if i % 7 == 0 else i % 11 + 5 * (i % 3),
+            "size": 0.25 * (i % 13) - i % 3,
+        }
+        for i in range(120)
+    ]
+
+
+ASKED = [
+    *rows()[:6],
+    {"text": "", "country": None, "paid": None, "age": None, "size": None},
+    {"text": "win win win 你好 never seen", "country": "atlantis", "paid": "?", "age": -1e9, "size": 1e99},
+]
+
+
+def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
+    """Give the settings of each file by its name, and whether it is slim."""
+    found: dict[str, tuple[dict[str, Any], bool]] = {}
+    for name in ("naive-bayes", "multinomial", "binary", "bernoulli", "complement"):
+        for slim in (False, True):
+            end = "-slim" if slim else ""
+            found[f"{name}-text{end}"] = ({"model": name, "text": "text", "ngrams": (1, 2)}, slim)
+            found[f"{name}-mixed{end}"] = ({"model": name, **ROLES}, slim)
+    vocabulary = {"model": "bernoulli", "normalization": "vocabulary", "text": "text", "smoothing": 0.5}
+    found["bernoulli-vocabulary"] = (vocabulary, False)
+    found["gaussian-numbers"] = ({"number": ["age", "size"], "numbers": "gaussian", "smoothing": 1.0}, False)
+    found["binned-numbers"] = ({"number": ["age", "size"], "numbers": "mdl", "category": "country"}, False)
+    found["characters"] = ({"text": "text", "analyzer": "char_wb", "ngrams": (2, 3), "min_df": 2}, False)
+    found["stems"] = ({"text": "text", "stem": "english", "stop_words": ["now"], "priors": "uniform"}, False)
+    for name in SPACE:
+        found[f"{name}-text"] = ({"model": name, "text": "text"}, False)
+        found[f"{name}-mixed"] = ({"model": name, **ROLES}, False)
+    found["linear-svm-characters"] = ({"model": "linear-svm", "text": "text", "characters": (2, 3)}, False)
+    return found
+
+
+def said(model: Classifier) -> dict[str, Any]:
+    """Give what a model says of the rows asked for, numbers to the bit."""
+    known = {feature.name for feature in model.features}
+    asked = [{name: value for name, value in row.items() if name in known} for row in ASKED]
+    return {
+        "labels": list(model.labels),
+        "decisions": model.predict(asked).tolist(),
+        "probabilities": [[number.hex() for number in row] for row in model.predict_proba(asked).tolist()],
+        "raw": [[number.hex() for number in row] for row in model.predict_proba(asked, raw=True).tolist()],
+        "log_odds": [model.explain(row).log_odds.hex() for row in asked],
+    }
+
+
+def processor() -> list[str]:
+    """Say what the last bits of logarithms and matrix products depend on."""
+    found = [platform.machine(), np.__version__.split(".")[0]]
+    features = np._core._multiarray_umath.__cpu_features__
+    found += [name for name in ("X86_V3", "X86_V4", "AVX512_SKX", "SVE", "ASIMDHP") if features.get(name)]
+    return [*found, *sorted({str(part.get("architecture")) for part in threadpoolctl.threadpool_info()})]
+
+
+def main() -> None:
+    expected = FOLDER / "expected.json"
+    known = json.loads(expected.read_text(encoding="utf-8")) if expected.exists() else {}
+    for name, (settings, slim) in kinds().items():
+        path = FOLDER / f"{name}.discern"
+        if not path.exists():
+            Classifier(threads=1, **settings).fit(rows()).save(path, slim=slim)
+            known[name] = {**said(load(path)), "processor": processor()}
+    expected.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

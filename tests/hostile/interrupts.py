@@ -1,0 +1,165 @@
+"""Calls every native function that can take long and rings an alarm in the middle: run as a program.
+
+Prints a line for each: its name and how long the answer took.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import discern
+from discern import _native
+from discern.kernel import Kernel
+from discern.text import TextSettings
+
+AFTER = 0.15
+"""Seconds until the alarm."""
+SHORT = {
+    "Text": "settings",
+    "Rows": "a record",
+    "Drained": "a record",
+    "Parsed": "a record",
+    "Margins": "a record",
+    "Counter": "begins empty",
+    "Vocabulary": "keeps what it is given; its table is built by the first use, as by Scorer",
+    "Screen": "begins empty",
+    "Text.terms": "one document",
+    "Vocabulary.__len__": "a number",
+    "Scorer.__call__": "one document",
+    "HeldOut.entries": "copies four arrays: 0.1 s for five million entries",
+    "is_sorted": "0.1 s for five million terms",
+    "layout": "the header of a file alone",
+    "code_path": "a name",
+    "fail_on_purpose": "for tests",
+}
+"""What is not tested, and why it does not take long."""
+
+
+def documents(count: int, length: int, words: int) -> list[str]:
+    numbers = np.random.default_rng(3).integers(0, words, (count, length))
+    return [" ".join(f"w{number:x}" for number in row) for row in numbers.tolist()]
+
+
+def calls(scale: float) -> dict[str, Callable[[], Any]]:
+    """Give each function with an input that keeps it busy; some are used up by a call."""
+    source = np.random.default_rng(5)
+    many = int(scale * 1_000_000)
+    texts = documents(many // 100, 100, many)
+    zeros = np.zeros(len(texts), np.int32)
+    words = [word for text in texts for word in text.split()]
+    pairs = TextSettings(ngrams=(1, 2)).native
+
+    def counted(threads: int = 1) -> Any:
+        counter = _native.Counter(pairs, keep_rows=True)
+        counter.add(texts, zeros, 1, threads)
+        return counter
+
+    counters = [counted() for _ in range(2)]
+    drained = counters[0].drain()
+    starts, terms, counts = drained.rows.starts, drained.rows.terms, drained.rows.counts
+    width = len(drained.offsets) - 1
+    rows = len(texts)
+    classes = (np.arange(rows) % 2).astype(np.int32)
+    ordered = np.concatenate([np.sort(row) for row in np.split(terms, starts[1:-1])]).astype(np.int32)
+    weights = np.full(len(terms), 0.1)
+    sparse = (starts, ordered, weights, width)
+    dense = source.random((int(scale * 4000), 60))
+    tall = source.random((many * 2, 8))
+    tall_classes = (np.arange(len(tall)) % 2).astype(np.int32)
+    some = (np.arange(len(dense)) % 2).astype(np.int32)
+    table = source.integers(0, 9, (many * 2, 8))
+    vocabulary = _native.Vocabulary(pairs, drained.offsets, drained.bytes)
+    scorer = _native.Scorer(vocabulary, np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False)
+    every = np.arange(rows)
+    ends = np.linspace(0, rows, 11).astype(np.int64)[1:]
+    held = _native.HeldOut(starts, terms, counts, width, classes, 2)
+    index = _native.InvertedIndex(*sparse)
+    screen_values = source.random((1000, 2000)).astype(np.float32)
+    bits = source.integers(0, 1 << 62, (many // 10, 16), dtype=np.uint64)
+    file = np.zeros(int(scale * 2_000_000_000), np.uint8)
+    csv = np.frombuffer(b'ham,"a text, of words"\n' * many * 3, np.uint8)
+    machine = discern.SVC(gamma=9.0).fit(dense, some)
+    small_csr = (starts.astype(np.int32), ordered, weights)
+
+    def screened() -> None:
+        screen = _native.Screen(5, np.zeros(1000, np.float32), None)
+        for first in range(0, 40_000, 2000):
+            screen.add(screen_values, first)
+
+    def nearest_dense() -> None:
+        screen = _native.Screen(500, np.full(1000, 1e9, np.float32), None)
+        screen.add(screen_values, 0)
+        screen.nearest(tall[:2000], tall[:1000], 500, 1)
+
+    return {
+        "checksum": lambda: _native.checksum(file, 0, 64),
+        "parse_csv": lambda: _native.parse_csv(csv, [True, True]),
+        "distinct": lambda: _native.distinct(words),
+        "row_hashes": lambda: _native.row_hashes(words),
+        "Counter.add": counted,
+        "Counter.add on two threads": lambda: counted(2),
+        "Counter.drain": lambda: (counters.pop() if counters else counted()).drain(),
+        "Counter.hashed": lambda: counted().hashed((1, 2), 1 << 20, True),
+        "merge_terms": lambda: _native.merge_terms([(drained.offsets, drained.bytes)] * 4),
+        "Scorer": lambda: _native.Scorer(
+            _native.Vocabulary(pairs, drained.offsets, drained.bytes), np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False
+        ),
+        "Scorer.score": lambda: scorer.score(texts * 4, 1),
+        "Vocabulary.rows": lambda: vocabulary.rows(texts * 4, 1),
+        "HeldOut": lambda: _native.HeldOut(starts, terms, counts, width, classes, 2),
+        "HeldOut.scores": lambda: held.scores("Laplace", 1.0, False, 1, every, ends, 1),
+        "InvertedIndex": lambda: _native.InvertedIndex(*sparse),
+        "InvertedIndex.nearest": lambda: index.nearest(*sparse[:3], 5, None, 1),
+        "Screen.add": screened,
+        "Screen.nearest": nearest_dense,
+        "hamming_neighbours": lambda: _native.hamming_neighbours(bits, bits, 1024, 5, None, 1),
+        "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
+        "term_rows": lambda: _native.term_rows(terms, width),
+        "moments": lambda: _native.moments(tall, tall_classes, 2, np.zeros(8), None, 1),
+        "normal_scores": lambda: _native.normal_scores(
+            tall, np.zeros((2, 8)), np.ones((2, 8)), np.zeros((2, 8)), np.zeros(2), 1
+        ),
+        "category_counts": lambda: _native.category_counts(table, tall_classes, 2, None, 1),
+        "category_scores": lambda: _native.category_scores(table, [9] * 8, np.zeros(144), np.zeros(2), 1),
+        "bin_codes": lambda: _native.bin_codes(tall, [np.linspace(0, 1, 50).tolist()] * 8, 1),
+        "number_labels": lambda: _native.number_labels(table[:, 0].copy()),
+        "to_probabilities": lambda: _native.to_probabilities(tall, 1),
+        "pool_rows": lambda: _native.pool_rows(tall, tall_classes, np.ones(len(tall))),
+        "fit_machines": lambda: discern.SVC(C=1e6, tol=1e-9, max_iter=-1, gamma=9.0).fit(dense, some),
+        "decide_machines": lambda: machine.predict(np.tile(dense, (10, 1))),
+        "kernel_sums": lambda: Kernel("rbf", 1.0).sums(np.tile(dense, (4, 1)), dense, np.ones((1, len(dense)))),
+        "learn_online": lambda: discern.Perceptron(max_iter=100_000, tol=None).fit(dense, some),
+        "fit_margins": lambda: discern.LinearSVC(C=1e4, tol=1e-12, max_iter=100_000, loss="hinge").fit(dense, some),
+        "logistic_sums": lambda: _native.logistic_sums(tall, tall_classes, np.zeros(9), None, True, 1),
+        "logistic_probabilities": lambda: _native.logistic_probabilities(tall, np.zeros(9), 1),
+        "logistic_dual": lambda: _native.logistic_dual(
+            *small_csr, classes, np.full(rows, 1e3), np.zeros(width), True, 1000, 0.0, 1
+        ),
+        "work_for": lambda: _native.work_for(20.0),
+    }  # fmt: skip
+
+
+def ring(call: Callable[[], Any], after: float = AFTER) -> float:
+    """Call until the alarm; give how long its answer took."""
+    start = time.monotonic()
+    signal.setitimer(signal.ITIMER_REAL, after)
+    try:
+        while True:
+            call()
+    except KeyboardInterrupt:
+        return time.monotonic() - start - after
+
+
+def main(scale: float) -> None:
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    for name, call in calls(scale).items():
+        seconds = ring(call)
+        print(name, round(max(seconds, 0.0), 3), sep="\t", flush=True)
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

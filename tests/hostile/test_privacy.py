@@ -1,0 +1,85 @@
+"""Words that must not be kept are in no byte of any file that is written: model, report, evaluation, page, log."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from discern.classifier import Classifier, load
+
+CANARY = "xqcanary"
+SPACE = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn")
+
+
+def rows(secret: bool = True) -> list[dict[str, str]]:
+    common = [
+        {"label": f"l{i % 2}", "text": f"quite common {'words' if i % 2 else 'things'} here number{i % 3}", "kind": "k"}
+        for i in range(120)
+    ]
+    hidden = [{"label": "l0", "text": f"quite {CANARY}secret common things here", "kind": "k"}] if secret else []
+    return common + hidden
+
+
+def holds_canary(path: Path) -> bool:
+    return CANARY.encode() in path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["naive-bayes", "multinomial", "bernoulli", "complement", *SPACE])
+@pytest.mark.parametrize("slim", [False, True])
+def test_words_below_min_df_are_in_no_model_file(tmp_path: Path, name: str, slim: bool) -> None:
+    path = tmp_path / "m.discern"
+    settings = {"characters": (8, 8)} if name in ("logistic", "linear-svm") else {}
+    Classifier(text="text", model=name, min_df=2, **settings).fit(rows()).save(path, slim=slim)
+    assert not holds_canary(path)
+    assert b"common" in path.read_bytes()
+
+
+def test_words_that_are_filtered_are_in_no_model_file(tmp_path: Path) -> None:
+    """Stop words are listed in the settings, and nowhere else; what a pattern does not match is nowhere."""
+    path = tmp_path / "m.discern"
+    with pytest.raises(ValueError, match="nothing would be filtered"):
+        Classifier(text="text", pattern=r"[a-w]{4,}")
+    Classifier(text="text", analyzer="pattern", pattern=r"\b[a-w]{4,}\b", smoothing=1.0).fit(rows()).save(path)
+    assert not holds_canary(path)
+    Classifier(text="text", model="linear-svm", features=5).fit(rows()).save(path)
+    assert not holds_canary(path)
+
+
+def test_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    model = Classifier(text="text", smoothing=1.0).fit(rows())
+    model.save(path)
+    assert holds_canary(path)
+    model.forget(rows()[-1:])
+    model.save(path)
+    assert not holds_canary(path)
+    loaded = load(path)
+    loaded.save(tmp_path / "again.discern", slim=True)
+    assert not holds_canary(tmp_path / "again.discern")
+
+
+PROGRAM = """
+import sys
+from discern.cli import main
+sys.argv = ["discern", *sys.argv[1:]]
+main()
+"""
+
+
+def test_no_canary_in_reports_or_what_is_printed(tmp_path: Path, run_python: Callable[..., str]) -> None:
+    data, model, report = tmp_path / "rows.csv", tmp_path / "m.discern", tmp_path / "report.html"
+    judged = tmp_path / "judged.csv"
+    for path, some in ((data, rows()), (judged, rows(secret=False))):
+        path.write_text("label,text\n" + "".join(f"{row['label']},{row['text']}\n" for row in some), encoding="utf-8")
+    printed = [
+        run_python(PROGRAM, "fit", data, "-o", model, "--min-df", 2),
+        run_python(PROGRAM, "info", model),
+        run_python(PROGRAM, "evaluate", model, judged),
+        run_python(PROGRAM, "report", model, judged, "-o", report),
+        run_python(PROGRAM, "explain", model, "quite common things"),
+    ]
+    assert CANARY not in "".join(printed)
+    assert not holds_canary(model)
+    assert not holds_canary(report)
+    left = [path for path in tmp_path.iterdir() if path not in (data, judged)]
+    assert not [path.name for path in left if path.is_file() and holds_canary(path)]
