@@ -461,7 +461,7 @@ def resident() -> int:
 # ------------------------------------------------------------------------------------------------- crafted files
 
 
-@pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, 2**40, 3])
+@pytest.mark.parametrize("value", [2**63 - 1, 2**63, 2**64 - 1, 2**40])
 @pytest.mark.parametrize("place", [0, 1, 2, -1])
 def test_sparse_weights_that_point_outside_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int, place: int
