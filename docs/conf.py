@@ -9,10 +9,10 @@ from typing import Any
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import course
-import names
+import course  # noqa: E402
+import names  # noqa: E402
 
-import discern
+import discern  # noqa: E402
 
 project = "discern"
 author = "The discern authors"
@@ -33,7 +33,10 @@ templates_path = ["_templates"]
 
 # Our own references must lead somewhere; names of other libraries and of types are not looked up, to need no network.
 nitpicky = True
-INTERNAL = r"discern\.(_native|columns|mixed|space|spatial|validate|vectors|contest|deciders|data\.rows)\..*|.*\.Judged|discern\.comparison\.Problem"
+INTERNAL = (
+    r"discern\.(_native|columns|mixed|space|spatial|validate|vectors|contest|deciders|data\.rows)\..*"
+    r"|.*\.Judged|discern\.comparison\.Problem"
+)
 nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
 
 myst_enable_extensions = ["dollarmath", "deflist"]

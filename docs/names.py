@@ -11,7 +11,8 @@ from typing import Any
 import discern
 
 CHAPTERS = {
-    "Raw rows in, decisions out": ["classifier", "evidence", "crossvalidation", "comparison", "window", "files", "data"],
+    "Raw rows in, decisions out": ["classifier", "evidence", "crossvalidation", "comparison", "window", "files",
+                                   "data"],
     "Naive Bayes": ["estimators.bayes", "estimators.tables", "estimators.mixed", "bayes", "estimators.language"],
     "Known densities": ["densities"],
     "Gaussian discriminants and least squares": ["estimators.gaussian", "gaussian", "estimators.ridge"],
@@ -115,7 +116,7 @@ def section(title: str, summary: str, names: list[str]) -> str:
 
 
 def write(folder: Path) -> None:
-    """Write the list where Sphinx looks for it, which makes a page of each name; take out pages of names that are gone."""
+    """Write the list where Sphinx looks for it and makes a page of each name; take out pages of names that are gone."""
     folder.mkdir(exist_ok=True)
     place, text = folder / "index.md", page()
     for old in folder.glob("*.rst"):

@@ -2,8 +2,8 @@
 Straight in other columns
 =========================
 
-A linear classifier is linear in the columns it is given. Give it more: products, squares, bumps. The boundary is still a
-plane in the larger space, and a curve in the one we see.
+A linear classifier is linear in the columns it is given. Give it more: products, squares, bumps. The boundary is
+still a plane in the larger space, and a curve in the one we see.
 """
 
 import matplotlib.pyplot as plt

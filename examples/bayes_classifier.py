@@ -14,8 +14,8 @@ from scipy import stats
 from discern import BayesClassifier
 
 # %%
-# Two normal classes, two standard deviations apart. Half way between their means both are equally probable: that is the
-# boundary, and what lies on its wrong side is the error that nobody can avoid, here :math:`\Phi(-1)`.
+# Two normal classes, two standard deviations apart. Half way between their means both are equally probable: that is
+# the boundary, and what lies on its wrong side is the error that nobody can avoid, here :math:`\Phi(-1)`.
 
 truth = BayesClassifier({"low": stats.norm(0), "high": stats.norm(2)})
 rate = truth.bayes_rate()
@@ -37,9 +37,9 @@ def draw(ax, model, boundary):
 
 
 # %%
-# If one class is rarer, or if missing it costs more, the boundary moves. Expected cost decides: the decision is the one
-# with the least :math:`\sum_k L(k, d)\,P(k\mid x)`, and counting every error as 1 leads back to the most probable class.
-# With a loss of five for a missed "high" the boundary moves by :math:`\tfrac12\log 5` towards "low".
+# If one class is rarer, or if missing it costs more, the boundary moves. Expected cost decides: the decision is the
+# one with the least :math:`\sum_k L(k, d)\,P(k\mid x)`, and counting every error as 1 leads back to the most probable
+# class. With a loss of five for a missed "high" the boundary moves by :math:`\tfrac12\log 5` towards "low".
 
 loss = [[0, 1], [5, 0]]
 moved = 1 - np.log(5) / 2
@@ -57,7 +57,8 @@ axes[2].set_title(f"missing “high” costs 5: loss {truth.bayes_rate(loss=loss
 plt.show()
 
 # %%
-# Where no formula is known the rate is integrated, or drawn with a standard error: three normal classes in five columns.
+# Where no formula is known the rate is integrated, or drawn with a standard error: three normal classes in five
+# columns.
 
 many = BayesClassifier([stats.multivariate_normal(np.full(5, place)) for place in (0.0, 1.0, -1.0)])
 drawn = many.bayes_rate()

@@ -2,8 +2,8 @@
 Probabilities from distances
 ============================
 
-A line gives a distance, not a probability: :math:`d(x) = (w\\cdot x - t)/\\lVert w\\rVert`. Rows that were not used for
-training say what a distance is worth.
+A line gives a distance, not a probability: :math:`d(x) = (w\\cdot x - t)/\\lVert w\\rVert`. Rows that were not used
+for training say what a distance is worth.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ from discern.plots import ReliabilityDisplay
 from discern.simulate import two_gaussians
 
 # %%
-# Take the distances of each class for normal and use Bayes' rule: a logistic curve if both have the same spread. For two
-# normal classes with a common covariance, that is not even an approximation.
+# Take the distances of each class for normal and use Bayes' rule: a logistic curve if both have the same spread. For
+# two normal classes with a common covariance, that is not even an approximation.
 
 problem = two_gaussians(distance=2.0)
 X, y = problem.sample(1000, 1)
@@ -37,9 +37,9 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# ``CalibratedClassifier`` does it with scores from cross-validation: a Gaussian for each class, Platt's logistic curve, or
-# a rising step function that assumes nothing but order. The last needs many rows: with a thousand it says "never" and
-# "always" at its ends, and a single exception there is dear in log loss.
+# ``CalibratedClassifier`` does it with scores from cross-validation: a Gaussian for each class, Platt's logistic
+# curve, or a rising step function that assumes nothing but order. The last needs many rows: with a thousand it says
+# "never" and "always" at its ends, and a single exception there is dear in log loss.
 
 losses = {}
 
@@ -52,8 +52,8 @@ for method in ("gaussian", "logistic", "isotonic"):
 assert losses["gaussian"] < losses["isotonic"]
 
 # %%
-# Naive Bayes has probabilities of its own, but takes repeated evidence for new evidence. Give it every column five times:
-# its decisions stay, its certainty does not deserve the name.
+# Naive Bayes has probabilities of its own, but takes repeated evidence for new evidence. Give it every column five
+# times: its decisions stay, its certainty does not deserve the name.
 
 copies, more = np.tile(X, 5), np.tile(tests, 5)
 naive = GaussianNB().fit(copies, y)

@@ -2,8 +2,8 @@
 Four documents and a question
 =============================
 
-Naive Bayes on paper: three documents are about China, one is not; what is the fifth? Every number of the computation is
-small enough to check by hand, and is checked here.
+Naive Bayes on paper: three documents are about China, one is not; what is the fifth? Every number of the computation
+is small enough to check by hand, and is checked here.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ about_china = ["yes", "yes", "yes", "no"]
 question = "Chinese Chinese Chinese Tokyo Japan"
 
 # %%
-# Training is counting. The model keeps how often each term occurs in each class, and how many documents each class has:
-# a sum over the documents, which can be added to and taken from later.
+# Training is counting. The model keeps how often each term occurs in each class, and how many documents each class
+# has: a sum over the documents, which can be added to and taken from later.
 
 words = CountVectorizer()
 counts = words.fit_transform(documents)
@@ -27,8 +27,8 @@ for term, column in zip(words.get_feature_names_out(), model.feature_count_.T, s
     print(f"{term:<9} no {column[0]:.0f}  yes {column[1]:.0f}")
 
 # %%
-# A class is a bag of words from which documents are drawn. Its shares are the counts, with one added to each so that no
-# word is impossible:
+# A class is a bag of words from which documents are drawn. Its shares are the counts, with one added to each so that
+# no word is impossible:
 #
 # .. math:: P(t\mid k) = \frac{T_{kt} + 1}{\sum_{t'} T_{kt'} + |V|}
 #
@@ -40,8 +40,8 @@ assert np.allclose(shares["tokyo"], [2 / 9, 1 / 14])
 assert np.allclose(shares["japan"], [2 / 9, 1 / 14])
 
 # %%
-# The question is scored by its prior times the shares of its words, as a sum of logarithms. Chinese three times outweighs
-# Tokyo and Japan, and the prior of three to one helps.
+# The question is scored by its prior times the shares of its words, as a sum of logarithms. Chinese three times
+# outweighs Tokyo and Japan, and the prior of three to one helps.
 
 asked = words.transform([question])
 joint = np.exp(model.predict_joint_log_proba(asked))[0]

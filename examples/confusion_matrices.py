@@ -2,13 +2,13 @@
 Defaults, and two kinds of errors
 =================================
 
-Of 10,000 holders of credit cards 333 do not pay. A classifier that says "all is well" to everybody is wrong for 3.33 %
-only, so the error rate alone says little. What matters is which errors: the textbook ISLR shows it in its Tables 4.4 and
-4.5, by linear discriminant analysis on balance and student.
+Of 10,000 holders of credit cards 333 do not pay. A classifier that says "all is well" to everybody is wrong for 3.33
+% only, so the error rate alone says little. What matters is which errors: the textbook ISLR shows it in its Tables
+4.4 and 4.5, by linear discriminant analysis on balance and student.
 
-Its data cannot be passed on with this library. This page computes the tables from the counts that they print, and draws
-customers that resemble the real ones; with ``DEFAULT_CSV=Default.csv`` it uses the real file, and checks that LDA gives
-exactly those tables.
+Its data cannot be passed on with this library. This page computes the tables from the counts that they print, and
+draws customers that resemble the real ones; with ``DEFAULT_CSV=Default.csv`` it uses the real file, and checks that
+LDA gives exactly those tables.
 """
 
 import os
@@ -22,8 +22,8 @@ from discern.evaluate import Evaluation
 from discern.plots import ConfusionMatrixDisplay
 
 # %%
-# How many customers of each kind have a probability of default below 0.2, from there to 0.5, and above? These six numbers
-# give both tables, and every figure that is computed from them.
+# How many customers of each kind have a probability of default below 0.2, from there to 0.5, and above? These six
+# numbers give both tables, and every figure that is computed from them.
 
 counted = {"No": {0.1: 9432, 0.3: 212, 0.7: 23}, "Yes": {0.1: 138, 0.3: 114, 0.7: 81}}
 true = np.repeat(list(counted), [sum(rows.values()) for rows in counted.values()])
@@ -36,8 +36,9 @@ assert np.isclose(printed.error, 0.0275)
 assert round(printed.sensitivity("Yes"), 3) == 0.243
 
 # %%
-# 2.75 % are wrong, hardly better than "all is well", and three of four defaults are missed. A bank would rather be warned
-# too often. Calling everybody a risk whose probability is at least 0.2 catches more than half, and costs more false alarms:
+# 2.75 % are wrong, hardly better than "all is well", and three of four defaults are missed. A bank would rather be
+# warned too often. Calling everybody a risk whose probability is at least 0.2 catches more than half, and costs more
+# false alarms:
 
 moved = printed.at(0.2, "Yes")
 assert moved.confusion.tolist() == [[9432, 138], [235, 195]]

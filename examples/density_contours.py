@@ -2,8 +2,8 @@
 Densities of naive Bayes
 ========================
 
-For numbers, naive Bayes fits a normal density to each column of each class and takes the columns for independent. So the
-contours are ellipses whose axes are those of the columns: it cannot see that two columns rise together.
+For numbers, naive Bayes fits a normal density to each column of each class and takes the columns for independent. So
+the contours are ellipses whose axes are those of the columns: it cannot see that two columns rise together.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +29,8 @@ DensityContourDisplay.from_estimator(model, X, y)
 plt.show()
 
 # %%
-# Quadratic discriminant analysis fits the covariances, too, and its ellipses lean. (Its densities are drawn here by the
-# Bayes classifier that takes the fitted ones for the truth.)
+# Quadratic discriminant analysis fits the covariances, too, and its ellipses lean. (Its densities are drawn here by
+# the Bayes classifier that takes the fitted ones for the truth.)
 
 quadratic = QuadraticDiscriminantAnalysis().fit(X.to_numpy(), y)
 densities = map(multivariate_normal, quadratic.means_, quadratic.covariance_)

@@ -2,8 +2,8 @@
 Eight e-mails, three words
 ==========================
 
-A table of eight e-mails by how often they hold the words a, b and c; four are spam. The question is the e-mail (3, 1, 0).
-As with :ref:`the four documents <sphx_glr_course_two_event_models.py>`, it depends on what is counted.
+A table of eight e-mails by how often they hold the words a, b and c; four are spam. The question is the e-mail (3, 1,
+0). As with :ref:`the four documents <sphx_glr_course_two_event_models.py>`, it depends on what is counted.
 """
 
 import matplotlib.pyplot as plt
@@ -17,8 +17,9 @@ table, labels = np.array(spam + ham), ["spam"] * 4 + ["ham"] * 4
 asked = np.array([[3, 1, 0]])
 
 # %%
-# **By presence.** In how many of the e-mails is a word? There is more than one way to make a share of it. Divided by the
-# number of e-mails it is a coin for each word; divided by all presences in the class it is a share among the words:
+# **By presence.** In how many of the e-mails is a word? There is more than one way to make a share of it. Divided by
+# the number of e-mails it is a coin for each word; divided by all presences in the class it is a share among the
+# words:
 #
 # .. math:: P(t\mid k) = \frac{D_{kt} + 1}{\sum_{t'} D_{kt'} + |V|}
 #

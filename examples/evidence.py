@@ -2,8 +2,8 @@
 Why a message is spam
 =====================
 
-The score of naive Bayes is a sum, so an answer can show its terms: the waterfall begins at the prior, each word moves it
-by what it said, and it ends at the log odds.
+The score of naive Bayes is a sum, so an answer can show its terms: the waterfall begins at the prior, each word moves
+it by what it said, and it ends at the log odds.
 """
 
 import matplotlib.pyplot as plt

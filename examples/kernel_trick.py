@@ -2,8 +2,9 @@
 A circle becomes a plane
 ========================
 
-The *basic linear classifier* draws the plane half way between the centres of two classes. All it needs of the rows are
-inner products; replace those by a kernel :math:`\\kappa(x, z)`, and it works in another space without ever going there.
+The *basic linear classifier* draws the plane half way between the centres of two classes. All it needs of the rows
+are inner products; replace those by a kernel :math:`\\kappa(x, z)`, and it works in another space without ever going
+there.
 """
 
 import matplotlib.pyplot as plt
@@ -20,8 +21,8 @@ assert plain.coef_.tolist() == [[3.0, 3.0]]
 assert plain.intercept_.tolist() == [-12.0]
 
 # %%
-# With :math:`\kappa(x, z) = (x\cdot z)^2` and the three points (−1, 1), (1, 1) against (0, 0) everything can be computed by
-# hand. The decision is :math:`x^2 + y^2 \ge 1`: a circle, from a classifier that knows only planes.
+# With :math:`\kappa(x, z) = (x\cdot z)^2` and the three points (−1, 1), (1, 1) against (0, 0) everything can be
+# computed by hand. The decision is :math:`x^2 + y^2 \ge 1`: a circle, from a classifier that knows only planes.
 
 rows, labels = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [1, 1, 0]
 model = BasicLinearClassifier(kernel="poly", gamma=1.0, degree=2).fit(rows, labels)
@@ -29,8 +30,8 @@ points = np.random.default_rng(0).uniform(-1.6, 1.6, (300, 2))
 assert np.allclose(model.decision_function(points), (points**2).sum(axis=1) - 1)
 
 # %%
-# Where did it go? Into the space of :math:`(x^2, y^2, \sqrt2\,xy)`, since there the inner product is the kernel. In this
-# space the circle :math:`x^2 + y^2 = 1` is a plane.
+# Where did it go? Into the space of :math:`(x^2, y^2, \sqrt2\,xy)`, since there the inner product is the kernel. In
+# this space the circle :math:`x^2 + y^2 = 1` is a plane.
 
 lifted = np.column_stack([points[:, 0] ** 2, points[:, 1] ** 2, np.sqrt(2) * points[:, 0] * points[:, 1]])
 assert np.allclose(lifted @ lifted.T, (points @ points.T) ** 2)
@@ -52,8 +53,8 @@ ax.view_init(18, -65)
 plt.show()
 
 # %%
-# The support vector machine goes the same way. Exclusive or, and the Gaussian kernel
-# :math:`\exp(-\lVert x-z\rVert^2/2\sigma^2)`, whose space has no end of dimensions:
+# The support vector machine goes the same way. Exclusive or, and the Gaussian kernel :math:`\exp(-\lVert
+# x-z\rVert^2/2\sigma^2)`, whose space has no end of dimensions:
 
 inputs, exclusive = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), [0, 1, 1, 0]
 machine = SVC(kernel="rbf", gamma=1.0, C=100.0).fit(inputs, exclusive)

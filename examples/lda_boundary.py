@@ -21,8 +21,8 @@ MEANS = {1: [-2.2, -0.4], 2: [0.4, 2.2], 3: [2.0, -1.6]}
 SHAPE = [[1.0, 0.5], [0.5, 1.0]]
 
 # %%
-# Three such classes, twenty rows each. Dashed are the boundaries of the Bayes classifier, which knows the means and the
-# covariance; the others are estimated from sixty rows.
+# Three such classes, twenty rows each. Dashed are the boundaries of the Bayes classifier, which knows the means and
+# the covariance; the others are estimated from sixty rows.
 
 truth = BayesClassifier({label: multivariate_normal(mean, SHAPE) for label, mean in MEANS.items()})
 X, y = truth.sample([20] * len(MEANS), 6)
@@ -31,8 +31,8 @@ DecisionBoundaryDisplay.from_estimator(model, X, y, bayes=truth)
 plt.show()
 
 # %%
-# The estimates are means, and the covariance about them, pooled over classes and divided by :math:`N - K`. With them the
-# formula above is the whole classifier:
+# The estimates are means, and the covariance about them, pooled over classes and divided by :math:`N - K`. With them
+# the formula above is the whole classifier:
 
 means = np.array([X[y == label].mean(axis=0) for label in MEANS])
 within = X - means[np.searchsorted(list(MEANS), y)]

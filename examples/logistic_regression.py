@@ -23,8 +23,8 @@ model = LogisticRegression(penalty=None).fit(X, y)
 print(model.summary())
 
 # %%
-# At the maximum the probabilities add up to the number of rows that are of the second class: on the whole the model is
-# neither too hopeful nor too careful.
+# At the maximum the probabilities add up to the number of rows that are of the second class: on the whole the model
+# is neither too hopeful nor too careful.
 
 assert np.isclose(model.predict_proba(X)[:, 1].sum(), y.sum())
 
@@ -47,8 +47,8 @@ axes[0].semilogy(distances, marker="o")
 axes[0].set(xlabel="step", ylabel="distance to the maximum", title="digits double at every step")
 
 # %%
-# If a line separates the classes there is no maximum: ever larger weights are ever better. Many programs return some large
-# numbers; here the direction is given that proves it.
+# If a line separates the classes there is no maximum: ever larger weights are ever better. Many programs return some
+# large numbers; here the direction is given that proves it.
 
 line = np.array([[1.0], [2.0], [3.0], [4.0]])
 with warnings.catch_warnings(record=True) as caught:

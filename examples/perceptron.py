@@ -2,9 +2,9 @@
 Learning from mistakes
 ======================
 
-The *perceptron* looks at one row after the other. If it is right it does nothing; if it is wrong, it adds the row to its
-weights or takes it away, :math:`w \\leftarrow w + r\\,y\\,x`. If a line separates the classes it finds one, and there is
-a bound on how many mistakes that takes.
+The *perceptron* looks at one row after the other. If it is right it does nothing; if it is wrong, it adds the row to
+its weights or takes it away, :math:`w \\leftarrow w + r\\,y\\,x`. If a line separates the classes it finds one, and
+there is a bound on how many mistakes that takes.
 """
 
 import warnings
@@ -17,9 +17,9 @@ from discern import Perceptron
 from discern.plots import DecisionBoundaryDisplay, PerceptronDisplay
 
 # %%
-# Four functions of two inputs can be learned, and one cannot: no line has (0, 1) and (1, 0) on one side and (0, 0) and
-# (1, 1) on the other. Training then ends at its limit, and says so. The rate r only scales the weights: 1 is as good as
-# any other.
+# Four functions of two inputs can be learned, and one cannot: no line has (0, 1) and (1, 0) on one side and (0, 0)
+# and (1, 1) on the other. Training then ends at its limit, and says so. The rate r only scales the weights: 1 is as
+# good as any other.
 
 INPUTS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float)
 FUNCTIONS = {"or": [0, 1, 1, 1], "and": [0, 0, 0, 1], "nand": [1, 1, 1, 0], "nor": [1, 0, 0, 0]}
@@ -41,9 +41,9 @@ curved = Perceptron(kernel="poly", degree=2, coef0=1.0, gamma=1.0, tol=None).fit
 assert curved.predict(INPUTS).tolist() == [0, 1, 1, 0]
 
 # %%
-# Novikoff's bound: if all rows (with a 1 for the bias) have a length of at most R, and some unit vector separates them with
-# a margin of :math:`\gamma`, there are at most :math:`(R/\gamma)^2` mistakes, in whatever order and however many rows there
-# are. Two clouds with a gap between them:
+# Novikoff's bound: if all rows (with a 1 for the bias) have a length of at most R, and some unit vector separates
+# them with a margin of :math:`\gamma`, there are at most :math:`(R/\gamma)^2` mistakes, in whatever order and however
+# many rows there are. Two clouds with a gap between them:
 
 random = np.random.default_rng(3)
 X = random.uniform(-1, 1, (400, 2))
@@ -56,8 +56,8 @@ assert np.isclose(model.update_bound_[0], (R / model.margin_[0]) ** 2)
 assert model.n_updates_[0] <= model.update_bound_[0]
 
 # %%
-# The bound above is that of the separator which was found, and this is the best that can be said of it. With the gap that
-# the clouds were drawn with, at least 0.12, it is much lower, and still above what was needed.
+# The bound above is that of the separator which was found, and this is the best that can be said of it. With the gap
+# that the clouds were drawn with, at least 0.12, it is much lower, and still above what was needed.
 
 epochs, learner = [], Perceptron(tol=None, shuffle=False)
 while not epochs or epochs[-1]:

@@ -1,4 +1,4 @@
-"""The six simulated problems of ISLR section 4.5 by name, each with the rows of one training sample, and the methods."""
+"""The six simulated problems of ISLR section 4.5, each with the rows of one training sample, and the methods."""
 
 from sklearn.model_selection import GridSearchCV
 

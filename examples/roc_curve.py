@@ -2,9 +2,9 @@
 All thresholds at once
 ======================
 
-The ROC curve shows, for every threshold, which share of the defaults is caught and which share of the others is called a
-default. Its area is the probability that a random default is scored higher than a random other customer: 1 is perfect,
-0.5 is chance. It does not depend on how rare defaults are.
+The ROC curve shows, for every threshold, which share of the defaults is caught and which share of the others is
+called a default. Its area is the probability that a random default is scored higher than a random other customer: 1
+is perfect, 0.5 is chance. It does not depend on how rare defaults are.
 """
 
 import os

@@ -13,8 +13,8 @@ from scipy import stats
 from discern import Dirichlet, JelinekMercer, Laplace, MultinomialNB
 
 # %%
-# Adding :math:`\alpha` is Bayesian: if the shares of the words have a Dirichlet prior with all parameters :math:`\alpha`,
-# the mean of their posterior after :math:`T_{kt}` occurrences is
+# Adding :math:`\alpha` is Bayesian: if the shares of the words have a Dirichlet prior with all parameters
+# :math:`\alpha`, the mean of their posterior after :math:`T_{kt}` occurrences is
 #
 # .. math:: \frac{T_{kt} + \alpha}{\sum_{t'} T_{kt'} + \alpha |V|} .
 #
@@ -34,8 +34,9 @@ axes[0].set(xlabel="share of the first word", yticks=[], title="prior (dotted) a
 axes[0].legend(frameon=False)
 
 # %%
-# The other two smoothings believe in the language, not in equality: a word that is common everywhere is likely here too.
-# Jelinek–Mercer mixes class and corpus with fixed weights, Dirichlet adds :math:`\mu` occurrences spread as in the corpus:
+# The other two smoothings believe in the language, not in equality: a word that is common everywhere is likely here
+# too. Jelinek–Mercer mixes class and corpus with fixed weights, Dirichlet adds :math:`\mu` occurrences spread as in
+# the corpus:
 #
 # .. math::
 #    \lambda\, P_{ml}(t\mid k) + (1-\lambda)\, P(t) \qquad\text{and}\qquad
@@ -64,5 +65,5 @@ plt.show()
 # Which one, and how much? Counting is done once and smoothing is applied afterwards, so the question is answered by
 # trying: ``Classifier(smoothing="auto")``, the default, chooses by rows left out.
 #
-# A word outside the vocabulary is another matter. No smoothing gives it an estimate, since there is nothing to divide: it
-# is skipped, and counted so that you are told.
+# A word outside the vocabulary is another matter. No smoothing gives it an estimate, since there is nothing to
+# divide: it is skipped, and counted so that you are told.

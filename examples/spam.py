@@ -2,8 +2,8 @@
 Spam from start to finish
 =========================
 
-Everything at once: mails as they lie on disk, columns with roles, a model chosen by validation, honest probabilities, a
-threshold for what a lost mail costs, evidence, and a mistake that is taken back.
+Everything at once: mails as they lie on disk, columns with roles, a model chosen by validation, honest probabilities,
+a threshold for what a lost mail costs, evidence, and a mistake that is taken back.
 
 ``MAIL_FOLDER=folder`` names real mails, in sub-folders ``ham`` and ``spam``. Without it the package's own 766 short
 messages are written out as mails: enough to show every step, too easy to be proud of the figures.
@@ -25,8 +25,8 @@ from discern.mail import columns_of, with_headers
 from discern.plots import EvidenceDisplay, RocDisplay
 
 # %%
-# **Mails.** A folder whose sub-folders are the labels is read as it is; every mail becomes columns: subject, from, to, body,
-# html, attachments, received and links.
+# **Mails.** A folder whose sub-folders are the labels is read as it is; every mail becomes columns: subject, from,
+# to, body, html, attachments, received and links.
 
 here = Path(tempfile.mkdtemp())
 folder = Path(os.environ.get("MAIL_FOLDER", here / "mail"))
@@ -47,8 +47,8 @@ for batch in batches(folder, reading):
 print(len(rows), "mails with", sorted(rows[0]))
 
 # %%
-# **Learning.** A third is held out. Smoothing, event model and n-grams are chosen by rows left out, from one counting pass,
-# and probabilities are calibrated on them.
+# **Learning.** A third is held out. Smoothing, event model and n-grams are chosen by rows left out, from one counting
+# pass, and probabilities are calibrated on them.
 
 random.Random(1).shuffle(rows)
 cut = len(rows) // 3
@@ -82,7 +82,8 @@ EvidenceDisplay.from_estimator(model, example)
 plt.show()
 
 # %%
-# **Filtering.** What ``discern filter`` does with a mail on its way: two headers more, and not a byte of the body changed.
+# **Filtering.** What ``discern filter`` does with a mail on its way: two headers more, and not a byte of the body
+# changed.
 
 raw = next(path for path in sorted((folder / "spam").rglob("*")) if path.is_file()).read_bytes()
 share = model.predict_proba([columns_of(raw)])[0, model.labels.index("spam")]
@@ -91,8 +92,8 @@ print(next(line for line in marked.decode("utf-8", "replace").splitlines() if li
 assert marked.endswith(raw.partition(b"\n\n")[2])
 
 # %%
-# **Taking back.** Someone reported a newsletter as spam and thinks better of it. Forgetting is exact: the model file is,
-# byte for byte, the one of a model that never saw the mail.
+# **Taking back.** Someone reported a newsletter as spam and thinks better of it. Forgetting is exact: the model file
+# is, byte for byte, the one of a model that never saw the mail.
 
 model.save(here / "before.discern")
 newsletter = [{**held_out[0], "label": "spam"}]

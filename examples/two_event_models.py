@@ -2,9 +2,10 @@
 Two event models that disagree
 ==============================
 
-What happens when a document is written? In the *multinomial* model a word is drawn for every place. In the *Bernoulli*
-model a coin is tossed for every word of the vocabulary: it is in the document, or it is not. Both are naive Bayes, both
-are trained on the same four documents as :ref:`before <sphx_glr_course_china.py>`, and they answer differently.
+What happens when a document is written? In the *multinomial* model a word is drawn for every place. In the
+*Bernoulli* model a coin is tossed for every word of the vocabulary: it is in the document, or it is not. Both are
+naive Bayes, both are trained on the same four documents as :ref:`before <sphx_glr_course_china.py>`, and they answer
+differently.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +30,8 @@ assert np.allclose(yes, [2 / 5, 4 / 5, 1 / 5, 2 / 5, 2 / 5, 1 / 5])
 assert np.allclose(no, [1 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 2 / 3])
 
 # %%
-# Two things change. That Chinese occurs three times does not count, once is enough. And the words that are *absent* speak
-# too, by :math:`1 - P`: no Beijing, no Shanghai, no Macao. The answer is now no.
+# Two things change. That Chinese occurs three times does not count, once is enough. And the words that are *absent*
+# speak too, by :math:`1 - P`: no Beijing, no Shanghai, no Macao. The answer is now no.
 
 joint = np.exp(model.predict_joint_log_proba(asked))[0]
 posterior = model.predict_proba(asked)[0]

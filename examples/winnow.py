@@ -2,8 +2,9 @@
 Ten thousand columns, four that matter
 ======================================
 
-*Winnow* multiplies where the perceptron adds: the weights of the columns that are present are doubled when a positive row
-was missed, and halved after a false alarm. So it needs few mistakes when few columns matter, however many there are.
+*Winnow* multiplies where the perceptron adds: the weights of the columns that are present are doubled when a positive
+row was missed, and halved after a false alarm. So it needs few mistakes when few columns matter, however many there
+are.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +17,7 @@ from discern import BalancedWinnow, Perceptron, Winnow
 def disjunction(
     columns: int, literals: int, seed: int = 1, rows: int = 400
 ) -> tuple[scipy.sparse.csr_array, np.ndarray]:
-    """Draw rows of zeros and ones that are positive if any of a few columns is 1; half of the rows hold none of these."""
+    """Draw rows of zeros and ones, positive if any of a few columns is 1; half of the rows hold none of these."""
     random = np.random.default_rng(seed)
     chosen = random.choice(columns, literals, replace=False)
     X = (random.random((rows, columns)) < 20 / columns).astype(float)
@@ -26,8 +27,8 @@ def disjunction(
 
 
 # %%
-# A disjunction of k columns out of n, with the threshold n/2 and the factor 2: at most :math:`4 + 3k(1 + \log_2(n/2))`
-# mistakes. The bound grows with the logarithm of n.
+# A disjunction of k columns out of n, with the threshold n/2 and the factor 2: at most :math:`4 + 3k(1 +
+# \log_2(n/2))` mistakes. The bound grows with the logarithm of n.
 
 X, y = disjunction(10_000, 4)
 model = Winnow(tol=None).fit(X, y)

@@ -449,7 +449,7 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
 
 @dataclass
 class DensityContourDisplay(_PlaneDisplay):
-    """Prior times density of each class as contours, for naive Bayes and for the Bayes classifier of known densities."""
+    """Prior times density of each class as contours, for naive Bayes and for known densities."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, resolution: int = 150, ax: Any = None) -> Self:
