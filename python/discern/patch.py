@@ -11,8 +11,6 @@ import runpy
 import sys
 from pathlib import Path
 
-from discern.compat import sklearn as compat
-
 USAGE = "usage: python -m discern.patch SCRIPT [ARGUMENTS]"
 
 
@@ -32,11 +30,13 @@ def main(arguments: list[str] | None = None) -> int:
     if not Path(given[0]).is_file():
         sys.stderr.write(f"there is no script {given[0]!r}\n{USAGE}\n")
         return 2
-    compat.patch()
+    from discern.compat.sklearn import patch, replaced  # takes as long as importing scikit-learn
+
+    patch()
     try:
         _run(given)
     finally:
-        sys.stderr.write(report(compat.replaced()))
+        sys.stderr.write(report(replaced()))
     return 0
 
 

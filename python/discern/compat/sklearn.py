@@ -19,15 +19,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from discern.estimators import gaussian
-
-NAMES = {
-    "sklearn.discriminant_analysis": ("LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"),
-    "sklearn.feature_extraction.text": ("CountVectorizer", "TfidfTransformer", "TfidfVectorizer"),
-    "sklearn.feature_selection": ("SelectKBest", "chi2"),
-    "sklearn.naive_bayes": ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
-}
-"""What is replaced, by the module that a script imports it from."""
+from discern.estimators import bayes, gaussian, select, tables, text
 
 _INSIDERS = ("sklearn", "discern", "joblib", "pickle", "_pickle", "cloudpickle", "copyreg", "inspect")
 """Who keeps seeing scikit-learn's own classes: the libraries themselves, and what looks objects up by their names."""
@@ -96,6 +88,28 @@ class QuadraticDiscriminantAnalysis(gaussian.QuadraticDiscriminantAnalysis):
         )
 
 
+NAMES: dict[str, dict[str, Any]] = {
+    "sklearn.discriminant_analysis": {
+        "LinearDiscriminantAnalysis": LinearDiscriminantAnalysis,
+        "QuadraticDiscriminantAnalysis": QuadraticDiscriminantAnalysis,
+    },
+    "sklearn.feature_extraction.text": {
+        "CountVectorizer": text.CountVectorizer,
+        "TfidfTransformer": text.TfidfTransformer,
+        "TfidfVectorizer": text.TfidfVectorizer,
+    },
+    "sklearn.feature_selection": {"SelectKBest": select.SelectKBest, "chi2": select.chi2},
+    "sklearn.naive_bayes": {
+        "BernoulliNB": bayes.BernoulliNB,
+        "CategoricalNB": tables.CategoricalNB,
+        "ComplementNB": bayes.ComplementNB,
+        "GaussianNB": tables.GaussianNB,
+        "MultinomialNB": bayes.MultinomialNB,
+    },
+}
+"""What is replaced, by the module that a script imports it from, and by what."""
+
+
 class _Front(ModuleType):
     """A module of scikit-learn that hands out discern's classes, and notes which; its own code is not affected."""
 
@@ -125,10 +139,10 @@ def patch() -> None:
     'discern.estimators.bayes'
     >>> unpatch()
     """
-    for place, names in NAMES.items():
+    for place, classes in NAMES.items():
         module: Any = importlib.import_module(place)
         if not isinstance(module, _Front):
-            module.__dict__["__discern__"] = {name: _ours(name) for name in names}
+            module.__dict__["__discern__"] = classes
             module.__dict__["__discern_used__"] = {}
             module.__class__ = _Front
 
@@ -146,8 +160,8 @@ def unpatch() -> None:
     'sklearn.naive_bayes'
     """
     for place in NAMES:
-        module: Any = sys.modules.get(place)
-        if isinstance(module, _Front):
+        if isinstance(sys.modules.get(place), _Front):
+            module: Any = sys.modules[place]
             module.__class__ = ModuleType
             del module.__dict__["__discern__"], module.__dict__["__discern_used__"]
 
@@ -170,10 +184,3 @@ def replaced() -> list[str]:
         if isinstance(module, _Front)
         for name in sorted(module.__dict__["__discern_used__"])
     ]
-
-
-def _ours(name: str) -> Any:
-    from importlib import import_module
-
-    own = globals().get(name)
-    return own if own is not None else getattr(import_module("discern"), name)
