@@ -54,6 +54,7 @@ BESIDE = {
         "inference.Summary",
         "logistic.Statistics",
         "logistic.statistics",
+        "select.Ranking",
         "select.rank_terms",
         "select.best_terms",
         "text.stop_words",
@@ -63,6 +64,12 @@ BESIDE = {
     ],
 }
 """Names that are no part of the package's front, but come to hand."""
+
+INNER = {
+    f"Classifier.{name}"
+    for name in ("choose", "entries", "features_of", "planned", "read_text_from", "recipe_of", "take_back")
+}
+"""Methods that the package itself calls, and nobody else should."""
 
 TEMPLATE = """\
 # API reference
@@ -109,7 +116,7 @@ def page() -> str:
 def section(title: str, summary: str, names: list[str]) -> str:
     listed = "\n".join(names)
     return (
-        f"## {title}\n\n{summary}\n\n```{{eval-rst}}\n.. autosummary::\n   :toctree: .\n\n"
+        f"## {title}\n\n{summary}\n\n```{{eval-rst}}\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
         + "".join(f"   {name}\n" for name in listed.splitlines())
         + "```\n"
     )
@@ -129,6 +136,8 @@ def write(folder: Path) -> None:
 def skip(app: Any, what: str, name: str, item: Any, skipped: bool, options: Any) -> bool | None:
     """Leave out what scikit-learn adds to every estimator."""
     home = getattr(inspect.unwrap(item) if callable(item) else item, "__module__", None) or ""
+    if getattr(item, "__qualname__", "") in INNER:
+        return True
     if home.startswith("sklearn.") or name in ("get_params", "set_params") or name.endswith("_request"):
         return True
     return None

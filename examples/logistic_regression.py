@@ -42,9 +42,10 @@ for _ in range(8):
     path.append(weights)
 assert np.allclose(weights, [*model.coef_[0], model.intercept_[0]])
 distances = [np.abs(step - weights).max() for step in path[:6]]
-figure, axes = plt.subplots(1, 2, figsize=(11, 3.4), layout="constrained")
-axes[0].semilogy(distances, marker="o")
-axes[0].set(xlabel="step", ylabel="distance to the maximum", title="digits double at every step")
+figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
+ax.semilogy(distances, marker="o")
+ax.set(xlabel="step", ylabel="distance to the maximum", title="digits double at every step")
+plt.show()
 
 # %%
 # If a line separates the classes there is no maximum: ever larger weights are ever better. Many programs return some
@@ -61,13 +62,14 @@ print(f"separation: {separated.separation_.kind}, along {separated.separation_.d
 # A penalty makes weights finite. A prior on them goes further: averaging over what the weights may be makes the
 # probabilities less sure, far from the data most of all.
 
+figure, ax = plt.subplots(figsize=(7, 3), layout="constrained")
 far = np.linspace(-10, 15, 200)[:, None]
 sure = LogisticRegression(C=1.0).fit(line, [0, 0, 1, 1])
 careful = BayesianLogisticRegression(prior_scale=1.0).fit(line, [0, 0, 1, 1])
-axes[1].plot(far, sure.predict_proba(far)[:, 1], label="ridge, the best weights")
-axes[1].plot(far, careful.predict_proba(far)[:, 1], label="averaged over the posterior")
-axes[1].plot(line[:, 0], [0, 0, 1, 1], "ko")
-axes[1].set(xlabel="x", ylabel="probability", title="four rows")
-axes[1].legend(frameon=False)
+ax.plot(far, sure.predict_proba(far)[:, 1], label="ridge, the best weights")
+ax.plot(far, careful.predict_proba(far)[:, 1], label="averaged over the posterior")
+ax.plot(line[:, 0], [0, 0, 1, 1], "ko")
+ax.set(xlabel="x", ylabel="probability", title="four rows")
+ax.legend(frameon=False)
 plt.show()
 assert careful.predict_proba([[15.0]])[0, 1] < sure.predict_proba([[15.0]])[0, 1]

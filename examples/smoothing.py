@@ -22,16 +22,17 @@ from discern import Dirichlet, JelinekMercer, Laplace, MultinomialNB
 
 seen = np.array([[8.0, 2.0]])
 shares = np.linspace(0.001, 0.999, 400)
-figure, axes = plt.subplots(1, 2, figsize=(11, 3.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 for alpha, colour in [(1.0, "C0"), (10.0, "C1"), (100.0, "C2")]:
     posterior = stats.beta(8 + alpha, 2 + alpha)
     smoothed = np.exp(MultinomialNB(alpha=alpha).fit(seen, [0]).feature_log_prob_[0, 0])
     assert np.isclose(smoothed, posterior.mean())
-    axes[0].plot(shares, stats.beta(alpha, alpha).pdf(shares), color=colour, linestyle="dotted")
-    axes[0].plot(shares, posterior.pdf(shares), color=colour, label=f"α = {alpha:g}: mean {smoothed:.3f}")
-axes[0].axvline(0.8, color="0.3", linestyle="dashed")
-axes[0].set(xlabel="share of the first word", yticks=[], title="prior (dotted) and posterior; counted: 0.8")
-axes[0].legend(frameon=False)
+    ax.plot(shares, stats.beta(alpha, alpha).pdf(shares), color=colour, linestyle="dotted")
+    ax.plot(shares, posterior.pdf(shares), color=colour, label=f"α = {alpha:g}: mean {smoothed:.3f}")
+ax.axvline(0.8, color="0.3", linestyle="dashed")
+ax.set(xlabel="share of the first word", yticks=[], title="prior (dotted) and posterior; counted: 0.8")
+ax.legend(frameon=False)
+plt.show()
 
 # %%
 # The other two smoothings believe in the language, not in equality: a word that is common everywhere is likely here
@@ -45,20 +46,21 @@ axes[0].legend(frameon=False)
 # The difference shows as a class grows: Dirichlet's influence fades with evidence, Jelinek–Mercer's does not.
 
 rest = np.array([10.0, 90.0])  # the other class; the first word is a tenth of it
+figure, ax = plt.subplots(figsize=(7, 3.4), layout="constrained")
 sizes = np.array([1, 3, 10, 30, 100, 300, 1000, 3000])
 for smoothing in (Laplace(1.0), Laplace(10.0), JelinekMercer(0.7), Dirichlet(50.0)):
     found = []
     for size in sizes:
         rows = np.array([[0.0, size], rest])
         found.append(np.exp(MultinomialNB(smoothing=smoothing).fit(rows, [0, 1]).feature_log_prob_[0, 0]))
-    axes[1].loglog(sizes, found, marker="o", label=str(smoothing))
+    ax.loglog(sizes, found, marker="o", label=str(smoothing))
     corpus = 10 / (sizes + 100)
     if isinstance(smoothing, JelinekMercer):
         assert np.allclose(found, 0.3 * corpus)
     if isinstance(smoothing, Dirichlet):
         assert np.allclose(found, 50 * corpus / (sizes + 50))
-axes[1].set(xlabel="words of the class", title="share of a word that it never had")
-axes[1].legend(frameon=False, fontsize=8)
+ax.set(xlabel="words of the class", title="share of a word that it never had")
+ax.legend(frameon=False, fontsize=8)
 plt.show()
 
 # %%

@@ -85,7 +85,8 @@ def test_every_parameter_of_a_command_has_help_and_stands_on_its_page() -> None:
         assert command.help, command.name
         section = page.partition(f"## discern {command.name}\n")[2].partition("\n## ")[0]
         for parameter in command.params:
-            written = parameter.opts[-1] if parameter.opts[0].startswith("-") else (parameter.metavar or parameter.name)
+            is_option = parameter.opts[0].startswith("-")
+            written = max(parameter.opts, key=len) if is_option else (parameter.metavar or parameter.name.upper())
             if written == "--help":
                 continue
             without += [f"{command.name} {written}"] if not parameter.help else []
