@@ -78,6 +78,7 @@ soak: $(MADE)/native $(MADE)/test ## run for long and watch memory and drift
 docs: $(MADE)/native $(MADE)/docs ## build the site into build/docs, running every page of the course
 	@echo "==> docs/build.py"
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python docs/charts.py
 	@echo "==> sphinx-build"
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going --quiet -b html docs build/docs
 	@echo "open build/docs/index.html"

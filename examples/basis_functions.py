@@ -40,7 +40,7 @@ METHODS = {
     "quadratic terms": make_pipeline(QuadraticFeatures(), LogisticRegression()),
     "20 bumps": make_pipeline(GaussianBasis(20, random_state=0), LogisticRegression(C=10)),
 }
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
 errors = {}
 for ax, (name, method) in zip(axes, METHODS.items(), strict=True):
     DecisionBoundaryDisplay.from_estimator(method.fit(X, y), X, y, bayes=problem.bayes, ax=ax)

@@ -13,7 +13,7 @@ from problems import CURVED, METHODS
 
 from discern.comparison import compare_simulated
 
-figure, axes = plt.subplots(1, len(CURVED), figsize=(13.5, 4.4), layout="constrained")
+figure, axes = plt.subplots(1, len(CURVED), figsize=(11.5, 4), layout="constrained")
 errors = {}
 for ax, (name, (problem, rows)) in zip(axes, CURVED.items(), strict=True):
     compared = compare_simulated(METHODS, problem, rows=rows, repeats=40, test_rows=2000)

@@ -26,7 +26,7 @@ assert plain.intercept_.tolist() == [-12.0]
 
 rows, labels = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [1, 1, 0]
 model = BasicLinearClassifier(kernel="poly", gamma=1.0, degree=2).fit(rows, labels)
-points = np.random.default_rng(0).uniform(-1.6, 1.6, (300, 2))
+points = np.random.default_rng(0).uniform(-1.35, 1.35, (300, 2))
 assert np.allclose(model.decision_function(points), (points**2).sum(axis=1) - 1)
 
 # %%
@@ -36,7 +36,7 @@ assert np.allclose(model.decision_function(points), (points**2).sum(axis=1) - 1)
 lifted = np.column_stack([points[:, 0] ** 2, points[:, 1] ** 2, np.sqrt(2) * points[:, 0] * points[:, 1]])
 assert np.allclose(lifted @ lifted.T, (points @ points.T) ** 2)
 outside = model.predict(points) == 1
-figure = plt.figure(figsize=(11, 4.4), layout="constrained")
+figure = plt.figure(figsize=(10, 4.4), layout="constrained")
 ax = figure.add_subplot(1, 2, 1)
 ax.scatter(*points[outside].T, s=14, color="C1")
 ax.scatter(*points[~outside].T, s=14, color="C0")
@@ -46,10 +46,11 @@ ax.set(aspect="equal", xlabel="x", ylabel="y", title="a circle here …")
 ax = figure.add_subplot(1, 2, 2, projection="3d")
 ax.scatter(*lifted[outside].T, s=10, color="C1")
 ax.scatter(*lifted[~outside].T, s=10, color="C0")
-across, height = np.meshgrid(np.linspace(0, 1, 2), np.linspace(-1.5, 1.5, 2))
+across, height = np.meshgrid(np.linspace(0, 1, 2), np.linspace(-1.8, 1.8, 2))
 ax.plot_surface(across, 1 - across, height, color="0.5", alpha=0.35)
 ax.set(xlabel="x²", ylabel="y²", zlabel="√2 xy", title="… is a plane there")
-ax.view_init(18, -65)
+ax.view_init(12, -62)
+ax.set(xticks=[0, 1], yticks=[0, 1], zticks=[-1, 0, 1])
 plt.show()
 
 # %%

@@ -44,7 +44,7 @@ assert np.allclose(proof, 0.25)
 random = np.random.default_rng(5)
 X = np.concatenate([random.normal([-1, -0.6], 0.75, (40, 2)), random.normal([1, 0.6], 0.75, (40, 2))])
 y = np.repeat([0, 1], 40)
-figure, axes = plt.subplots(1, 3, figsize=(13, 3.9), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained", sharey=True)
 widths, supports = [], []
 for ax, C in zip(axes, (100.0, 1.0, 0.02), strict=True):
     model = SVC(kernel="linear", C=C).fit(X, y)
