@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -97,7 +98,17 @@ sphinx_gallery_conf = {
 }
 
 
+def keep_pages_that_exist(app: Any, docname: str, source: list[str]) -> None:
+    """Leave out entries of a list of pages that begin with @ if there is no such page."""
+
+    def kept(entry: re.Match[str]) -> str:
+        return f"{entry[1]}\n" if (HERE / docname).parent.joinpath(f"{entry[1]}.md").exists() else ""
+
+    source[0] = re.sub(r"^@([\w./-]+)\n", kept, source[0], flags=re.MULTILINE)
+
+
 def setup(app: Any) -> None:
     names.write(HERE / "api")
+    app.connect("source-read", keep_pages_that_exist)
     app.connect("autodoc-skip-member", names.skip)
     app.connect("missing-reference", names.resolve)
