@@ -97,13 +97,17 @@ soak: $(MADE)/native $(MADE)/test ## run for long and watch memory and drift
 	@echo "==> pytest -m soak"
 	@$(PYTEST) tests -m soak --timeout=0 $(ARGS)
 
-docs: $(MADE)/native ## generate the reference pages
+docs: $(MADE)/native $(MADE)/docs ## build the site into build/docs, running every page of the course
 	@echo "==> docs/build.py"
 	@$(BIN)/python docs/build.py
+	@$(BIN)/python docs/charts.py
+	@echo "==> sphinx-build"
+	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going --quiet -b html docs build/docs
+	@echo "open build/docs/index.html"
 
 clean: ## remove .venv, target, caches and built files
 	@echo "==> removing .venv, target, caches and built files"
-	@rm -rf .venv target build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf .venv target build dist docs/api docs/course .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	@rm -f python/discern/_native.*so python/discern/_native.*pyd
 	@find . -type d -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
@@ -120,7 +124,7 @@ $(MADE)/venv:
 	@touch $@
 
 # One stamp for each dependency group of pyproject.toml.
-$(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit: $(MADE)/%: pyproject.toml $(MADE)/venv
+$(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit $(MADE)/docs: $(MADE)/%: pyproject.toml $(MADE)/venv
 	@echo "==> .venv: installing the $* tools"
 	@$(PIP) install --group $*
 	@touch $@

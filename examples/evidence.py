@@ -1,15 +1,30 @@
-"""Why a message is spam: the waterfall begins at the prior, and ends at the log odds."""
+"""
+Why a message is spam
+=====================
 
-import sys
+The score of naive Bayes is a sum, so an answer can show its terms: the waterfall begins at the prior, each word moves
+it by what it said, and it ends at the log odds.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
 
 from discern import Classifier
 from discern.cli.demo import NEW_MESSAGE, sample
-from discern.plots import EvidenceDisplay
+from discern.plots import EvidenceDisplay, WordWeightsDisplay
 
+model = Classifier().fit(sample())
+evidence = model.explain(NEW_MESSAGE)
+print(evidence)
+assert evidence.label == "spam"
+total = evidence.prior + sum(term.weight for term in evidence.terms)
+assert np.isclose(total, np.log(evidence.probabilities["spam"] / evidence.probabilities["ham"]))
 
-def draw() -> EvidenceDisplay:
-    return EvidenceDisplay.from_estimator(Classifier().fit(sample()), NEW_MESSAGE)
+EvidenceDisplay.from_evidence(evidence)
+plt.show()
 
+# %%
+# The same numbers by label instead of by message: the words that speak most for each.
 
-if __name__ == "__main__":
-    draw().figure_.savefig(sys.argv[1] if len(sys.argv) > 1 else "evidence.png", dpi=150)
+WordWeightsDisplay.from_estimator(model, top=8)
+plt.show()

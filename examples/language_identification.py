@@ -1,10 +1,14 @@
-"""Say which language a sentence is in, by its character n-grams.
+"""
+Which language is it?
+=====================
+
+Say which language a sentence is in, by its character n-grams::
 
     python examples/language_identification.py                    # a few sentences in ten languages, below
     python examples/language_identification.py sentences.csv      # columns "label" and "text"; also .bz2, .gz, .zst
 
 A naive Bayes model of the n-grams of one to four characters within words is all it takes: there is nothing to look up,
-no word list and no alphabet. Seven tenths of the sentences are learned, the others decided.
+no word list and no alphabet. Of a file, seven tenths of the sentences are learned, the others decided.
 """
 
 import sys

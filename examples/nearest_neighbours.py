@@ -1,7 +1,10 @@
-"""A problem that no straight line solves: logistic regression fails, nearest neighbours do not."""
+"""
+Neighbours against a line
+=========================
 
-import sys
-from typing import Any
+Some problems no straight line solves. Logistic regression can only cut the plane in two; the k nearest neighbours of a
+point vote, and follow any shape, as long as there are enough of them near by.
+"""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,24 +13,43 @@ from discern import KNeighborsClassifier, LogisticRegression
 from discern.plots import DecisionBoundaryDisplay
 
 
-def rings(rows: int = 240) -> tuple[np.ndarray, np.ndarray]:
-    random = np.random.default_rng(2)
+def rings(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw two rings, one within the other."""
+    random = np.random.default_rng(seed)
     outside = np.arange(rows) % 2
     angle, radius = random.uniform(0, 2 * np.pi, rows), random.normal(1 + 1.2 * outside, 0.25)
     return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)]), np.where(outside, "outer", "inner")
 
 
-def draw() -> Any:
-    X, y = rings()
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-    methods = {"logistic regression": LogisticRegression(), "9 nearest neighbours": KNeighborsClassifier(9)}
-    for ax, (name, method) in zip(axes, methods.items(), strict=True):
-        fitted = method.fit(X, y)
-        DecisionBoundaryDisplay.from_estimator(fitted, X, y, ax=ax)
-        ax.set_title(f"{name}: error {np.mean(fitted.predict(X) != y):.1%}")
-    axes[0].get_legend().remove()
-    return figure
+X, y = rings(240, 2)
+tests, answers = rings(20_000, 3)
+METHODS = {"logistic regression": LogisticRegression(), "9 nearest neighbours": KNeighborsClassifier(9)}
+figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
+errors = {}
+for ax, (name, method) in zip(axes, METHODS.items(), strict=True):
+    DecisionBoundaryDisplay.from_estimator(method.fit(X, y), X, y, ax=ax)
+    errors[name] = np.mean(method.predict(tests) != answers)
+    ax.set_title(f"{name}: {errors[name]:.1%} wrong")
+axes[0].get_legend().remove()
+plt.show()
+assert errors["logistic regression"] > 0.35
+assert errors["9 nearest neighbours"] < 0.05
 
+# %%
+# How many neighbours? One follows every accident of the sample: its training error is zero, and says nothing. Many blur
+# the shape. ``n_neighbors="auto"`` lets every training row be decided by the others.
 
-if __name__ == "__main__":
-    draw().savefig(sys.argv[1] if len(sys.argv) > 1 else "nearest_neighbours.png", dpi=150)
+numbers = [1, 3, 5, 9, 15, 25, 45, 75, 121, 201]
+fitted = [KNeighborsClassifier(number).fit(X, y) for number in numbers]
+training = [np.mean(model.predict(X) != y) for model in fitted]
+held_out = [np.mean(model.predict(tests) != answers) for model in fitted]
+auto = KNeighborsClassifier("auto").fit(X, y)
+figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
+ax.plot(numbers, training, marker="o", label="training rows")
+ax.plot(numbers, held_out, marker="o", label="new rows")
+ax.axvline(auto.n_neighbors_, color="0.3", linestyle="dashed", label=f"“auto”: {auto.n_neighbors_}")
+ax.set(xscale="log", xlabel="neighbours", ylabel="share wrong")
+ax.legend(frameon=False)
+plt.show()
+assert training[0] == 0.0
+assert held_out[-1] > 2 * min(held_out)

@@ -152,8 +152,9 @@ def test_comparisons() -> None:
     assert updates.ax_.get_yscale() == "log"
     assert updates.ax_.lines[0].get_ydata().tolist() == [5, 7, 7]
 
-    class Fitted:
-        updates_ = 4
-        bound_ = float("inf")
-
-    assert plots.PerceptronDisplay.from_estimator(Fitted()).bound is None
+    learned = discern.Perceptron(tol=None).fit([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 1, 1, 1])
+    drawn = plots.PerceptronDisplay.from_estimator(learned)
+    assert (drawn.updates, drawn.bound) == (learned.n_updates_.tolist(), learned.update_bound_[0])
+    assert drawn.updates[0] <= drawn.bound
+    with pytest.raises(ValueError, match="several"):
+        plots.PerceptronDisplay.from_estimator(discern.Perceptron().fit([[0, 0], [4, 0], [0, 4]], [0, 1, 2]))

@@ -244,6 +244,13 @@ class BayesRate:
     """The least error rate, or expected loss, with its error and the way it was found.
 
     ``standard_error`` is that of the Monte Carlo sample; of a quadrature it is the difference of two grids.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> rate = BayesClassifier([stats.norm(0), stats.norm(2)]).bayes_rate()
+    >>> round(float(rate), 4), rate.method
+    (0.1587, 'closed form')
     """
 
     rate: float

@@ -42,6 +42,15 @@ class Evidence:
     ``prior + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over ``against``.
     ``absent`` is what the words that do not occur said; only the Bernoulli model listens to them. If the probabilities
     are calibrated, so is the evidence: it adds up to the log odds of the probabilities shown.
+
+    Examples
+    --------
+    >>> terms = (TermEvidence("free", 1, 2.0), TermEvidence("lunch", 1, -0.5))
+    >>> print(Evidence("spam", "ham", {"spam": 0.79, "ham": 0.21}, -0.2, 0.0, terms, 0))
+    spam (79.0%), against ham
+        -0.200  prior
+        +2.000  free
+        -0.500  lunch
     """
 
     label: str

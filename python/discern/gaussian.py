@@ -34,7 +34,18 @@ QUADRATIC_BYTES = 1 << 18
 
 
 class SingularCovarianceWarning(UserWarning):
-    """A covariance could not be inverted as it was, and has been shrunk."""
+    """A covariance could not be inverted as it was, and has been shrunk.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from discern.estimators.gaussian import LinearDiscriminantAnalysis
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = LinearDiscriminantAnalysis().fit([[1, 2], [2, 4], [8, 16], [9, 18]], [0, 0, 1, 1])
+    >>> [one.category.__name__ for one in caught]
+    ['SingularCovarianceWarning']
+    """
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,15 @@ class NotSeparableError(ValueError):
     """There is no separator: a mixture of rows of one class equals a mixture of rows of the other.
 
     ``mixture`` holds the share of each row, above 0 for those in the mixtures: the proof.
+
+    Examples
+    --------
+    >>> settings = MarginSettings(cost=float("inf"), intercept="free")
+    >>> try:
+    ...     fit_margins(np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0]), 2, settings)
+    ... except NotSeparableError as error:
+    ...     print(error.mixture.round(2).tolist())  # half of 0 and half of 2 are 1
+    [0.25, 0.5, 0.25]
     """
 
     def __init__(self, message: str, mixture: Array) -> None:

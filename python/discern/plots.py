@@ -79,7 +79,10 @@ def _unit_square(ax: Any, x: str, y: str) -> None:
 
 
 def _labels_of(estimator: Any) -> list[Any]:
-    return list(estimator.labels if hasattr(estimator, "labels") else estimator.classes_)
+    # Classifier, BayesClassifier, and whatever follows scikit-learn.
+    return list(
+        next(getattr(estimator, name) for name in ("labels", "classes", "classes_") if hasattr(estimator, name))
+    )
 
 
 def _scores_of(estimator: Any, X: Any, positive: Any) -> tuple[Floats, Any]:
@@ -446,7 +449,7 @@ class DecisionBoundaryDisplay(_PlaneDisplay):
 
 @dataclass
 class DensityContourDisplay(_PlaneDisplay):
-    """The fitted density of each class as contours: joint probability for naive Bayes, ellipses for LDA and QDA."""
+    """Prior times density of each class as contours, for naive Bayes and for known densities."""
 
     @classmethod
     def from_estimator(cls, estimator: Any, X: Any, y: Any, *, resolution: int = 150, ax: Any = None) -> Self:
@@ -642,10 +645,11 @@ class PerceptronDisplay(_Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw a fitted perceptron: ``updates_`` by epoch or in all, and ``bound_`` if it found a separator."""
-        updates = np.atleast_1d(np.asarray(getattr(estimator, "updates_", getattr(estimator, "n_updates_", 0))))
-        bound = getattr(estimator, "bound_", getattr(estimator, "novikoff_bound_", None))
-        return cls(updates.tolist(), None if bound is None or not np.isfinite(bound) else float(bound)).plot(ax=ax)
+        """Draw a fitted perceptron of two classes: all its updates, and the bound if it found a separator."""
+        if len(estimator.n_updates_) > 1:
+            raise ValueError("this picture is of one learner; with more than two classes there are several")
+        bound = float(estimator.update_bound_[0])
+        return cls(estimator.n_updates_.tolist(), bound if np.isfinite(bound) else None).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw; logarithmic where the bound is far away."""

@@ -31,7 +31,18 @@ MOST_TRIED = 30
 
 
 class SeparationWarning(UserWarning):
-    """The classes are separated: without a penalty the coefficients have no finite best values."""
+    """The classes are separated: without a penalty the coefficients have no finite best values.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from discern.estimators.logistic import LogisticRegression
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = LogisticRegression(penalty=None).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
+    >>> any(issubclass(one.category, SeparationWarning) for one in caught)
+    True
+    """
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,12 @@ class Separation:
     direction : (1, columns) for two classes, (classes, columns) for more, the intercept last if there is one
     columns : numbers of the features that separate: with no penalty their coefficients grow without limit
     rows : how many rows are strictly on their side
+
+    Examples
+    --------
+    >>> found = find_separation(np.array([[1.0], [2.0], [2.0], [4.0]]), np.array([0, 0, 1, 1]))
+    >>> found.kind, found.rows, found.columns
+    ('quasi-complete', 2, (0,))
     """
 
     complete: bool

@@ -85,7 +85,13 @@ class Window:
 
 @dataclass(frozen=True)
 class Drift:
-    """How the log odds of a label, given a term, moved from one model to another, in nats."""
+    """How the log odds of a label, given a term, moved from one model to another, in nats.
+
+    Examples
+    --------
+    >>> Drift("free", "spam", before=1.5, after=0.5).change
+    -1.0
+    """
 
     term: str
     label: str

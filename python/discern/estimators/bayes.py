@@ -330,7 +330,7 @@ class MultinomialNB(_CountingNB):
         self.feature_log_prob_ = weight(self.feature_count_, margins.terms, in_class, margins.documents[:, None])
 
     def full_joint_log_proba(self, X: Any) -> Array:
-        """Give log P(k, x), the multinomial coefficient |d|! / Π f! included."""
+        """Give log P(k, x), the multinomial coefficient ``|d|! / Π f!`` included."""
         rows = scipy.sparse.csr_array(validate_data(self, X, accept_sparse="csr", reset=False))
         return self.predict_joint_log_proba(X) + log_multinomial_coefficient(rows)[:, None]
 

@@ -1,0 +1,161 @@
+"""The pages of the public names, written from the package itself so that none can be forgotten."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import discern
+
+CHAPTERS = {
+    "Raw rows in, decisions out": ["classifier", "evidence", "crossvalidation", "comparison", "window", "files",
+                                   "data"],
+    "Naive Bayes": ["estimators.bayes", "estimators.tables", "estimators.mixed", "bayes", "estimators.language"],
+    "Known densities": ["densities"],
+    "Gaussian discriminants and least squares": ["estimators.gaussian", "gaussian", "estimators.ridge"],
+    "Logistic regression": ["estimators.logistic", "separation"],
+    "Linear and kernel classifiers": ["estimators.centres", "estimators.online", "estimators.linear",
+                                      "estimators.kernel", "linear"],
+    "Neighbours": ["estimators.neighbours"],
+    "Texts to numbers": ["estimators.text", "text", "weighting", "matrix"],
+    "Features": ["estimators.select", "estimators.basis", "estimators.discretize"],
+    "Decisions and probabilities": ["decide", "estimators.decide", "estimators.calibrate"],
+    "Judging": ["evaluate", "significance"],
+}  # fmt: skip
+REST = "More"
+MODULES = {
+    "plots": "Pictures, in scikit-learn's Display convention; they need the extra `plot`.",
+    "simulate": "Problems of which the densities are known, and so the best that any classifier can do.",
+    "compat.sklearn": "scikit-learn's own names served by discern, where results are equal.",
+}
+"""Modules whose public names are not all in the package itself."""
+BESIDE = {
+    "What methods take and give": [
+        "data.Reading",
+        "data.batches",
+        "statistics.Counts",
+        "statistics.Moments",
+        "statistics.Sums",
+        "scatter.Scatter",
+        "evidence.TermEvidence",
+        "evaluate.Calibration",
+        "curves.Ranking",
+        "curves.Curve",
+        "decide.Choice",
+        "significance.Interval",
+        "significance.Verdict",
+        "comparison.Compared",
+        "comparison.Comparison",
+        "comparison.SimulatedComparison",
+        "comparison.compare_simulated",
+        "inference.Summary",
+        "logistic.Statistics",
+        "logistic.statistics",
+        "select.Ranking",
+        "select.rank_terms",
+        "select.best_terms",
+        "text.stop_words",
+        "mail.columns_of",
+        "mail.with_headers",
+        "datasets.fetch",
+    ],
+}
+"""Names that are no part of the package's front, but come to hand."""
+
+INNER = {
+    f"Classifier.{name}"
+    for name in ("choose", "entries", "features_of", "planned", "read_text_from", "recipe_of", "take_back")
+}
+"""Methods that the package itself calls, and nobody else should."""
+
+TEMPLATE = """\
+# API reference
+
+Every public name, each with an example that runs. `import discern` loads none of them: a name is imported when it is
+first used.
+"""
+
+
+def chapters() -> dict[str, list[str]]:
+    """Give the public names by chapter; what belongs to none comes last."""
+    places = {f"discern.{home}": chapter for chapter, homes in CHAPTERS.items() for home in homes}
+    found: dict[str, list[str]] = {chapter: [] for chapter in (*CHAPTERS, REST)}
+    for name, home in discern._HOMES.items():
+        found[places.get(home, REST)].append(f"discern.{name}")
+    return {chapter: sorted(names) for chapter, names in found.items() if names}
+
+
+def members(module: str) -> list[str]:
+    """Give the public classes and functions that a module defines and the package does not show."""
+    home = importlib.import_module(f"discern.{module}")
+    return [
+        f"discern.{module}.{name}"
+        for name, value in sorted(vars(home).items())
+        if not name.startswith("_")
+        and (inspect.isclass(value) or inspect.isfunction(value))
+        and value.__module__ == home.__name__
+        and discern._HOMES.get(name) != home.__name__
+    ]
+
+
+def page() -> str:
+    """Give the page that lists everything."""
+    parts = [TEMPLATE]
+    for chapter, names in chapters().items():
+        parts.append(section(chapter, "", names))
+    for chapter, names in BESIDE.items():
+        parts.append(section(chapter, "", [f"discern.{name}" for name in names]))
+    for module, summary in MODULES.items():
+        parts.append(section(f"discern.{module}", summary, members(module)))
+    return "\n".join(parts)
+
+
+def section(title: str, summary: str, names: list[str]) -> str:
+    listed = "\n".join(names)
+    return (
+        f"## {title}\n\n{summary}\n\n```{{eval-rst}}\n.. autosummary::\n   :toctree: .\n   :nosignatures:\n\n"
+        + "".join(f"   {name}\n" for name in listed.splitlines())
+        + "```\n"
+    )
+
+
+def write(folder: Path) -> None:
+    """Write the list where Sphinx looks for it and makes a page of each name; take out pages of names that are gone."""
+    folder.mkdir(exist_ok=True)
+    place, text = folder / "index.md", page()
+    for old in folder.glob("*.rst"):
+        if f"   {old.stem}\n" not in text:
+            old.unlink()
+    if not place.exists() or place.read_text("utf-8") != text:
+        place.write_text(text, "utf-8")
+
+
+def skip(app: Any, what: str, name: str, item: Any, skipped: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator."""
+    home = getattr(inspect.unwrap(item) if callable(item) else item, "__module__", None) or ""
+    if getattr(item, "__qualname__", "") in INNER:
+        return True
+    if home.startswith("sklearn.") or name in ("get_params", "set_params") or name.endswith("_request"):
+        return True
+    return None
+
+
+def resolve(app: Any, env: Any, node: Any, contnode: Any) -> Any:
+    """Lead from where a name is defined, as docstrings may say it, to where it is public."""
+    for target in candidates(node.get("reftarget", "")):
+        found = env.get_domain("py").objects.get(target)
+        if found is not None:
+            from sphinx.util.nodes import make_refnode
+
+            return make_refnode(app.builder, node["refdoc"], found.docname, found.node_id, contnode, target)
+    return None
+
+
+def candidates(target: str) -> Iterator[str]:
+    words = target.split(".")
+    for start in range(len(words)):
+        if words[start] in discern._HOMES:
+            yield ".".join(["discern", *words[start:]])

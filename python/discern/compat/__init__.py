@@ -1,0 +1,1 @@
+"""discern in the place of other libraries."""

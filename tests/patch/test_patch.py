@@ -1,0 +1,112 @@
+"""Unchanged scikit-learn scripts on discern's classes: the same output, and text in less time."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import discern
+from discern.compat import sklearn as compat
+
+FOLDER = Path(__file__).parent
+SCRIPTS = {
+    "text_classification": {
+        "feature_extraction.text.CountVectorizer", "feature_extraction.text.TfidfTransformer",
+        "feature_extraction.text.TfidfVectorizer", "feature_selection.SelectKBest", "feature_selection.chi2",
+        "naive_bayes.BernoulliNB", "naive_bayes.ComplementNB", "naive_bayes.MultinomialNB",
+    },
+    "grid_search": {
+        "feature_extraction.text.CountVectorizer", "feature_extraction.text.TfidfTransformer", "naive_bayes.MultinomialNB",
+    },
+    "discriminants": {
+        "discriminant_analysis.LinearDiscriminantAnalysis", "discriminant_analysis.QuadraticDiscriminantAnalysis",
+        "naive_bayes.GaussianNB",
+    },
+}  # fmt: skip
+LEAST_RATIO = 3.0
+"""How many times faster the text script has to be; it is more, but machines are busy."""
+
+
+def run(*arguments: str, expected: int = 0) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=250, check=False)
+    assert done.returncode == expected, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_gives_the_same(name: str) -> None:
+    script = str(FOLDER / f"{name}.py")
+    theirs, ours = run("-W", "error", script), run("-W", "error", "-m", "discern.patch", script)
+    assert ours.stdout == theirs.stdout
+    assert theirs.stdout.count("\n") >= 5
+    told = ours.stderr.strip().splitlines()[-1].removeprefix("discern.patch: replaced ")
+    assert set(told.split(", ")) == {f"sklearn.{one}" for one in SCRIPTS[name]}
+    if name == "text_classification":
+        seconds = [float(re.findall(r"([\d.]+) seconds", done.stderr)[0]) for done in (theirs, ours)]
+        assert seconds[0] > LEAST_RATIO * seconds[1], seconds
+
+
+def test_every_class_is_replaced_by_one_with_the_same_parameters() -> None:
+    import importlib
+    import inspect
+
+    for place, classes in compat.NAMES.items():
+        for name, ours in classes.items():
+            theirs = vars(importlib.import_module(place))[name]
+            assert ours.__module__.startswith("discern.")
+            missing = set(inspect.signature(theirs).parameters) - set(inspect.signature(ours).parameters)
+            assert missing == set(), (name, missing)
+
+
+def test_a_script_keeps_its_arguments_folder_and_exit_code(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("WORD = 'beside'\n", "utf-8")
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, beside\nfrom sklearn import naive_bayes\nprint(__name__, sys.argv[1:], beside.WORD)\n"
+        "print(naive_bayes.GaussianNB.__module__, naive_bayes.__name__)\nsys.exit(7)\n",
+        "utf-8",
+    )
+    done = run("-m", "discern.patch", str(script), "--one", "two", expected=7)
+    assert done.stdout.splitlines() == [
+        "__main__ ['--one', 'two'] beside",
+        "discern.estimators.tables sklearn.naive_bayes",
+    ]
+    assert done.stderr == "discern.patch: replaced sklearn.naive_bayes.GaussianNB\n"
+
+
+def test_scikit_learn_sees_its_own_classes(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import pickle\nimport sklearn.feature_extraction.text as text\n"
+        "theirs = vars(text)['TfidfVectorizer']()\n"
+        "print(type(theirs).__mro__[1].__module__, theirs.fit_transform(['a word']).shape)\n"
+        "print(type(pickle.loads(pickle.dumps(text.CountVectorizer()))).__module__)\n",
+        "utf-8",
+    )
+    done = run("-m", "discern.patch", str(script))
+    assert done.stdout.splitlines() == ["sklearn.feature_extraction.text (1, 1)", "discern.estimators.text"]
+
+
+def test_usage() -> None:
+    assert "usage" in run("-m", "discern.patch", expected=2).stdout
+    assert "there is no script 'missing.py'" in run("-m", "discern.patch", "missing.py", expected=2).stderr
+
+
+def test_patching_twice_and_undoing() -> None:
+    try:
+        compat.patch()
+        compat.patch()
+        from sklearn.naive_bayes import MultinomialNB
+
+        assert MultinomialNB is discern.MultinomialNB
+        assert "sklearn.naive_bayes.MultinomialNB" in compat.replaced()
+    finally:
+        compat.unpatch()
+    from sklearn import naive_bayes
+
+    assert naive_bayes.MultinomialNB.__module__ == "sklearn.naive_bayes"
+    assert compat.replaced() == []
