@@ -14,6 +14,8 @@ LOOPBACK = {
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.showConsoleProgress": "false",
 }
 
 
