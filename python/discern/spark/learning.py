@@ -15,9 +15,10 @@ from discern.columns import Feature
 from discern.data import DataError, row_sizes
 from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.sums import Counting, sums_of
+from discern.spatial import SpaceModel, calibration_of
 from discern.statistics import Sums
 from discern.text import TextSettings
-from discern.validate import Sample, row_keys
+from discern.validate import LEAST_VALIDATED, Sample, row_keys, with_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,9 +45,35 @@ def fit(frame: DataFrame, classifier: Classifier | None = None, *, most_on_drive
     classifier = Classifier() if classifier is None else classifier
     features, left_out = classifier.features_of(first_rows(frame))
     rows = Rows(frame, classifier, tuple(features), most_on_driver)
+    if classifier.model not in EVENTS:
+        classifier._take(_fit_space(rows), left_out)
+        return classifier
     choice = classifier.planned(rows.sample() if classifier._validates(features) else None, features)  # type: ignore[arg-type]
     classifier._take_sums(rows, choice, left_out)  # type: ignore[arg-type]
     return classifier
+
+
+def _fit_space(rows: Rows) -> SpaceModel:
+    """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
+    from discern.spark.vectors import LEARNED, fit_space
+
+    classifier = rows.classifier
+    if classifier.model not in LEARNED:
+        raise ValueError(
+            f"{classifier.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, "
+            f"{', '.join(LEARNED)}; or learn from a part of the rows on one machine"
+        )
+    recipe, sample = classifier.recipe_of(classifier.model), None
+    features = rows.features
+    cuts = recipe.numbers != "gaussian" and any(feature.role == "number" for feature in features)
+    if cuts or classifier.calibrate is not False:
+        sample = rows.sample()
+        features = with_numbers(sample, features, recipe.numbers)
+    model = fit_space(rows.frame, features, recipe, classifier.label)
+    many = int(model.class_rows.sum()) >= LEAST_VALIDATED
+    if sample is None or classifier.calibrate is False or not (many or classifier.calibrate is True):
+        return model
+    return model.calibrated(calibration_of(sample, rows.features, recipe))
 
 
 @dataclass
@@ -136,5 +163,3 @@ def _mask(keep: NDArray[np.bool_]) -> Any:
 
     return pa.array(keep)
 
-
-MODELS_OF_SUMS = tuple(EVENTS)
