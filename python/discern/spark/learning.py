@@ -66,10 +66,10 @@ def _fit_space(rows: Rows) -> SpaceModel:
     recipe, sample = classifier.recipe_of(classifier.model), None
     features = rows.features
     cuts = recipe.numbers != "gaussian" and any(feature.role == "number" for feature in features)
-    if cuts or classifier.calibrate is not False:
+    if cuts or classifier.calibrate is not False or recipe.model not in ("lda", "qda"):
         sample = rows.sample()
         features = with_numbers(sample, features, recipe.numbers)
-    model = fit_space(rows.frame, features, recipe, classifier.label)
+    model = fit_space(rows.frame, features, recipe, classifier.label, sample)
     many = int(model.class_rows.sum()) >= LEAST_VALIDATED
     if sample is None or classifier.calibrate is False or not (many or classifier.calibrate is True):
         return model

@@ -20,7 +20,7 @@ from discern.bayes import log_priors
 from discern.classifier import Classifier
 from discern.columns import Feature
 from discern.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
-from discern.linear import squared_hinge
+from discern.linear import MarginSettings, fit_margins, squared_hinge
 from discern.scatter import Scatter
 from discern.select import Contingency, best, scores_alone
 from discern.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
@@ -36,6 +36,7 @@ from discern.spark.frames import (
 from discern.spark.sums import Counting, sums_of
 from discern.spatial import Recipe, SpaceModel
 from discern.statistics import Counts, Moments, Sums
+from discern.validate import Sample
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,14 +50,18 @@ LEARNED = ("lda", "qda", "logistic", "linear-svm")
 """The models in a vector space that can be learned by reduces."""
 FEW_PARTS = 64
 """The sums of more partitions are added up by executors first."""
-TOLERANCE, MOST_ROUNDS = 1e-8, 100
+NEARLY = 0.03
+"""Equations with the Hessian of the sample are solved to this relative accuracy."""
+TOLERANCE, MOST_ROUNDS = 1e-7, 100
 """Where the gradient is so small relative to that at zero, the optimum is reached."""
 VECTORS = "partition int, classes binary, starts binary, columns binary, data binary"
 PARTS = "partition int, sums binary"
 
 
-def fit_space(frame: DataFrame, features: Sequence[Feature], recipe: Recipe, label: str) -> SpaceModel:
-    """Learn a model in a vector space, without calibration."""
+def fit_space(
+    frame: DataFrame, features: Sequence[Feature], recipe: Recipe, label: str, sample: Sample | None = None
+) -> SpaceModel:
+    """Learn a model in a vector space, without calibration; what is minimised starts at the optimum of a sample."""
     sums = _sums(frame, features, recipe.plan, label)
     space = space_of(recipe.plan, features, sums)
     labels, class_rows = sums[0].labels, sums[0].class_rows
@@ -65,7 +70,7 @@ def fit_space(frame: DataFrame, features: Sequence[Feature], recipe: Recipe, lab
         nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
         return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.strength))
     with Vectors(frame, label, labels, class_rows, recipe, space) as vectors:
-        decider = _decider(vectors, recipe, priors)
+        decider = _decider(vectors, recipe, priors, sample)
     return SpaceModel(labels, class_rows, recipe, space, decider)
 
 
@@ -250,7 +255,7 @@ def _decode_sums(content: Any) -> dict[str, Array]:
 # ------------------------------------------------------------------------------------------------------ learning
 
 
-def _decider(vectors: Vectors, recipe: Recipe, priors: Array) -> Decider:
+def _decider(vectors: Vectors, recipe: Recipe, priors: Array, sample: Sample | None) -> Decider:
     if recipe.model in ("lda", "qda"):
         pooled = recipe.model == "lda"
         scatter = scatter_of(vectors, pooled)
@@ -259,9 +264,31 @@ def _decider(vectors: Vectors, recipe: Recipe, priors: Array) -> Decider:
     width, count = vectors.space.width, len(vectors.labels)
     joint = recipe.model == "linear-svm" or count == 2 or count * width <= MOST_JOINT
     alone: list[int | None] = [None] if joint else list(range(count))
-    kind = _hinge if recipe.model == "linear-svm" else _logistic
-    found = np.vstack([minimise(kind(vectors, recipe.strength.cost, one)) for one in alone])
+    table = None if sample is None or sample.labels != vectors.labels else _table(vectors.space, sample)
+    found = np.vstack([_minimum(vectors, recipe, one, sample, table) for one in alone])
     return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), count)
+
+
+def _table(space: Space, sample: Sample) -> Any:
+    import scipy.sparse
+
+    return scipy.sparse.vstack([space.of_batch(batch, sample.threads)[0] for batch in sample.batches], format="csr")
+
+
+def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample | None, table: Any) -> Array:
+    """Minimise, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
+    hinge, cost = recipe.model == "linear-svm", recipe.strength.cost
+    problem = (_hinge if hinge else _logistic)(vectors, cost, alone)
+    if sample is None or table is None:
+        return minimise(problem, np.zeros(problem.shape))
+    classes, share = _targets(alone, sample.classes), sample.rows / vectors.rows
+    problem = replace(problem, sample=(table, sample.classes))
+    if hinge:
+        settings = MarginSettings(cost=cost / share, tolerance=TOLERANCE)
+        found = fit_margins(table, classes, len(vectors.labels), settings, threads=sample.threads)
+        return minimise(problem, np.hstack([found.coef, found.intercept[:, None]]))
+    rows = logistic.Rows(table, classes, len(vectors.labels) if alone is None else 2)
+    return minimise(problem, logistic.fit(rows, problem.penalty * share, tol=TOLERANCE).coefficients)
 
 
 def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
@@ -287,6 +314,8 @@ class Problem:
     look: Callable[..., Mapping[str, Array]]
     product_of: Callable[..., Mapping[str, Array]]
     cost: float = 1.0
+    sample: tuple[Any, Array] | None = None
+    """Some of the rows and their classes, on the driver."""
 
     @property
     def rows(self) -> Any:
@@ -308,6 +337,19 @@ class Problem:
         """Give the product of the Hessian at a point with a direction."""
         sums = self.vectors.total(self.product_of, point, direction)
         return np.asarray(self.cost * sums["product"] + self.penalty * direction)
+
+    def nearly_solved(self, point: Array) -> Callable[[Array], Array]:
+        """Give what nearly solves equations with the Hessian at a point: that of the sample, which costs no reduce."""
+        if self.sample is None:
+            return np.copy
+        table, classes = self.sample
+        cost = self.cost * self.vectors.rows / max(len(classes), 1)
+
+        def product(direction: Array) -> Array:
+            sums = self.product_of(point, direction, table, classes)
+            return np.asarray(cost * sums["product"] + self.penalty * direction)
+
+        return partial(logistic.conjugate_gradients, product, accuracy=NEARLY)
 
     def relative_norm(self, gradient: Array) -> float:
         """Give the norm of a gradient relative to that at zero coefficients."""
@@ -364,9 +406,8 @@ def hinge_product(point: Array, direction: Array, matrix: Any, classes: Array) -
     return squared_hinge(matrix, classes, point, direction)
 
 
-def minimise(problem: Problem) -> Array:
+def minimise(problem: Problem, start: Array) -> Array:
     """Give the coefficients that minimise a problem."""
-    start = np.zeros(problem.shape)
     if start.size <= logistic.MOST_NEWTON and problem.look is not hinge_sums:
         return logistic.newton(problem, start, TOLERANCE, MOST_ROUNDS).coefficients  # type: ignore[arg-type]
     return truncated_newton(problem, start)
@@ -378,18 +419,43 @@ def truncated_newton(problem: Problem, point: Array) -> Array:
     Lin, Weng and Keerthi (2008), "Trust region Newton method for logistic regression", with a line search.
     """
     state = problem.at(point, hessian=False)
-    scale = float(np.linalg.norm(state.gradient)) or 1.0  # the start is zero
     for _ in range(MOST_ROUNDS):
-        norm = float(np.linalg.norm(state.gradient)) / scale
+        norm = problem.relative_norm(state.gradient)
         if norm <= TOLERANCE:
             break
         product = partial(problem.product, point)
-        step = logistic.conjugate_gradients(product, -state.gradient, min(0.1, np.sqrt(norm)))
+        step = conjugate_gradients(product, -state.gradient, min(0.1, np.sqrt(norm)), problem.nearly_solved(point))
         moved = _stepped(problem, point, step, state)
         if moved is None:  # no step is downhill any more: this is as near as rounding allows
             break
         point, state = moved
     return point
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], right: Array, accuracy: float, solve: Callable[[Array], Array], most: int = 200
+) -> Array:
+    """Solve H s = right to a relative accuracy, with ``solve`` nearly H⁻¹: the nearer it is, the fewer the products.
+
+    What solves nearly need not be the same linear map each time (Notay 2000, "Flexible conjugate gradients").
+    """
+    step, residual = np.zeros_like(right), right
+    enough = accuracy * float(np.linalg.norm(right))
+    lifted = solve(residual)
+    direction, level = lifted, float(np.sum(residual * lifted))
+    for _ in range(most):
+        curved = product(direction)
+        curvature = float(np.sum(direction * curved))
+        if curvature <= 1e-300 or level <= 0:
+            break
+        left = residual - level / curvature * curved
+        step = step + level / curvature * direction
+        if float(np.linalg.norm(left)) <= enough:
+            break
+        lifted = solve(left)
+        direction = lifted + float(np.sum(lifted * (left - residual))) / level * direction
+        residual, level = left, float(np.sum(left * lifted))
+    return step if step.any() else right
 
 
 def _stepped(
