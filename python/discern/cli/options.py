@@ -289,3 +289,11 @@ Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, 
 Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
 Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
+Spark = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
+        show_default="on this machine alone",
+    ),
+]
