@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import discern.spark
 from discern.classifier import Classifier
-from tests.spark.conftest import LOOPBACK
+from tests.spark.conftest import LOOPBACK, QUICK_START
 from tests.spark.processes import dies_once, listening
 
 SETTINGS = {"text": "text", "category": "country", "flag": "paid", "smoothing": 0.5, "min_df": 2}
@@ -20,16 +20,17 @@ SETTINGS = {"text": "text", "category": "country", "flag": "paid", "smoothing": 
 
 def main(rows: str, marker: str, model: str, *partitions: str) -> None:
     builder = SparkSession.builder.master("local-cluster[2,1,2048]").config("spark.speculation", "true")
-    for name, value in LOOPBACK.items():
+    quick = {"spark.shuffle.io.retryWait": "100ms", "spark.executor.extraJavaOptions": QUICK_START}
+    for name, value in {**LOOPBACK, **quick}.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     frame = session.read.parquet(rows)
     checksums = []
     for number in partitions:
-        task = partial(dies_once, marker, True)
-        deadly = frame.repartition(int(number)).mapInArrow(task, frame.schema)
-        found = discern.spark.fit(deadly, Classifier(**SETTINGS))
-        checksums.append(found.save(model))
+        rows = frame.repartition(int(number))
+        if not os.path.exists(marker):
+            rows = rows.mapInArrow(partial(dies_once, marker, True), frame.schema)
+        checksums.append(discern.spark.fit(rows, Classifier(**SETTINGS)).save(model))
     seen = sorted(listening(os.getpid()))
     print(json.dumps({"checksums": checksums, "killed": os.path.exists(marker), "listening": seen}))
     session.stop()

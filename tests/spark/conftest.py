@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 LOOPBACK = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": QUICK_START,
     "spark.ui.showConsoleProgress": "false",
 }
 
