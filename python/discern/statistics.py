@@ -545,7 +545,9 @@ class Sums:
         listed = [part for part in parts if part.labels]
         labels = tuple(sorted({label for part in listed for label in part.labels}))
         over = [part._over(labels) for part in listed]
-        class_rows = np.sum([part.class_rows for part in over], axis=0, dtype=np.int64) if over else cls().class_rows
+        class_rows = np.zeros(len(labels), np.int64)
+        for part in over:
+            class_rows += part.class_rows
         columns = zip(*(part.columns for part in over), strict=True)
         return cls(labels, class_rows, tuple(_totalled(column) for column in columns))
 

@@ -34,7 +34,9 @@ def main(rows: str, model: str) -> None:
         "columns": stage.transform(frame).columns,
         "predicted": predicted,
         "accuracy": discern.spark.evaluate(frame, found).accuracy,
-        "rounds": discern.spark.fit(frame, Classifier(**{**SETTINGS, "smoothing": "auto"}, model="lda", features=9)).rows,
+        "rounds": discern.spark.fit(
+            frame, Classifier(**{**SETTINGS, "smoothing": "auto"}, model="lda", features=9)
+        ).rows,
         "listening": sorted(listening(os.getpid())),
     }
     print(json.dumps(said))

@@ -22,7 +22,9 @@ READ = ("csv", "tsv", "jsonl", "parquet")
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
-def fit_on_spark(classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None) -> None:
+def fit_on_spark(
+    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None
+) -> None:
     """Learn on Spark from what Spark reads: paths of any file system it knows."""
     if given is not None and given not in READ:
         raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
@@ -76,7 +78,13 @@ def _read(session: Any, path: str, given: str | None, encoding: str | None) -> A
     kind = given or KINDS.get(suffixes[-1] if suffixes else "")
     if kind in ("csv", "tsv"):
         # Rows that do not fit are refused, and a line break within quotes is part of its value.
-        options = {"header": True, "multiLine": True, "escape": '"', "mode": "FAILFAST", "sep": "\t" if kind == "tsv" else ","}
+        options = {
+            "header": True,
+            "multiLine": True,
+            "escape": '"',
+            "mode": "FAILFAST",
+            "sep": "\t" if kind == "tsv" else ",",
+        }
         return reader.options(**options, encoding=encoding or "UTF-8").csv(path)
     if kind == "jsonl":
         return reader.options(mode="FAILFAST", encoding=encoding or "UTF-8").json(path)

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from discern.data.rows import Batch, Column, DataError, Strings, as_texts, did_you_mean, is_missing, named_columns, row_sizes
+from discern.data.rows import (
+    Batch,
+    Column,
+    DataError,
+    Strings,
+    as_texts,
+    did_you_mean,
+    is_missing,
+    named_columns,
+    row_sizes,
+)
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file
 
 __all__ = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -10,8 +9,6 @@ from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from discern.classifier import Classifier
 from discern.data import Batch, DataError, did_you_mean
@@ -97,15 +94,20 @@ def one_sentence() -> Iterator[None]:
 
 def distribute(session: Any, model: Classifier) -> Callable[[], Classifier]:
     """Put a model on every executor, once; gives what loads it there, from a mapped file."""
-    folder = tempfile.mkdtemp(prefix="discern-")
-    name = f"discern-{os.urandom(12).hex()}.model"
-    path = Path(folder, name)
-    model.save(path, slim=True)
+    written = Path(_folder().name, "model.part")
+    name = f"discern-{model.save(written, slim=True)}.model"
+    path = written.replace(written.with_name(name))
     if hasattr(session, "addArtifacts") and not hasattr(session, "_sc"):
         session.addArtifacts(str(path), file=True)
     else:
         session.sparkContext.addFile(str(path))
     return _Shipped(name)
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Give the folder that executors fetch models from, as long as this process lives."""
+    return tempfile.TemporaryDirectory(prefix="discern-")
 
 
 class _Shipped:
@@ -126,8 +128,3 @@ def _loaded(name: str) -> Classifier:
     model = Classifier.load(SparkFiles.get(name))
     model.threads = 1  # Spark has a task for every core
     return model
-
-
-def whole_numbers(values: Any) -> list[int]:
-    """Give plain integers."""
-    return np.asarray(values, np.int64).tolist()

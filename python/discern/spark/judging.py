@@ -173,7 +173,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     by the model that never saw it. Folds are then dealt by the keys of rows: rows that are the same stay together.
     There are no figures of single rows then.
     """
-    if not isinstance(folds, int) or folds < 2:
+    if folds < 2:
         raise ValueError(f"folds must be a number from 2, not {folds!r}")
     features, _ = classifier.features_of(first_rows(frame))
     rows = Rows(frame, classifier, tuple(features))

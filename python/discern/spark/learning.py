@@ -26,29 +26,46 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
-def fit(frame: DataFrame, classifier: Classifier | None = None, *, most_on_driver: int | None = None) -> Classifier:
+def fit(
+    frame: DataFrame,
+    classifier: Any = None,
+    *,
+    label: str = "label",
+    features: list[str] | None = None,
+    most_on_driver: int | None = None,
+) -> Any:
     """Learn from all rows of a Spark frame.
 
     Naive Bayes is the same to the last byte of its file as :meth:`discern.Classifier.fit` would make of the same rows,
-    however they are partitioned, and whether tasks fail or run twice.
+    however they are partitioned, and whether tasks fail or run twice. (A number with a normal density is summed in
+    floating point: there the last bits may differ, unless all rows are few enough to come to the driver.)
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
         With a column of labels; classic or Spark Connect.
-    classifier : Classifier
-        Its settings are used, and it learns.
+    classifier : Classifier or estimator
+        A :class:`discern.Classifier`, whose settings are used and which learns; or a
+        ``LinearDiscriminantAnalysis``, ``QuadraticDiscriminantAnalysis`` or ``BasicLinearClassifier`` of discern, of
+        which a new one learns columns of numbers, in one reduce.
+    label, features : str and list of str, optional
+        For these estimators: the column with the labels, and the columns of numbers; by default all of them.
     most_on_driver : int, optional
         If the statistics of all partitions take more bytes than this, Spark adds them up by term and label and drops
         terms that fewer than ``min_df`` rows hold; by default 256 MiB.
     """
     classifier = Classifier() if classifier is None else classifier
-    features, left_out = classifier.features_of(first_rows(frame))
-    rows = Rows(frame, classifier, tuple(features), most_on_driver)
+    if not isinstance(classifier, Classifier):
+        from discern.spark.tables import fit_estimator
+
+        return fit_estimator(frame, classifier, label, features)
+    columns, left_out = classifier.features_of(first_rows(frame))
+    rows = Rows(frame, classifier, tuple(columns), most_on_driver)
     if classifier.model not in EVENTS:
         classifier._take(_fit_space(rows), left_out)
         return classifier
-    choice = classifier.planned(rows.sample() if classifier._validates(features) else None, features)  # type: ignore[arg-type]
+    sample: Any = rows.sample() if classifier._validates(columns) else None
+    choice = classifier.planned(sample, columns)
     classifier._take_sums(rows, choice, left_out)  # type: ignore[arg-type]
     return classifier
 
@@ -162,4 +179,3 @@ def _mask(keep: NDArray[np.bool_]) -> Any:
     import pyarrow as pa
 
     return pa.array(keep)
-

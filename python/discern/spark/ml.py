@@ -77,7 +77,9 @@ class SparkClassifier(Estimator[Any], _Columns, DefaultParamsReadable["SparkClas
 
     def _fit(self, dataset: DataFrame) -> SparkClassifierModel:
         learned = fit(dataset, _classifier(self.getOrDefault(self.labelCol), self.getOrDefault(self.settings)))
-        return self._copyValues(SparkClassifierModel(learned))
+        model = SparkClassifierModel(learned)
+        self._copyValues(model)
+        return model
 
 
 class SparkClassifierModel(Model, _Columns, MLReadable["SparkClassifierModel"], MLWritable):

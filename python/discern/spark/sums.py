@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -186,19 +187,15 @@ def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
         return [Sums.total(parts_of_fold) for parts_of_fold in folds]
 
 
-class _counted:
-    """The statistics of each partition, kept by Spark as long as they are needed."""
-
-    def __init__(self, frame: DataFrame, counting: Counting) -> None:
-        rows = columns_of(frame, counting.names)
-        self._parts = rows.mapInArrow(partial(count_partition, counting.to_json()), PARTS)
-
-    def __enter__(self) -> DataFrame:
-        self._parts = self._parts.persist()
-        return self._parts
-
-    def __exit__(self, *error: object) -> None:
-        self._parts.unpersist()
+@contextmanager
+def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
+    """Give the statistics of each partition, kept by Spark as long as they are needed."""
+    rows = columns_of(frame, counting.names)
+    parts = rows.mapInArrow(partial(count_partition, counting.to_json()), PARTS).persist()
+    try:
+        yield parts
+    finally:
+        parts.unpersist()
 
 
 def _bytes_of(parts: DataFrame) -> int:

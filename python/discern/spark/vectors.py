@@ -129,7 +129,9 @@ def _axes(feature: Feature, text: Any, part: Counts | Moments, presence: bool) -
         return NumberAxis(feature, mean, scale if scale > 1e-12 * abs(mean) else abs(mean) or 1.0)
     if text is None:
         seen = part.terms.to_list()
-        return LevelAxes(feature, tuple(name for name in feature.bins() if name in seen) if feature.edges else tuple(seen))
+        return LevelAxes(
+            feature, tuple(name for name in feature.bins() if name in seen) if feature.edges else tuple(seen)
+        )
     idf = None if presence else TF_IDF.idf(part.term_documents, part.rows)
     return TermAxes(feature, text, part.terms, idf, presence)
 
@@ -219,7 +221,8 @@ def _blocks(width: int, batches: Iterator[pa.RecordBatch]) -> Blocks:
     for batch in batches:
         for row in range(batch.num_rows):
             classes, starts, columns = (
-                np.frombuffer(batch.column(name)[row].as_buffer(), np.int32) for name in ("classes", "starts", "columns")
+                np.frombuffer(batch.column(name)[row].as_buffer(), np.int32)
+                for name in ("classes", "starts", "columns")
             )
             data = np.frombuffer(batch.column("data")[row].as_buffer(), np.float64)
             yield sparse((data, columns, starts), (len(classes), width)), classes
