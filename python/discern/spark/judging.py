@@ -19,13 +19,12 @@ from discern.spark.frames import (
     batch_of,
     columns_of,
     distribute,
-    first_rows,
     one_sentence,
     partition_batches,
     record,
     session_of,
 )
-from discern.spark.learning import Rows
+from discern.spark.learning import Rows, features_of
 from discern.spark.sums import Counting, fold_numbers, sums_of_folds
 from discern.statistics import Sums
 from discern.validate import row_keys
@@ -175,7 +174,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     """
     if folds < 2:
         raise ValueError(f"folds must be a number from 2, not {folds!r}")
-    features, _ = classifier.features_of(first_rows(frame))
+    features, _ = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(features))
     sample = rows.sample()
     if rows.kept is not None:

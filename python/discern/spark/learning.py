@@ -59,7 +59,7 @@ def fit(
         from discern.spark.tables import fit_estimator
 
         return fit_estimator(frame, classifier, label, features)
-    columns, left_out = classifier.features_of(first_rows(frame))
+    columns, left_out = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(columns), most_on_driver)
     if classifier.model not in EVENTS:
         classifier._take(_fit_space(rows), left_out)
@@ -91,6 +91,11 @@ def _fit_space(rows: Rows) -> SpaceModel:
     if sample is None or classifier.calibrate is False or not (many or classifier.calibrate is True):
         return model
     return model.calibrated(calibration_of(sample, rows.features, recipe))
+
+
+def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
+    """Give the columns to decide by, inferred from the first rows if none were given, and which are left out."""
+    return (classifier.given, {}) if classifier.given else classifier.features_of(first_rows(frame))
 
 
 @dataclass
