@@ -31,6 +31,8 @@ def test_predictions(frame, rows, model) -> None:
 def test_a_column_that_is_there_is_not_overwritten(frame, model) -> None:
     with pytest.raises(DataError, match="'text' already"):
         discern.spark.predict(frame, model, prediction="text")
+    with pytest.raises(DataError, match="the frame has no column 'country'; did you mean"):
+        discern.spark.predict(frame.withColumnRenamed("country", "county"), model)
 
 
 def test_evaluation(frame, rows, model) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -53,3 +54,25 @@ def test_bad_rows_are_refused_in_one_sentence(spark) -> None:
         discern.spark.fit(spark.createDataFrame(table), Classifier(text="body", smoothing=1.0))
     with pytest.raises(DataError, match="no rows"):
         discern.spark.fit(spark.createDataFrame(table).where("false"), Classifier(text="text", smoothing=1.0))
+
+
+def test_numbers_with_normal_densities(frame, rows, model_bytes) -> None:
+    settings = {**GIVEN, "number": "size", "numbers": "gaussian"}
+    alone = Classifier(**settings).fit(rows)
+    assert model_bytes(discern.spark.fit(frame, Classifier(**settings))) == model_bytes(alone)
+    # Not all rows on the driver, and in another order: floating point, exact to rounding.
+    found = discern.spark.fit(frame.repartition(5), Classifier(**settings, smoothing=1.0))
+    alone = Classifier(**settings, smoothing=1.0).fit(rows)
+    assert found.statistics.columns[0] == alone.statistics.columns[0]
+    np.testing.assert_allclose(found.predict_proba(rows), alone.predict_proba(rows), rtol=1e-9)
+
+
+def test_roles_are_inferred_from_the_first_rows(frame, rows, model_bytes) -> None:
+    settings = {"numbers": "quantile", "smoothing": 1.0}
+    found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
+    assert [feature.role for feature in found.features] == ["text", "number", "category", "flag"]
+    assert model_bytes(found) == model_bytes(alone)
+
+
+def test_spark_is_imported_only_when_it_is_used(run_python) -> None:
+    run_python("import sys, discern, discern.cli, discern.spark; assert 'pyspark' not in sys.modules")

@@ -64,6 +64,8 @@ def predict(
     for name in added:
         if name in frame.columns:
             raise DataError(f"the frame has a column {name!r} already; give the new one another name")
+    if len(frame.columns) > 1:  # the only column of a frame is taken for the only text
+        columns_of(frame, [feature.name for feature in model.features])
     fields = (types.StructField(name, kind) for name, kind in added.items())
     schema = types.StructType([*frame.schema.fields, *fields])
     shipped = distribute(session_of(frame), model)
