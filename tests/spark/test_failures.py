@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as parquet
+import pytest
 
 import discern.spark
 from discern.classifier import Classifier
@@ -44,11 +45,12 @@ def program(*arguments: Any) -> dict[str, Any]:
         "SPARK_LOCAL_HOSTNAME": "localhost",
     }
     command = [sys.executable, "-W", "ignore", *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=200, check=False)
+    done = subprocess.run(command, env=environment, capture_output=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     return dict(json.loads(done.stdout.decode().splitlines()[-1]))
 
 
+@pytest.mark.timeout(660)  # starts three machines of Java; seconds where nothing else runs
 def test_a_killed_executor_of_a_cluster(rows, tmp_path) -> None:
     parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=500)
     paths = [tmp_path / name for name in ("rows.parquet", "died", "cluster.discern", "alone.discern")]

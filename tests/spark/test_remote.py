@@ -1,6 +1,7 @@
 """Spark Connect: the same model through a server that the program starts."""
 
 import pyarrow.parquet as parquet
+import pytest
 
 from discern.classifier import Classifier
 from tests.spark.cluster import SETTINGS
@@ -8,6 +9,7 @@ from tests.spark.processes import LOOPBACK
 from tests.spark.test_failures import program
 
 
+@pytest.mark.timeout(660)
 def test_through_spark_connect(rows, tmp_path) -> None:
     parquet.write_table(rows, tmp_path / "rows.parquet")
     said = program("-m", "tests.spark.remote", tmp_path / "rows.parquet", tmp_path / "remote.discern")
