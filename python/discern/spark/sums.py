@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MOST_ON_DRIVER = 1 << 28
 """So many bytes of statistics of all partitions are merged on the driver; more are added up by Spark."""
+FIRST_PARTS = 64
+"""The statistics of so many partitions come to the driver at once, where each takes no more than its share."""
 PARTS = "partition int, part int, bytes long, rest binary, sums binary"
 ENTRIES = "column int, term binary, label string, occurrences long, documents long"
 
@@ -170,11 +172,14 @@ def sums_of(frame: DataFrame, counting: Counting, min_df: int = 1, most: int | N
     If the statistics of all partitions take more than ``most`` bytes they are added up by Spark, and terms that fewer
     than ``min_df`` rows hold are gone.
     """
+    most = MOST_ON_DRIVER if most is None else most
     with _counted(frame, counting) as parts, one_sentence():
-        if _bytes_of(parts) <= (MOST_ON_DRIVER if most is None else most):
+        blobs, total = _first_parts(parts, most)
+        if blobs.null_count and total <= most:
             blobs = parts.select("sums").toArrow().column("sums")
-            return Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
-        return _added_by_spark(parts, counting, min_df)
+        if total > most:
+            return _added_by_spark(parts, counting, min_df)
+        return Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
 
 
 def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
@@ -198,8 +203,13 @@ def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
         parts.unpersist()
 
 
-def _bytes_of(parts: DataFrame) -> int:
-    return sum(parts.select("bytes").toArrow().column("bytes").to_pylist())
+def _first_parts(parts: DataFrame, most: int) -> tuple[Any, int]:
+    """Give how many bytes all statistics take, and with the same job those of a few partitions, which often are all."""
+    import pyspark.sql.functions as sql
+
+    few = (sql.col("partition") < FIRST_PARTS) & (sql.col("bytes") <= most // FIRST_PARTS)
+    table = parts.select("bytes", sql.when(few, sql.col("sums")).alias("sums")).toArrow()
+    return table.column("sums"), sum(table.column("bytes").to_pylist())
 
 
 def _added_by_spark(parts: DataFrame, counting: Counting, min_df: int) -> Sums:
