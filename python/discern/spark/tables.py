@@ -109,9 +109,7 @@ def _decoded(estimator: Any, content: Any) -> Scatter | Centres:
 
 
 def _solved(estimator: Any, names: list[str], classes: Array, sums: Any) -> Any:
-    from sklearn.base import clone
-
-    learned = clone(estimator)
+    learned = type(estimator)(**estimator.get_params())
     learned._validate_params()
     learned.n_features_in_ = len(names)
     learned.feature_names_in_ = np.array(names, dtype=object)
