@@ -37,7 +37,7 @@ demo: $(MADE)/native ## train, explain and classify on built-in data
 	@echo "==> discern demo"
 	@$(BIN)/discern demo
 
-test: $(MADE)/native $(MADE)/test $(MADE)/chromium $(MADE)/mail ## run the Rust tests and the Python tests
+test: $(MADE)/native $(MADE)/test $(MADE)/chromium $(MADE)/mail $(MADE)/java ## run the Rust tests and the Python tests
 	@echo "==> cargo test (the core alone, without Python)"
 	@cargo test --locked --quiet --no-default-features
 	@echo "==> pytest"
@@ -143,6 +143,14 @@ $(MADE)/mail: $(MADE)/venv
 		echo "==> installing procmail and socat"; \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends procmail socat; } >$@.log 2>&1 || \
 		{ tail -n 5 $@.log; echo "procmail or socat were not found and could not be installed: install them, then run make again"; exit 1; }; }
+	@touch $@
+
+# Spark needs Java 17 or newer; where there is none, and Debian's packages can be had, it is installed.
+$(MADE)/java: $(MADE)/venv
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || { \
+		echo "==> installing a Java 17 runtime"; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } >$@.log 2>&1 || \
+		{ tail -n 5 $@.log; echo "Java 17 was not found and could not be installed: install it, then run make again"; exit 1; }; }
 	@touch $@
 
 $(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build

@@ -316,18 +316,29 @@ def _ridge(table: Table, strength: Strength) -> Decider:
 
 
 def _linear_discriminant(table: Table, strength: Strength) -> Decider:
-    settings = gaussian.CovarianceSettings(shrinkage=0.1 if table.has_text else None)
     scatter = Scatter.of(table.dense(), table.classes, table.width, pooled=True)
-    found = gaussian.solve_linear(scatter, table.priors, settings)
+    return linear_of_scatter(scatter, table.priors, table.has_text)
+
+
+def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear:
+    """Solve the linear discriminant from pooled sums."""
+    settings = gaussian.CovarianceSettings(shrinkage=0.1 if has_text else None)
+    found = gaussian.solve_linear(scatter, priors, settings)
     weights, bias = found.coefficients, found.intercepts
-    if table.width == 2:
+    if len(priors) == 2:
         weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
-    return Linear(np.ascontiguousarray(weights.T), bias, table.width)
+    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
 
 
 def _quadratic_discriminant(table: Table, strength: Strength) -> Decider:
-    settings = gaussian.CovarianceSettings(regularization=0.01 if table.has_text else 0.0)
-    found = gaussian.solve_quadratic(Scatter.of(table.dense(), table.classes, table.width), table.priors, settings)
+    scatter = Scatter.of(table.dense(), table.classes, table.width)
+    return quadratic_of_scatter(scatter, table.priors, table.has_text)
+
+
+def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Quadratic:
+    """Solve the quadratic discriminant from the sums of each class."""
+    settings = gaussian.CovarianceSettings(regularization=0.01 if has_text else 0.0)
+    found = gaussian.solve_quadratic(scatter, priors, settings)
     matrices = np.stack([_square(white.matrix) for white in found.whitenings])
     return Quadratic(np.ascontiguousarray(found.means), matrices, found.levels)
 

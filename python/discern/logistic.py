@@ -176,6 +176,22 @@ def statistics(
     return _statistics(rows, coefficients, hessian)
 
 
+def hessian_product(table: Any, classes: Any, coefficients: Array, direction: Array) -> Array:
+    """Give the product of the Hessian of rows at given coefficients with a direction: a sum over rows, too.
+
+    Examples
+    --------
+    >>> X, y, w = np.array([[1.0], [2.0]]), np.array([0, 1]), np.array([[0.5, -1.0]])
+    >>> product = hessian_product(X, y, w, np.array([[1.0, 0.0]]))
+    >>> np.allclose(product.ravel(), statistics(X, y, w).hessian[:, 0])
+    True
+    """
+    width = 2 if len(coefficients) == 1 else len(coefficients)
+    rows = Rows(table, np.asarray(classes, np.int32), width)
+    _, _, product = _curved(Objective(rows, np.zeros(rows.columns)), coefficients, rows.scores(coefficients))
+    return product(direction)
+
+
 def _statistics(rows: Rows, coefficients: Array, hessian: bool = True) -> Statistics:
     if rows.outputs == 1 and not rows.sparse and (not hessian or rows.columns <= MOST_NATIVE):
         return _native_statistics(rows, coefficients, hessian)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -119,6 +119,19 @@ class Counts:
             cells[terms, classes],
             cells[terms, classes],
         )
+
+    @classmethod
+    def total(cls, parts: Iterable[Counts]) -> Counts:
+        """Add the counts of any number of parts: faster than one by one.
+
+        Examples
+        --------
+        >>> parts = [Counts.of([text], ["a"]) for text in ("win", "hello win", "win")]
+        >>> Counts.total(parts).occurrences.tolist()
+        [1, 3]
+        """
+        listed = list(parts)
+        return _added(listed, [1] * len(listed)) if listed else cls.empty()
 
     def decayed(self, factor: float) -> Counts:
         """Give the counts times a factor, rounded; what becomes zero is gone."""
@@ -301,22 +314,28 @@ def _sums(places: NDArray[np.int64], values: NDArray[np.int64], size: int) -> ND
 
 
 def _combine(left: Counts, right: Counts, sign: int) -> Counts:
-    labels = tuple(sorted({*left.labels, *right.labels}))
+    merged = _added([left, right], [1, sign])
+    return _without_zeros(merged) if sign < 0 else merged
+
+
+def _added(parts: Sequence[Counts], signs: Sequence[int]) -> Counts:
+    """Add the counts of several parts at once, some of them negative."""
+    labels = tuple(sorted({label for part in parts for label in part.labels}))
     offsets, data, numbers = _native.merge_terms(
-        [(side.terms.offsets, np.ascontiguousarray(side.terms.data)) for side in (left, right)]
+        [(part.terms.offsets, np.ascontiguousarray(part.terms.data)) for part in parts]
     )
     width = max(len(labels), 1)
     keys, occurrences, documents = [], [], []
     class_documents = np.zeros(len(labels), np.int64)
     place = {label: number for number, label in enumerate(labels)}
-    for side, number, factor in zip((left, right), numbers, (1, sign), strict=True):
-        places = np.array([place[label] for label in side.labels], np.int64)
-        keys.append(number[side.entry_terms] * width + places[side.entry_classes])
-        occurrences.append(side.occurrences * factor)
-        documents.append(side.documents * factor)
-        class_documents[places] += side.class_documents * factor
-    distinct, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    merged = Counts(
+    for part, number, sign in zip(parts, numbers, signs, strict=True):
+        places = np.array([place[label] for label in part.labels], np.int64)
+        keys.append(number[part.entry_terms] * width + places[part.entry_classes])
+        occurrences.append(part.occurrences * sign)
+        documents.append(part.documents * sign)
+        class_documents[places] += part.class_documents * sign
+    distinct, inverse = _distinct(np.concatenate(keys), (len(offsets) - 1) * width)
+    return Counts(
         labels,
         class_documents,
         Strings(offsets, data),
@@ -325,7 +344,16 @@ def _combine(left: Counts, right: Counts, sign: int) -> Counts:
         _signed_sums(inverse, np.concatenate(occurrences), len(distinct)),
         _signed_sums(inverse, np.concatenate(documents), len(distinct)),
     )
-    return _without_zeros(merged) if sign < 0 else merged
+
+
+def _distinct(keys: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Give the distinct keys below ``most``, sorted, and the place of each key among them."""
+    if most > 4 * max(len(keys), 1 << 16):
+        distinct, inverse = np.unique(keys, return_inverse=True)
+        return distinct, inverse
+    seen = np.zeros(most, bool)  # a table of all possible keys is faster than sorting
+    seen[keys] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
 
 
 def _signed_sums(places: NDArray[Any], values: NDArray[np.int64], size: int) -> NDArray[np.int64]:
@@ -513,6 +541,25 @@ class Sums:
         )
         return sums._without_zeros() if sign < 0 else sums
 
+    @classmethod
+    def total(cls, parts: Iterable[Sums]) -> Sums:
+        """Add the sums of any number of parts: faster than one by one.
+
+        Examples
+        --------
+        >>> one = Sums(("a",), np.array([2]), (Counts.of(["x1", "x2"], ["a", "a"]),))
+        >>> Sums.total([one, one, one]) == one + one + one
+        True
+        """
+        listed = [part for part in parts if part.labels]
+        labels = tuple(sorted({label for part in listed for label in part.labels}))
+        over = [part._over(labels) for part in listed]
+        class_rows = np.zeros(len(labels), np.int64)
+        for part in over:
+            class_rows += part.class_rows
+        columns = zip(*(part.columns for part in over), strict=True)
+        return cls(labels, class_rows, tuple(_totalled(column) for column in columns))
+
     def decayed(self, factor: float) -> Sums:
         """Give all sums times a factor from 0 to 1, counts rounded to whole numbers; what becomes zero is gone."""
         if not 0 < factor <= 1:
@@ -605,6 +652,16 @@ def _joined(left: Counts | Moments, right: Counts | Moments, sign: int) -> Count
     if isinstance(left, Moments) and isinstance(right, Moments):
         return left + right if sign > 0 else _less(left, right)
     raise ValueError("the columns have different roles")
+
+
+def _totalled(parts: Sequence[Counts | Moments]) -> Counts | Moments:
+    counts = [part for part in parts if isinstance(part, Counts)]
+    if len(counts) == len(parts):
+        return Counts.total(counts)
+    moments = [part for part in parts if isinstance(part, Moments)]
+    if len(moments) < len(parts):
+        raise ValueError("the columns have different roles")
+    return reduce(Moments.__add__, moments)
 
 
 def _less(left: Moments, right: Moments) -> Moments:

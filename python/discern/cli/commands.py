@@ -61,6 +61,7 @@ def fit(
     given: options.Given = None,
     encoding: options.Encoding = None,
     on_error: options.OnErrorName = options.OnError.stop,
+    spark: options.Spark = None,
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -95,6 +96,12 @@ def fit(
     from discern.data import Sources
 
     refuse_bad_place(output)
+    if spark is not None:
+        from discern.cli.cluster import fit_on_spark
+
+        fit_on_spark(classifier, spark, data, given, encoding)
+        _report_fit(classifier, _save(classifier, output, slim), json, quiet)
+        return
     if dry_run:
         from discern.cli.plan import show
 

@@ -315,3 +315,11 @@ DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Say what would be done: roles, sizes, about how long; and write nothing."),
 ]
+Spark = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
+        show_default="on this machine alone",
+    ),
+]

@@ -17,6 +17,7 @@ from discern.data.rows import (
     did_you_mean,
     is_missing,
     named_columns,
+    row_sizes,
     without_index,
 )
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
@@ -37,6 +38,7 @@ __all__ = [
     "format_of",
     "is_missing",
     "refuse_missing",
+    "row_sizes",
     "size_of",
 ]
 

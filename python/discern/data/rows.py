@@ -152,12 +152,51 @@ class Batch:
         return {name: _value(column, place) for name, column in self.columns.items()}
 
 
+def row_sizes(batch: Batch) -> NDArray[np.int64]:
+    """Give about how many bytes each row takes: the same in whatever form the columns come.
+
+    Examples
+    --------
+    >>> row_sizes(Batch({"text": ["win", ""], "size": [1.5, 2.0]}, 2)).tolist()
+    [19, 16]
+    """
+    sizes = np.full(batch.rows, 8 * len(batch.columns), np.int64)
+    for column in batch.columns.values():
+        lengths = _lengths(column)
+        if lengths is not None:
+            sizes += lengths
+    return sizes
+
+
 def _size(column: Column) -> int:
+    lengths = _lengths(column)
+    return 8 * len(column) + (0 if lengths is None else int(lengths.sum()))
+
+
+def _lengths(column: Column) -> NDArray[np.int64] | None:
+    """Give the bytes of each text in UTF-8, 0 where there is none; None if the column holds no texts."""
     if isinstance(column, Strings):
-        return int(column.offsets[-1] - column.offsets[0]) + 8 * len(column)
-    if hasattr(column, "nbytes"):
-        return int(column.nbytes)
-    return sum(len(value) if isinstance(value, str) else 8 for value in column)
+        return np.diff(column.offsets)
+    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
+        return _arrow_lengths(column)
+    values = column.tolist() if isinstance(column, np.ndarray) else column
+    texts = (value if isinstance(value, str) else "" for value in values)
+    return np.array([len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts])
+
+
+def _arrow_lengths(column: Any) -> NDArray[np.int64] | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    if not any(kind(array.type) for kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+        return None
+    if pa.types.is_string_view(array.type):
+        array = array.cast(pa.large_string())
+    lengths = pc.fill_null(pc.binary_length(array), 0)
+    return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64) if len(array) else np.zeros(0, np.int64)
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:

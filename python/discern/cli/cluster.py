@@ -1,0 +1,91 @@
+"""Learning on Spark from the command line: the session, and what it reads."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import reduce
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from discern.classifier import Classifier
+
+LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
+KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".orc": "orc"}
+READ = ("csv", "tsv", "jsonl", "parquet")
+"""The formats that may be given; ORC is known by its name, and anything else is read as Spark's default, Parquet."""
+COMPRESSIONS = (".gz", ".bz2", ".zst")
+
+
+def fit_on_spark(
+    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None
+) -> None:
+    """Learn on Spark from what Spark reads: paths of any file system it knows."""
+    if given is not None and given not in READ:
+        raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
+    try:
+        from pyspark.errors import PySparkException
+    except ImportError as error:
+        raise ValueError("Spark is not installed: pip install 'discern[spark]'; it needs Java 17") from error
+    import discern.spark
+
+    try:
+        with _session(url) as session:
+            frames = [_read(session, path, given, encoding) for path in data]
+            discern.spark.fit(reduce(lambda one, other: one.unionByName(other), frames), classifier)
+    except PySparkException as error:
+        raise ValueError(f"Spark says: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+@contextmanager
+def _session(url: str) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
+    running = SparkSession.getActiveSession()
+    if running is not None:  # another's: neither changed nor stopped
+        yield running
+        return
+    builder = SparkSession.builder.appName("discern")
+    if url.startswith("sc://"):
+        session = builder.remote(url).getOrCreate()
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+        settings = {**quiet, **(LOOPBACK if url.startswith("local") else {})}
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.master("local[*,4]" if url == "local" else url).getOrCreate()
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _read(session: Any, path: str, given: str | None, encoding: str | None) -> Any:
+    reader = session.read
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    kind = given or KINDS.get(suffixes[-1] if suffixes else "")
+    if kind in ("csv", "tsv"):
+        # Rows that do not fit are refused, and a line break within quotes is part of its value.
+        options = {
+            "header": True,
+            "multiLine": True,
+            "escape": '"',
+            "mode": "FAILFAST",
+            "sep": "\t" if kind == "tsv" else ",",
+        }
+        return reader.options(**options, encoding=encoding or "UTF-8").csv(path)
+    if kind == "jsonl":
+        return reader.options(mode="FAILFAST", encoding=encoding or "UTF-8").json(path)
+    return reader.orc(path) if kind == "orc" else reader.parquet(path)

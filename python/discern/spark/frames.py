@@ -1,0 +1,130 @@
+"""Spark frames as discern sees them: their rows in batches, errors in one sentence, files on every executor."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discern.classifier import Classifier
+from discern.data import Batch, DataError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+FIRST_ROWS = 10_000
+"""So many rows are looked at to infer the roles of columns."""
+
+
+def session_of(frame: DataFrame) -> Any:
+    """Give the session of a frame, classic or Connect."""
+    return frame.sparkSession
+
+
+def columns_of(frame: DataFrame, names: list[str]) -> DataFrame:
+    """Give some columns of a frame; refuses names it does not have."""
+    for name in names:
+        if name not in frame.columns:
+            raise DataError(f"the frame has no column {name!r}{did_you_mean(name, frame.columns)}")
+    return frame.select(*(f"`{name.replace('`', '``')}`" for name in names))
+
+
+def first_rows(frame: DataFrame) -> Batch:
+    """Give the first rows of a frame."""
+    return batch_of(frame.limit(FIRST_ROWS).toArrow(), "the frame")
+
+
+def batch_of(table: Any, source: str, start: int = 1) -> Batch:
+    """Give the rows of an Arrow table or batch."""
+    return Batch(dict(zip(table.schema.names, table.columns, strict=True)), table.num_rows, source, start)
+
+
+# ------------------------------------------------------------------------------------------- within a partition
+
+
+def partition_number() -> int:
+    """Give the number of the partition that is being worked on."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    return 0 if context is None else int(context.partitionId())
+
+
+def partition_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+    """Give the rows of a partition."""
+    source, start = f"partition {partition_number()} of the frame", 1
+    for batch in batches:
+        if batch.num_rows:
+            yield batch_of(batch, source, start)
+        start += int(batch.num_rows)
+
+
+def record(**columns: Any) -> pa.RecordBatch:
+    """Make an Arrow batch of lists and arrays."""
+    import pyarrow as pa
+
+    arrays = [column if isinstance(column, pa.Array) else pa.array(column) for column in columns.values()]
+    return pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+
+# ------------------------------------------------------------------------------------------------------- errors
+
+
+@contextmanager
+def one_sentence() -> Iterator[None]:
+    """Let what a partition found wrong with its rows be said here, without the traces of two languages."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        found = re.findall(r"DataError: (.*)", str(error))
+        if not found:
+            raise
+        raise DataError(found[-1].strip()) from None
+
+
+# -------------------------------------------------------------------------------------------------- model files
+
+
+def distribute(session: Any, model: Classifier) -> Callable[[], Classifier]:
+    """Put a model on every executor, once; gives what loads it there, from a mapped file."""
+    written = Path(_folder().name, "model.part")
+    name = f"discern-{model.save(written, slim=True)}.model"
+    path = written.replace(written.with_name(name))
+    if hasattr(session, "addArtifacts") and not hasattr(session, "_sc"):
+        session.addArtifacts(str(path), file=True)
+    else:
+        session.sparkContext.addFile(str(path))
+    return _Shipped(name)
+
+
+@lru_cache(maxsize=1)
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """Give the folder that executors fetch models from, as long as this process lives."""
+    return tempfile.TemporaryDirectory(prefix="discern-")
+
+
+class _Shipped:
+    """A model that was sent as a file: its name is all that goes with a task."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self) -> Classifier:
+        """Give the model; a process loads it once."""
+        return _loaded(self.name)
+
+
+@lru_cache(maxsize=32)
+def _loaded(name: str) -> Classifier:
+    from pyspark import SparkFiles
+
+    model = Classifier.load(SparkFiles.get(name))
+    model.threads = 1  # Spark has a task for every core
+    return model

@@ -1,0 +1,186 @@
+"""Learning from a Spark frame: the same model as :meth:`discern.Classifier.fit` makes of the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern.samples as samples
+from discern.classifier import Classifier
+from discern.columns import Feature
+from discern.data import DataError, row_sizes
+from discern.samples import LEAST_VALIDATED, Sample, row_keys
+from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
+from discern.spark.sums import Counting, sums_of
+from discern.spatial import SpaceModel, calibration_of
+from discern.statistics import Sums
+from discern.text import TextSettings
+from discern.validate import with_numbers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+
+def fit(
+    frame: DataFrame,
+    classifier: Any = None,
+    *,
+    label: str = "label",
+    features: list[str] | None = None,
+    most_on_driver: int | None = None,
+) -> Any:
+    """Learn from all rows of a Spark frame.
+
+    Naive Bayes is the same to the last byte of its file as :meth:`discern.Classifier.fit` would make of the same rows,
+    however they are partitioned, and whether tasks fail or run twice. (A number with a normal density is summed in
+    floating point: there the last bits may differ, unless all rows are few enough to come to the driver.)
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        With a column of labels; classic or Spark Connect.
+    classifier : Classifier or estimator
+        A :class:`discern.Classifier`, whose settings are used and which learns; or a
+        ``LinearDiscriminantAnalysis``, ``QuadraticDiscriminantAnalysis`` or ``BasicLinearClassifier`` of discern, of
+        which a new one learns columns of numbers, in one reduce.
+    label, features : str and list of str, optional
+        For these estimators: the column with the labels, and the columns of numbers; by default all of them.
+    most_on_driver : int, optional
+        If the statistics of all partitions take more bytes than this, Spark adds them up by term and label and drops
+        terms that fewer than ``min_df`` rows hold; by default 256 MiB.
+    """
+    classifier = Classifier() if classifier is None else classifier
+    if not isinstance(classifier, Classifier):
+        from discern.spark.tables import fit_estimator
+
+        return fit_estimator(frame, classifier, label, features)
+    columns, left_out = features_of(frame, classifier)
+    rows = Rows(frame, classifier, tuple(columns), most_on_driver)
+    if not classifier.request.is_sum:
+        return classifier._take(_fit_space(rows), left_out)
+    sample: Any = rows.sample() if classifier.request.validates(columns) else None
+    choice = classifier.request.planned(sample, columns)
+    return classifier._take_sums(choice, rows.sums(choice.features, choice.text), left_out)
+
+
+def _fit_space(rows: Rows) -> SpaceModel:
+    """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
+    from discern.spark.vectors import LEARNED, fit_space
+
+    classifier = rows.classifier
+    if classifier.model not in LEARNED:
+        raise ValueError(
+            f"{classifier.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, "
+            f"{', '.join(LEARNED)}; or learn from a part of the rows on one machine"
+        )
+    recipe, sample = classifier.request.recipe_of(classifier.model), None
+    features = rows.features
+    cuts = recipe.numbers != "gaussian" and any(feature.role == "number" for feature in features)
+    if cuts or classifier.request.calibrate is not False or recipe.model not in ("lda", "qda"):
+        sample = rows.sample()
+        features = with_numbers(sample, features, recipe.numbers)
+    model = fit_space(rows.frame, features, recipe, classifier.label, sample)
+    many = int(model.class_rows.sum()) >= LEAST_VALIDATED
+    if sample is None or classifier.request.calibrate is False or not (many or classifier.request.calibrate is True):
+        return model
+    return model.calibrated(calibration_of(sample, rows.features, recipe))
+
+
+def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
+    """Give the columns to decide by, inferred from the first rows if none were given, and which are left out."""
+    given = classifier.request.given
+    return (given, {}) if given else classifier.request.features_of(first_rows(frame))
+
+
+@dataclass
+class Rows:
+    """The rows of a frame to learn from, as :class:`discern.samples.Sample` offers rows in memory."""
+
+    frame: DataFrame
+    classifier: Classifier
+    features: tuple[Feature, ...]
+    most_on_driver: int | None = None
+    kept: Sample | None = None
+
+    def sample(self) -> Sample:
+        """Give the rows to validate by, and remember whether these are all."""
+        table, whole = kept_rows(self.frame)
+        batches = [batch_of(part, "the frame") for part in table.to_batches() if part.num_rows]
+        names = [feature.name for feature in self.features]
+        sample = Sample.of(batches, self.classifier.label, names, self.classifier.threads)
+        self.kept = sample if whole else None
+        return sample
+
+    def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
+        """Give the sums of all rows."""
+        if self.kept is not None:
+            return self.kept.sums(features, text)
+        counting = Counting(self.classifier.label, tuple(features), text)
+        sums = sums_of(self.frame, counting, self.classifier.min_df, self.most_on_driver)
+        if not sums.rows:
+            raise DataError("there are no rows to learn from")
+        return sums
+
+
+# ------------------------------------------------------------------------------------------ the sample of rows
+
+
+def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
+    """Bring rows to the driver, as many as :meth:`discern.Classifier.fit` keeps, and say whether these are all.
+
+    Of too many rows those are kept whose keys begin with so many zeros: a random part that depends neither on the
+    order of the rows nor on partitions, and is the same that a single machine keeps.
+    """
+    with one_sentence():
+        sizes = np.zeros(65, np.int64)
+        for part in frame.mapInArrow(sizes_of_partition, "sizes array<long>").toArrow().column("sizes").to_pylist():
+            sizes += np.array(part, np.int64)
+        behind = np.cumsum(sizes[::-1])[::-1]  # the bytes of rows whose keys begin with at least so many zeros
+        share = int(np.flatnonzero(behind <= samples.MOST_KEPT)[0])
+        if not sizes.sum():
+            raise DataError("there are no rows to learn from")
+        rows = frame.mapInArrow(partial(thinned_partition, share), frame.schema) if share else frame
+        return rows.toArrow(), not share
+
+
+def leading_zeros(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Give the number of zero bits that each key begins with.
+
+    Examples
+    --------
+    >>> leading_zeros(np.array([0, 1, 2**63], np.uint64)).tolist()
+    [64, 63, 0]
+    """
+    shifts = np.uint64(64) - np.arange(1, 65, dtype=np.uint64)
+    return np.asarray((keys[:, None] >> shifts[None, :] == 0).sum(axis=1), np.int64)
+
+
+def sizes_of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the bytes of the rows of a partition, by how many zeros their keys begin with."""
+    import pyarrow as pa
+
+    sizes = np.zeros(65, np.int64)
+    for batch in partition_batches(batches):
+        zeros = leading_zeros(row_keys(batch, list(batch.columns)))
+        np.add.at(sizes, zeros, row_sizes(batch))
+    yield record(sizes=pa.array([sizes.tolist()], pa.list_(pa.int64())))
+
+
+def thinned_partition(share: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the rows of a partition whose keys begin with at least so many zeros."""
+    for batch in batches:
+        rows = batch_of(batch, "the frame")
+        keep = row_keys(rows, list(rows.columns)) >> np.uint64(64 - share) == 0
+        yield batch.filter(_mask(keep))
+
+
+def _mask(keep: NDArray[np.bool_]) -> Any:
+    import pyarrow as pa
+
+    return pa.array(keep)

@@ -1,0 +1,264 @@
+"""Sums over the rows of a frame: each partition counts its own, then they are merged.
+
+A task gives its statistics as rows, never by accumulators: a task that is run twice, by a retry or by speculation, is
+still counted once. Where the statistics of all partitions fit on the driver they are merged there. Where they do not,
+Spark adds them up by term and label, and drops terms that too few rows hold before anything comes to the driver.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.columns import Feature
+from discern.data import Strings
+from discern.files import narrow
+from discern.mixed import Summing
+from discern.samples import row_keys
+from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
+from discern.statistics import Counts, Sums
+from discern.text import TextSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+MOST_ON_DRIVER = 1 << 28
+"""So many bytes of statistics of all partitions are merged on the driver; more are added up by Spark."""
+FIRST_PARTS = 64
+"""The statistics of so many partitions come to the driver at once, where each takes no more than its share."""
+PARTS = "partition int, part int, bytes long, rest binary, sums binary"
+ENTRIES = "column int, term binary, label string, occurrences long, documents long"
+
+
+@dataclass(frozen=True)
+class Counting:
+    """What to count: columns with their roles, the settings of texts; apart for each of several folds of rows."""
+
+    label: str
+    features: tuple[Feature, ...]
+    text: TextSettings
+    folds: int = 1
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read."""
+        return [self.label, *(feature.name for feature in self.features)]
+
+    @property
+    def normal(self) -> list[bool]:
+        """Which columns are moments."""
+        return [feature.is_normal for feature in self.features]
+
+    def to_json(self) -> str:
+        """Give everything in plain text, which is what is sent to executors."""
+        features = [feature.to_json() for feature in self.features]
+        return json.dumps([self.label, features, self.text.to_json(), self.folds])
+
+    @classmethod
+    def from_json(cls, text: str) -> Counting:
+        """Read what :meth:`to_json` gave."""
+        label, features, settings, folds = json.loads(text)
+        return cls(label, tuple(map(Feature.from_json, features)), TextSettings.from_json(settings), folds)
+
+
+# ------------------------------------------------------------------------------------------- within a partition
+
+
+def count_partition(described: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Count the rows of a partition: its statistics, a row for each fold."""
+    counting = Counting.from_json(described)
+    summings = [Summing(counting.features, counting.text, threads=1) for _ in range(counting.folds)]
+    for batch in partition_batches(batches):
+        if counting.folds == 1:
+            summings[0].add(batch, counting.label)
+            continue
+        numbers = fold_numbers(row_keys(batch, counting.names), counting.folds)
+        for fold, summing in enumerate(summings):
+            summing.add(batch.take(numbers == fold), counting.label)
+    for fold, summing in enumerate(summings):
+        sums = summing.sums()
+        if sums.rows:
+            yield _part(fold, sums)
+
+
+def fold_numbers(keys: NDArray[np.uint64], folds: int) -> NDArray[np.int64]:
+    """Give the fold of each row by its key: rows that are the same are in the same fold."""
+    return ((keys >> np.uint64(11)) % np.uint64(folds)).astype(np.int64)
+
+
+def _part(fold: int, sums: Sums) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    whole = encode(sums)
+    return record(
+        partition=pa.array([partition_number()], pa.int32()),
+        part=pa.array([fold], pa.int32()),
+        bytes=[len(whole)],
+        rest=pa.array([encode(_without_terms(sums))], pa.binary()),
+        sums=pa.array([whole], pa.binary()),
+    )
+
+
+def _without_terms(sums: Sums) -> Sums:
+    """Give the sums without the terms of any column: what is small however large the vocabulary is."""
+    columns = (
+        column.with_terms(np.zeros(len(column.terms), bool)) if isinstance(column, Counts) else column
+        for column in sums.columns
+    )
+    return replace(sums, columns=tuple(columns))
+
+
+def entries_of_partition(normal: Sequence[bool], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Give the statistics of partitions entry by entry, to be added up by Spark."""
+    for batch in batches:
+        for blob in batch.column(0):
+            sums = decode(blob.as_buffer(), normal)
+            for number, column in enumerate(sums.columns):
+                if isinstance(column, Counts) and len(column.entry_terms):
+                    yield _entries(number, column)
+
+
+def _entries(number: int, counts: Counts) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    offsets = pa.py_buffer(counts.terms.offsets.astype(np.int32))
+    terms = pa.BinaryArray.from_buffers(
+        pa.binary(), len(counts.terms), [None, offsets, pa.py_buffer(np.ascontiguousarray(counts.terms.data))]
+    )
+    return record(
+        column=pa.array(np.full(len(counts.entry_terms), number, np.int32)),
+        term=terms.take(pa.array(counts.entry_terms)),
+        label=pa.array(counts.labels, pa.string()).take(pa.array(counts.entry_classes)),
+        occurrences=pa.array(counts.occurrences),
+        documents=pa.array(counts.documents),
+    )
+
+
+# ------------------------------------------------------------------------------------------------------ as bytes
+
+
+def encode(sums: Sums) -> bytes:
+    """Give sums as bytes: numbers and plain text."""
+    import safetensors.numpy
+
+    labels = Strings.of(sums.labels)
+    arrays = {**sums.arrays(), "labels.offsets": labels.offsets, "labels.bytes": labels.data}
+    return bytes(safetensors.numpy.save({name: np.ascontiguousarray(narrow(array)) for name, array in arrays.items()}))
+
+
+def decode(content: Any, normal: Sequence[bool]) -> Sums:
+    """Read what :func:`encode` gave."""
+    import safetensors.numpy
+
+    arrays: Mapping[str, NDArray[Any]] = safetensors.numpy.load(bytes(content))
+    labels = Strings(arrays["labels.offsets"].astype(np.int64), arrays["labels.bytes"]).to_list()
+    return Sums.from_arrays(labels, arrays, normal)
+
+
+# ------------------------------------------------------------------------------------------------- on the driver
+
+
+def sums_of(frame: DataFrame, counting: Counting, min_df: int = 1, most: int | None = None) -> Sums:
+    """Count the rows of a frame.
+
+    If the statistics of all partitions take more than ``most`` bytes they are added up by Spark, and terms that fewer
+    than ``min_df`` rows hold are gone.
+    """
+    most = MOST_ON_DRIVER if most is None else most
+    with _counted(frame, counting) as parts, one_sentence():
+        blobs, total = _first_parts(parts, most)
+        if blobs.null_count and total <= most:
+            blobs = parts.select("sums").toArrow().column("sums")
+        if total > most:
+            return _added_by_spark(parts, counting, min_df)
+        return Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
+
+
+def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
+    """Count the rows of a frame, apart for each fold."""
+    with _counted(frame, counting) as parts, one_sentence():
+        table = parts.select("part", "sums").toArrow()
+        folds: list[list[Sums]] = [[] for _ in range(counting.folds)]
+        for fold, blob in zip(table.column("part").to_pylist(), table.column("sums"), strict=True):
+            folds[fold].append(decode(blob.as_buffer(), counting.normal))
+        return [Sums.total(parts_of_fold) for parts_of_fold in folds]
+
+
+@contextmanager
+def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
+    """Give the statistics of each partition, kept by Spark as long as they are needed."""
+    rows = columns_of(frame, counting.names)
+    parts = rows.mapInArrow(partial(count_partition, counting.to_json()), PARTS).persist()
+    try:
+        yield parts
+    finally:
+        parts.unpersist()
+
+
+def _first_parts(parts: DataFrame, most: int) -> tuple[Any, int]:
+    """Give how many bytes all statistics take, and with the same job those of a few partitions, which often are all."""
+    import pyspark.sql.functions as sql
+
+    few = (sql.col("partition") < FIRST_PARTS) & (sql.col("bytes") <= most // FIRST_PARTS)
+    table = parts.select("bytes", sql.when(few, sql.col("sums")).alias("sums")).toArrow()
+    return table.column("sums"), sum(table.column("bytes").to_pylist())
+
+
+def _added_by_spark(parts: DataFrame, counting: Counting, min_df: int) -> Sums:
+    import pyspark.sql.functions as sql
+
+    entries = parts.select("sums").mapInArrow(partial(entries_of_partition, counting.normal), ENTRIES)
+    totals = (
+        entries.repartition("column", "term")
+        .groupBy("column", "term", "label")
+        .agg(sql.sum("occurrences").alias("occurrences"), sql.sum("documents").alias("documents"))
+    )
+    terms = totals.groupBy("column", "term").agg(
+        sql.sum("documents").alias("held"),
+        sql.collect_list(sql.struct("label", "occurrences", "documents")).alias("entries"),
+    )
+    texts = [number for number, feature in enumerate(counting.features) if feature.role == "text"]
+    kept = terms.where((sql.col("held") >= min_df) | ~sql.col("column").isin(texts))
+    table = kept.select("column", "term", sql.inline("entries")).toArrow()
+    blobs = parts.select("rest").toArrow().column("rest")
+    rest = Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
+    columns = (
+        _with_entries(column, table.filter(_is_column(table, number))) if isinstance(column, Counts) else column
+        for number, column in enumerate(rest.columns)
+    )
+    return replace(rest, columns=tuple(columns))
+
+
+def _is_column(table: pa.Table, number: int) -> Any:
+    import pyarrow.compute as pc
+
+    return pc.equal(table.column("column"), number)
+
+
+def _with_entries(counts: Counts, table: pa.Table) -> Counts:
+    """Put entries, in any order, to the documents of each class."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    distinct = table.column("term").cast(pa.large_binary()).combine_chunks()
+    terms = pc.unique(distinct)
+    terms = terms.take(pc.sort_indices(terms))
+    places = pc.index_in(distinct, value_set=terms).to_numpy(zero_copy_only=False).astype(np.int64)
+    labels = pc.index_in(table.column("label"), value_set=pa.array(counts.labels, pa.string()))
+    classes = labels.to_numpy().astype(np.int64)
+    order = np.argsort(places * max(len(counts.labels), 1) + classes, kind="stable")
+    numbers = [table.column(name).to_numpy()[order] for name in ("occurrences", "documents")]
+    lengths = pc.binary_length(terms).to_numpy(zero_copy_only=False)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    data = np.frombuffer(b"".join(terms.to_pylist()), np.uint8)
+    return Counts(
+        counts.labels, counts.class_documents, Strings(offsets, data), places[order], classes[order], *numbers
+    )

@@ -1,0 +1,475 @@
+"""Models in a vector space, learned on Spark: one reduce for the space, one for discriminants, one a round for others.
+
+The space comes from the sums of all columns, which are exact. Rows become vectors once and are kept by Spark. Linear
+and quadratic discriminants are solved from their scatter. Logistic regression and the squared hinge are minimised by
+Newton's method, whose every look at the rows (loss and gradient, Hessian, or a product with the Hessian) is one reduce.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern.logistic as logistic
+from discern.bayes import log_priors
+from discern.classifier import Classifier
+from discern.columns import Feature
+from discern.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
+from discern.linear import MarginSettings, fit_margins, squared_hinge
+from discern.samples import Sample
+from discern.scatter import Scatter
+from discern.select import Contingency, best, scores_alone
+from discern.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
+from discern.spark.frames import (
+    columns_of,
+    distribute,
+    one_sentence,
+    partition_batches,
+    partition_number,
+    record,
+    session_of,
+)
+from discern.spark.sums import Counting, sums_of
+from discern.spatial import Recipe, SpaceModel
+from discern.statistics import Counts, Moments, Sums
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from pyspark.sql import DataFrame
+
+    Array = NDArray[Any]
+    Blocks = Iterator[tuple[Any, NDArray[np.int32]]]
+
+LEARNED = ("lda", "qda", "logistic", "linear-svm")
+"""The models in a vector space that can be learned by reduces."""
+FEW_PARTS = 64
+"""The sums of more partitions are added up by executors first."""
+NEARLY = 0.03
+"""Equations with the Hessian of the sample are solved to this relative accuracy."""
+TOLERANCE, MOST_ROUNDS = 1e-7, 100
+"""Where the gradient is so small relative to that at zero, the optimum is reached."""
+VECTORS = "partition int, classes binary, starts binary, columns binary, data binary"
+PARTS = "partition int, sums binary"
+
+
+def fit_space(
+    frame: DataFrame, features: Sequence[Feature], recipe: Recipe, label: str, sample: Sample | None = None
+) -> SpaceModel:
+    """Learn a model in a vector space, without calibration; what is minimised starts at the optimum of a sample."""
+    sums = _sums(frame, features, recipe.plan, label)
+    space = space_of(recipe.plan, features, sums)
+    labels, class_rows = sums[0].labels, sums[0].class_rows
+    priors = np.exp(log_priors(labels, class_rows, recipe.priors))
+    if len(labels) < 2 or not space.width:  # there is nothing to tell apart, or nothing to tell by
+        nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
+        return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.strength))
+    with Vectors(frame, label, labels, class_rows, recipe, space) as vectors:
+        decider = _decider(vectors, recipe, priors, sample)
+    return SpaceModel(labels, class_rows, recipe, space, decider)
+
+
+# ----------------------------------------------------------------------------------------------- sums to a space
+
+
+def _sums(frame: DataFrame, features: Sequence[Feature], plan: Plan, label: str) -> list[Sums]:
+    """Count all columns; for each further setting of texts, the texts again."""
+    texts = tuple(feature for feature in features if feature.role == "text")
+    if not texts:
+        return [sums_of(frame, Counting(label, tuple(features), plan.text[0]))]
+    kinds = [tuple(features), *(texts for _ in plan.text[1:])]
+    return [
+        sums_of(frame, Counting(label, columns, text), plan.min_df)
+        for columns, text in zip(kinds, plan.text, strict=True)
+    ]
+
+
+def space_of(plan: Plan, features: Sequence[Feature], sums: Sequence[Sums]) -> Space:
+    """Make the space of all rows from their sums, as :class:`discern.space.Columns` does from the rows."""
+    parts = []
+    texts = [feature for feature in features if feature.role == "text"]
+    for feature, text in plan.parts(features):
+        place = 0 if text is None else plan.text.index(text)
+        columns = features if place == 0 else texts
+        parts.append((feature, text, sums[place].columns[list(columns).index(feature)]))
+    counts = [_frequent(part, plan.min_df) for _, text, part in parts if text is not None and isinstance(part, Counts)]
+    counts = _selected(counts, plan, sums[0].labels)
+    left, axes = iter(counts), list[Axes]()
+    for feature, text, part in parts:
+        axes.append(_axes(feature, text, part if text is None else next(left), plan.presence))
+    return Space(tuple(axes))
+
+
+def _frequent(counts: Counts, least: int) -> Counts:
+    found = counts.with_min_documents(least)
+    return found if len(found.terms) else counts
+
+
+def _selected(texts: list[Counts], plan: Plan, labels: tuple[str, ...]) -> list[Counts]:
+    """Leave the best terms of all text columns."""
+    if plan.features is None or not texts:
+        return texts
+    presence = plan.select == "mutual_information"
+    scores = [
+        scores_alone(Contingency.of_counts(one.with_labels(labels), presence=presence), plan.select) for one in texts
+    ]
+    chosen = np.split(best(np.concatenate(scores), plan.features), np.cumsum([len(one) for one in scores])[:-1])
+    return [one.with_terms(keep) for one, keep in zip(texts, chosen, strict=True)]
+
+
+def _axes(feature: Feature, text: Any, part: Counts | Moments, presence: bool) -> Axes:
+    if isinstance(part, Moments):
+        total = part.total()
+        mean, scale = (float(np.nan_to_num(value[0, 0])) for value in (total.means(), np.sqrt(total.variances())))
+        return NumberAxis(feature, mean, scale if scale > 1e-12 * abs(mean) else abs(mean) or 1.0)
+    if text is None:
+        seen = part.terms.to_list()
+        return LevelAxes(
+            feature, tuple(name for name in feature.bins() if name in seen) if feature.edges else tuple(seen)
+        )
+    idf = None if presence else TF_IDF.idf(part.term_documents, part.rows)
+    return TermAxes(feature, text, part.terms, idf, presence)
+
+
+# ----------------------------------------------------------------------------------------------- rows as vectors
+
+
+class Vectors:
+    """The rows of a frame as vectors in a space, kept by Spark in blocks, and sums over them."""
+
+    def __init__(
+        self,
+        frame: DataFrame,
+        label: str,
+        labels: tuple[str, ...],
+        class_rows: NDArray[np.int64],
+        recipe: Recipe,
+        space: Space,
+    ) -> None:
+        self.labels, self.space, self.rows = labels, space, int(class_rows.sum())
+        functions = 1 if len(labels) == 2 else len(labels)
+        none = Linear(np.zeros((space.width, functions)), np.zeros(functions), len(labels))
+        shell = Classifier(label, model="linear-svm")
+        shell._take(SpaceModel(labels, class_rows, replace(recipe, model="linear-svm"), space, none), {})
+        names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
+        shipped = distribute(session_of(frame), shell)
+        rows = columns_of(frame, names)
+        self._frame = rows.mapInArrow(partial(vectors_of_partition, shipped), VECTORS)
+        self._parts = 0
+
+    def __enter__(self) -> Vectors:
+        self._frame = self._frame.persist()
+        with one_sentence():
+            self._parts = len(set(self._frame.select("partition").toArrow().column("partition").to_pylist()))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._frame.unpersist()
+
+    def total(self, work: Callable[..., Mapping[str, Array]], *arguments: Any) -> dict[str, Array]:
+        """Add up what ``work`` gives for each block of rows: one reduce."""
+        task = partial(reduce_partition, self.space.width, partial(work, *arguments))
+        parts = self._frame.mapInArrow(task, PARTS)
+        if self._parts > FEW_PARTS:
+            import pyspark.sql.functions as sql
+
+            grouped = parts.groupBy(sql.pmod(sql.col("partition"), sql.lit(FEW_PARTS // 2)))
+            parts = grouped.applyInArrow(add_parts, PARTS)
+        with one_sentence():
+            table = parts.toArrow()
+        return _decode_sums(add_parts(table).column("sums")[0].as_buffer())
+
+
+def vectors_of_partition(
+    shipped: Callable[[], Classifier], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Turn the rows of a partition into sparse vectors, a block for each batch."""
+    import pyarrow as pa
+
+    model = shipped()
+    solved = model.solved
+    assert isinstance(solved, SpaceModel)
+    place = {label: number for number, label in enumerate(solved.labels)}
+    for batch in partition_batches(batches):
+        matrix, _, _ = solved.space.of_batch(batch, 1)
+        numbers, labels = batch.labels(model.label)
+        classes = np.array([place[label] for label in labels], np.int32)[numbers]
+        arrays = (classes, matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
+        blocks = (pa.array([array.tobytes()], pa.binary()) for array in arrays)
+        names = ("classes", "starts", "columns", "data")
+        yield record(partition=pa.array([partition_number()], pa.int32()), **dict(zip(names, blocks, strict=True)))
+
+
+def reduce_partition(
+    width: int, work: Callable[[Any, Array], Mapping[str, Array]], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Add up what ``work`` gives for the blocks of a partition."""
+    total: dict[str, Array] = {}
+    for matrix, classes in _blocks(width, batches):
+        for name, array in work(matrix, classes).items():
+            total[name] = total[name] + array if name in total else np.asarray(array, np.float64)
+    if total:
+        yield _sums_record(partition_number(), total)
+
+
+def _blocks(width: int, batches: Iterator[pa.RecordBatch]) -> Blocks:
+    for batch in batches:
+        for row in range(batch.num_rows):
+            classes, starts, columns = (
+                np.frombuffer(batch.column(name)[row].as_buffer(), np.int32)
+                for name in ("classes", "starts", "columns")
+            )
+            data = np.frombuffer(batch.column("data")[row].as_buffer(), np.float64)
+            yield sparse((data, columns, starts), (len(classes), width)), classes
+
+
+def add_parts(table: pa.Table) -> pa.Table:
+    """Add up the sums of several partitions, in the order of their numbers."""
+    import pyarrow as pa
+
+    order = np.argsort(table.column("partition").to_numpy(), kind="stable")
+    total: dict[str, Array] = {}
+    for row in order.tolist():
+        for name, array in _decode_sums(table.column("sums")[row].as_buffer()).items():
+            total[name] = total[name] + array if name in total else array
+    first = int(table.column("partition")[int(order[0])].as_py())
+    return pa.Table.from_batches([_sums_record(first, total)])
+
+
+def _sums_record(partition: int, sums: Mapping[str, Array]) -> pa.RecordBatch:
+    import pyarrow as pa
+    import safetensors.numpy
+
+    content = safetensors.numpy.save({name: np.ascontiguousarray(array) for name, array in sums.items()})
+    return record(partition=pa.array([partition], pa.int32()), sums=pa.array([content], pa.binary()))
+
+
+def _decode_sums(content: Any) -> dict[str, Array]:
+    import safetensors.numpy
+
+    return dict(safetensors.numpy.load(bytes(content)))
+
+
+# ------------------------------------------------------------------------------------------------------ learning
+
+
+def _decider(vectors: Vectors, recipe: Recipe, priors: Array, sample: Sample | None) -> Decider:
+    if recipe.model in ("lda", "qda"):
+        pooled = recipe.model == "lda"
+        scatter = scatter_of(vectors, pooled)
+        solve = linear_of_scatter if pooled else quadratic_of_scatter
+        return solve(scatter, priors, vectors.space.has_text)
+    width, count = vectors.space.width, len(vectors.labels)
+    joint = recipe.model == "linear-svm" or count == 2 or count * width <= MOST_JOINT
+    alone: list[int | None] = [None] if joint else list(range(count))
+    table = None if sample is None or sample.labels != vectors.labels else _table(vectors.space, sample)
+    found = np.vstack([_minimum(vectors, recipe, one, sample, table) for one in alone])
+    return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), count)
+
+
+def _table(space: Space, sample: Sample) -> Any:
+    import scipy.sparse
+
+    return scipy.sparse.vstack([space.of_batch(batch, sample.threads)[0] for batch in sample.batches], format="csr")
+
+
+def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample | None, table: Any) -> Array:
+    """Minimise, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
+    hinge, cost = recipe.model == "linear-svm", recipe.strength.cost
+    problem = (_hinge if hinge else _logistic)(vectors, cost, alone)
+    if sample is None or table is None:
+        return minimise(problem, np.zeros(problem.shape))
+    classes, share = _targets(alone, sample.classes), sample.rows / vectors.rows
+    problem = replace(problem, sample=(table, sample.classes))
+    if hinge:
+        settings = MarginSettings(cost=cost / share, tolerance=TOLERANCE)
+        found = fit_margins(table, classes, len(vectors.labels), settings, threads=sample.threads)
+        return minimise(problem, np.hstack([found.coef, found.intercept[:, None]]))
+    rows = logistic.Rows(table, classes, len(vectors.labels) if alone is None else 2)
+    return minimise(problem, logistic.fit(rows, problem.penalty * share, tol=TOLERANCE).coefficients)
+
+
+def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
+    """Give the scatter of all rows about zero, which standardised numbers and weights of terms are near."""
+    count, width = len(vectors.labels), vectors.space.width
+    sums = vectors.total(block_scatter, count, pooled)
+    return Scatter(np.zeros((count, width)), sums["counts"], sums["first"], sums["second"], pooled)
+
+
+def block_scatter(count: int, pooled: bool, matrix: Any, classes: Array) -> dict[str, Array]:
+    """Give the scatter of a block of rows."""
+    sums = Scatter.of(matrix, classes, count, pooled=pooled)
+    return {"counts": sums.counts, "first": sums.first, "second": sums.second}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A penalised loss of all rows, a function of a matrix of coefficients; every look at it is one reduce."""
+
+    vectors: Vectors
+    shape: tuple[int, int]
+    penalty: Array
+    look: Callable[..., Mapping[str, Array]]
+    product_of: Callable[..., Mapping[str, Array]]
+    cost: float = 1.0
+    sample: tuple[Any, Array] | None = None
+    """Some of the rows and their classes, on the driver."""
+
+    @property
+    def rows(self) -> Any:
+        """What Newton's method of one machine asks of the rows."""
+        return SimpleNamespace(outputs=self.shape[0], classes=range(self.vectors.rows))
+
+    def at(self, point: Array, hessian: bool = True) -> logistic.Statistics:
+        """Give value and gradient at a point, and on request the Hessian."""
+        sums = self.vectors.total(self.look, point, hessian)
+        value = self.cost * float(sums["loss"].sum()) + 0.5 * float(np.sum(self.penalty * point**2))
+        curved = sums.get("hessian")
+        if curved is not None:
+            curved = self.cost * curved + np.diag(np.tile(self.penalty, self.shape[0]))
+        return logistic.Statistics(
+            value, self.cost * sums["gradient"] + self.penalty * point, curved, float(self.vectors.rows)
+        )
+
+    def product(self, point: Array, direction: Array) -> Array:
+        """Give the product of the Hessian at a point with a direction."""
+        sums = self.vectors.total(self.product_of, point, direction)
+        return np.asarray(self.cost * sums["product"] + self.penalty * direction)
+
+    def nearly_solved(self, point: Array) -> Callable[[Array], Array]:
+        """Give what nearly solves equations with the Hessian at a point: that of the sample, which costs no reduce."""
+        if self.sample is None:
+            return np.copy
+        table, classes = self.sample
+        cost = self.cost * self.vectors.rows / max(len(classes), 1)
+
+        def product(direction: Array) -> Array:
+            sums = self.product_of(point, direction, table, classes)
+            return np.asarray(cost * sums["product"] + self.penalty * direction)
+
+        return partial(logistic.conjugate_gradients, product, accuracy=NEARLY)
+
+    def relative_norm(self, gradient: Array) -> float:
+        """Give the norm of a gradient relative to that at zero coefficients."""
+        return float(np.linalg.norm(gradient)) / self.scale
+
+    @property
+    def scale(self) -> float:
+        """The norm of the gradient at zero coefficients."""
+        known: dict[str, float] = self.__dict__
+        if "_scale" not in known:
+            norm = float(np.linalg.norm(self.at(np.zeros(self.shape), hessian=False).gradient))
+            object.__setattr__(self, "_scale", norm if norm > 0 else 1.0)
+        return known["_scale"]
+
+
+def _logistic(vectors: Vectors, cost: float, alone: int | None) -> Problem:
+    outputs = 1 if len(vectors.labels) == 2 or alone is not None else len(vectors.labels)
+    penalty = np.append(np.full(vectors.space.width, 1.0 / cost), 0.0)
+    look, product = partial(logistic_sums, alone), partial(logistic_product, alone)
+    return Problem(vectors, (outputs, vectors.space.width + 1), penalty, look, product)
+
+
+def logistic_sums(alone: int | None, point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
+    """Give loss, gradient and perhaps Hessian of a block of rows."""
+    sums = logistic.statistics(matrix, _targets(alone, classes), point, hessian=hessian)
+    curved = {} if sums.hessian is None else {"hessian": sums.hessian}
+    return {"loss": np.array([sums.loss]), "gradient": sums.gradient, **curved}
+
+
+def logistic_product(
+    alone: int | None, point: Array, direction: Array, matrix: Any, classes: Array
+) -> dict[str, Array]:
+    """Give the product of the Hessian of a block of rows with a direction."""
+    return {"product": logistic.hessian_product(matrix, _targets(alone, classes), point, direction)}
+
+
+def _targets(alone: int | None, classes: Array) -> Array:
+    return classes if alone is None else (classes == alone).astype(np.int32)
+
+
+def _hinge(vectors: Vectors, cost: float, alone: int | None) -> Problem:
+    outputs = 1 if len(vectors.labels) == 2 else len(vectors.labels)
+    penalty = np.ones(vectors.space.width + 1)
+    return Problem(vectors, (outputs, len(penalty)), penalty, hinge_sums, hinge_product, cost)
+
+
+def hinge_sums(point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
+    """Give loss and gradient of a block of rows."""
+    return squared_hinge(matrix, classes, point)
+
+
+def hinge_product(point: Array, direction: Array, matrix: Any, classes: Array) -> dict[str, Array]:
+    """Give the product of the Hessian of a block of rows with a direction."""
+    return squared_hinge(matrix, classes, point, direction)
+
+
+def minimise(problem: Problem, start: Array) -> Array:
+    """Give the coefficients that minimise a problem."""
+    if start.size <= logistic.MOST_NEWTON and problem.look is not hinge_sums:
+        return logistic.newton(problem, start, TOLERANCE, MOST_ROUNDS).coefficients  # type: ignore[arg-type]
+    return truncated_newton(problem, start)
+
+
+def truncated_newton(problem: Problem, point: Array) -> Array:
+    """Minimise by Newton's method with conjugate gradients: a reduce for each product, and one for each step tried.
+
+    Lin, Weng and Keerthi (2008), "Trust region Newton method for logistic regression", with a line search.
+    """
+    state = problem.at(point, hessian=False)
+    for _ in range(MOST_ROUNDS):
+        norm = problem.relative_norm(state.gradient)
+        if norm <= TOLERANCE:
+            break
+        product = partial(problem.product, point)
+        step = conjugate_gradients(product, -state.gradient, min(0.1, np.sqrt(norm)), problem.nearly_solved(point))
+        moved = _stepped(problem, point, step, state)
+        if moved is None:  # no step is downhill any more: this is as near as rounding allows
+            break
+        point, state = moved
+    return point
+
+
+def conjugate_gradients(
+    product: Callable[[Array], Array], right: Array, accuracy: float, solve: Callable[[Array], Array], most: int = 200
+) -> Array:
+    """Solve H s = right to a relative accuracy, with ``solve`` nearly H⁻¹: the nearer it is, the fewer the products.
+
+    What solves nearly need not be the same linear map each time (Notay 2000, "Flexible conjugate gradients").
+    """
+    step, residual = np.zeros_like(right), right
+    enough = accuracy * float(np.linalg.norm(right))
+    lifted = solve(residual)
+    direction, level = lifted, float(np.sum(residual * lifted))
+    for _ in range(most):
+        curved = product(direction)
+        curvature = float(np.sum(direction * curved))
+        if curvature <= 1e-300 or level <= 0:
+            break
+        left = residual - level / curvature * curved
+        step = step + level / curvature * direction
+        if float(np.linalg.norm(left)) <= enough:
+            break
+        lifted = solve(left)
+        direction = lifted + float(np.sum(lifted * (left - residual))) / level * direction
+        residual, level = left, float(np.sum(left * lifted))
+    return step if step.any() else right
+
+
+def _stepped(
+    problem: Problem, point: Array, step: Array, state: logistic.Statistics
+) -> tuple[Array, logistic.Statistics] | None:
+    """Take a step, halved until it lowers the value enough (Armijo's rule); None if it never does."""
+    slope, rounding = float(np.sum(step * state.gradient)), 16 * np.finfo(float).eps * abs(state.loss)
+    for halvings in range(20):
+        factor = 0.5**halvings
+        there = problem.at(point + factor * step, hessian=False)
+        if there.loss <= state.loss + 1e-4 * factor * slope + rounding:
+            smaller = np.linalg.norm(there.gradient) < np.linalg.norm(state.gradient)
+            return (point + factor * step, there) if there.loss < state.loss or smaller else None
+    return None

@@ -1,0 +1,78 @@
+"""The model that Spark makes has the same bytes as that of one machine."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import discern.classifier
+import discern.spark
+from discern.classifier import Classifier
+from discern.data import DataError
+
+GIVEN: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid"}
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 7, 64])
+def test_same_bytes_however_partitioned(spark, frame, rows, model_bytes, partitions) -> None:
+    settings = {**GIVEN, "smoothing": 0.5, "min_df": 2, "ngrams": (1, 2)}
+    alone = Classifier(**settings).fit(rows)
+    assert model_bytes(discern.spark.fit(frame.repartition(partitions), Classifier(**settings))) == model_bytes(alone)
+
+
+@pytest.mark.parametrize("model", ["naive-bayes", "binary", "bernoulli", "complement"])
+def test_same_bytes_with_all_event_models(frame, rows, model_bytes, model, monkeypatch) -> None:
+    settings = {**GIVEN, "number": "size", "numbers": "quantile", "model": model}
+    whole = model_bytes(Classifier(**settings).fit(rows))
+    assert model_bytes(discern.spark.fit(frame, Classifier(**settings))) == whole
+    monkeypatch.setattr("discern.samples.MOST_KEPT", 30_000)  # of more bytes a random part is kept
+    thinned = model_bytes(Classifier(**settings).fit(rows))
+    assert thinned != whole
+    assert model_bytes(discern.spark.fit(frame.repartition(5), Classifier(**settings))) == thinned
+
+
+@pytest.mark.parametrize("min_df", [1, 40])
+def test_same_bytes_added_up_by_spark(frame, rows, model_bytes, min_df) -> None:
+    settings = {**GIVEN, "smoothing": 1.0, "min_df": min_df}
+    alone = Classifier(**settings).fit(rows)
+    found = discern.spark.fit(frame.repartition(3), Classifier(**settings), most_on_driver=0)
+    assert model_bytes(found) == model_bytes(alone)
+    assert found.solved.terms == alone.solved.terms
+
+
+def test_rare_terms_do_not_come_to_the_driver(frame) -> None:
+    found = discern.spark.fit(frame, Classifier(**GIVEN, smoothing=1.0, min_df=60), most_on_driver=0)
+    assert min(found.statistics.columns[0].term_documents) >= 60
+
+
+def test_bad_rows_are_refused_in_one_sentence(spark) -> None:
+    table = pa.table({"label": ["a", None, "b"], "text": ["x1", "x2", "x3"]})
+    with pytest.raises(DataError, match=r"^row \d of column 'label' of partition \d of the frame has no label; give"):
+        discern.spark.fit(spark.createDataFrame(table).coalesce(1), Classifier(text="text", smoothing=1.0))
+    with pytest.raises(DataError, match="the frame has no column 'body'"):
+        discern.spark.fit(spark.createDataFrame(table), Classifier(text="body", smoothing=1.0))
+    with pytest.raises(DataError, match="no rows"):
+        discern.spark.fit(spark.createDataFrame(table).where("false"), Classifier(text="text", smoothing=1.0))
+
+
+def test_numbers_with_normal_densities(frame, rows, model_bytes) -> None:
+    settings = {**GIVEN, "number": "size", "numbers": "gaussian"}
+    alone = Classifier(**settings).fit(rows)
+    assert model_bytes(discern.spark.fit(frame, Classifier(**settings))) == model_bytes(alone)
+    # Not all rows on the driver, and in another order: floating point, exact to rounding.
+    found = discern.spark.fit(frame.repartition(5), Classifier(**settings, smoothing=1.0))
+    alone = Classifier(**settings, smoothing=1.0).fit(rows)
+    assert found.statistics.columns[0] == alone.statistics.columns[0]
+    np.testing.assert_allclose(found.predict_proba(rows), alone.predict_proba(rows), rtol=1e-9)
+
+
+def test_roles_are_inferred_from_the_first_rows(frame, rows, model_bytes) -> None:
+    settings = {"numbers": "quantile", "smoothing": 1.0}
+    found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
+    assert [feature.role for feature in found.features] == ["text", "number", "category", "flag"]
+    assert model_bytes(found) == model_bytes(alone)
+
+
+def test_spark_is_imported_only_when_it_is_used(run_python) -> None:
+    run_python("import sys, discern, discern.cli, discern.spark; assert 'pyspark' not in sys.modules")

@@ -1,0 +1,115 @@
+"""Models in a vector space reach what one machine reaches."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import discern.classifier
+import discern.logistic as logistic
+import discern.spark
+import discern.spark.vectors as vectors
+from discern.classifier import Classifier
+from discern.linear import MarginSettings, fit_margins
+from discern.spark.frames import batch_of
+from discern.validate import Sample
+
+GIVEN: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid", "number": "size", "calibrate": False}
+
+
+def matrix_of(model: Classifier, rows: Any) -> tuple[Any, Any]:
+    batch = batch_of(rows, "the rows")
+    sample = Sample.of([batch], "label", ["text"], None)
+    return model.solved.space.of_batch(batch, 1)[0], sample.classes
+
+
+def logistic_objective(model: Classifier, rows: Any) -> tuple[float, float]:
+    """What the model's weights cost, and the least that any cost."""
+    matrix, classes = matrix_of(model, rows)
+    count = len(model.labels)
+    penalty = np.append(np.full(matrix.shape[1], 1 / model.recipe.strength.cost), 0.0)
+    objective = logistic.Objective(logistic.Rows(matrix, classes, count), penalty)
+    decider = model.solved.decider
+    found = np.hstack([decider.weights.T, decider.bias[:, None]])
+    optimum = logistic.fit(objective.rows, penalty, tol=1e-12, solver="truncated newton")
+    return objective.at(found, hessian=False).loss, optimum.convergence.objective
+
+
+def hinge_objective(model: Classifier, rows: Any) -> tuple[float, float]:
+    """What the model's weights cost, and what no weights cost less than: the value of the dual."""
+    matrix, classes = matrix_of(model, rows)
+    decider = model.solved.decider
+    targets = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
+    slack = np.maximum(0.0, 1.0 - targets * (matrix @ decider.weights + decider.bias))
+    best = fit_margins(matrix, classes, 3, MarginSettings(tolerance=1e-10))
+    ours = 0.5 * np.sum(decider.weights**2) + 0.5 * np.sum(decider.bias**2) + np.sum(slack**2)
+    return float(ours), float(best.certificate.dual.sum())
+
+
+@pytest.fixture(autouse=True)
+def half(monkeypatch) -> None:
+    """About half of the rows is kept on the driver: what is minimised starts from their optimum, not from its own."""
+    monkeypatch.setattr("discern.samples.MOST_KEPT", 180_000)
+
+
+@pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"features": 20}])
+def test_logistic_regression_reaches_the_optimum(frame, rows, settings) -> None:
+    model = discern.spark.fit(frame, Classifier(model="logistic", **GIVEN, **settings))
+    ours, least = logistic_objective(model, rows)
+    assert ours <= least * (1 + 1e-8)
+
+
+def test_squared_hinge_reaches_the_optimum(frame, rows) -> None:
+    model = discern.spark.fit(frame, Classifier(model="linear-svm", **GIVEN, features=20))
+    ours, least = hinge_objective(model, rows)
+    assert ours <= least * (1 + 1e-8)
+
+
+def local(matrix: Any, classes: Any, labels: tuple[str, ...]) -> vectors.Vectors:
+    """Rows that are summed here."""
+    rows: Any = object.__new__(vectors.Vectors)
+    rows.labels, rows.rows, rows.space = labels, len(classes), SimpleNamespace(width=matrix.shape[1])
+    rows.total = lambda work, *arguments: dict(work(*arguments, matrix, classes))
+    return rows
+
+
+@pytest.mark.parametrize("model", ["logistic", "linear-svm"])
+def test_from_zero_without_a_sample(rows, model) -> None:
+    alone = Classifier(model=model, **GIVEN, ngrams=(1, 1)).fit(rows)
+    matrix, classes = matrix_of(alone, rows)
+    found = vectors._minimum(local(matrix, classes, alone.labels), alone.recipe, None, None, None)
+    decider = replace(alone.solved.decider, weights=found[:, :-1].T, bias=found[:, -1])
+    alone._model = replace(alone.solved, decider=decider)
+    ours, least = (logistic_objective if model == "logistic" else hinge_objective)(alone, rows)
+    assert ours <= least * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("model", ["lda", "qda"])
+def test_discriminants_in_one_reduce(frame, rows, model) -> None:
+    settings = {**GIVEN, "model": model, "features": 12}
+    alone = Classifier(**settings).fit(rows)
+    found = discern.spark.fit(frame.repartition(5), Classifier(**settings))
+    np.testing.assert_allclose(found.predict_proba(rows), alone.predict_proba(rows), atol=1e-8)
+    assert found.solved.space.axes[0].terms.to_list() == alone.solved.space.axes[0].terms.to_list()
+
+
+def test_calibrated_like_on_one_machine(frame, rows, monkeypatch) -> None:
+    monkeypatch.setattr("discern.samples.MOST_KEPT", 1 << 26)
+    settings = {**GIVEN, "model": "lda", "features": 12, "calibrate": "auto"}
+    found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
+    assert found.calibration == alone.calibration
+
+
+def test_more_partitions_than_the_driver_adds_up(frame, monkeypatch) -> None:
+    settings = {**GIVEN, "model": "lda", "features": 12}
+    whole = discern.spark.fit(frame, Classifier(**settings))
+    monkeypatch.setattr(vectors, "FEW_PARTS", 4)
+    found = discern.spark.fit(frame.repartition(9), Classifier(**settings))
+    np.testing.assert_allclose(found.solved.decider.weights, whole.solved.decider.weights, rtol=1e-9, atol=1e-12)
+
+
+def test_other_models_are_refused(frame) -> None:
+    with pytest.raises(ValueError, match="'knn' cannot be learned by sums"):
+        discern.spark.fit(frame, Classifier(model="knn", **GIVEN))
