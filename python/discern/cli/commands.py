@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 import typer
 
 from discern.cli import judge, options
-from discern.cli.lock import locked
 from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
@@ -26,6 +25,7 @@ from discern.cli.output import (
     visible,
     writing,
 )
+from discern.lock import locked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

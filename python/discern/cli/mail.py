@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discern.cli import options
-from discern.cli.lock import locked
 from discern.cli.output import counted, in_bytes, reading, refuse_bad_place, say, to_json
+from discern.lock import locked
 
 if TYPE_CHECKING:
     from discern.data import Batch
