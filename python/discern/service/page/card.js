@@ -28,12 +28,13 @@ export function show(card) {
     ["columns", card.features.map((one) => `${one.name} (${one.role})`).join(", ")],
     ["labels", labels.map(([label, share]) => `${label} ${percent(share)}`).join(", ")],
     ["terms", counted(card.terms)], ["parameters", counted(card.parameters)],
-    ["smoothing", card.learner ? JSON.stringify(card.learner.smoothing) : "–"],
-    ["calibration", card.calibration ? JSON.stringify(card.calibration) : "none"],
+    ["smoothing", card.learner ? inWords(card.learner.smoothing) : "–"], ["calibration", card.calibration ? inWords(card.calibration) : "none"],
   ];
   if (card.chosen && card.chosen.log_loss !== undefined) facts.push(["log loss of rows left out", Number(card.chosen.log_loss).toFixed(4)]);
   fillTable(byId("facts"), [], facts, [0, 1]);
 }
+
+const inWords = ({ kind, ...more }) => [kind, ...Object.entries(more).map(([name, value]) => `${name} ${Number(value).toPrecision(4)}`)].join(", ");
 
 function evaluated(fragment) {
   // Made by this server, with every text escaped; the policy of the page lets nothing in it run.
@@ -46,11 +47,11 @@ function evaluated(fragment) {
   for (const id of ["positive", "threshold", "cheapest"]) {
     byId(id).addEventListener(id === "cheapest" ? "click" : "input", () => roc(data));
   }
-  for (const table of byId("evaluation").querySelectorAll(".wide")) {
-    table.tabIndex = 0;
+  byId("evaluation").querySelectorAll(".wide").forEach((table, place) => {
+    table.tabIndex = 0; // what scrolls must be reached by the keyboard
     table.setAttribute("role", "region");
-    table.setAttribute("aria-label", "Table");
-  }
+    table.setAttribute("aria-label", `Table ${place + 1} of the evaluation`);
+  });
   roc(data);
 }
 

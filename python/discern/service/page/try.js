@@ -2,7 +2,7 @@
 import { post, teach } from "./api.js";
 import { byId, element, fillTable, later, notice, percent, signed } from "./parts.js";
 
-const STRONG = 3; // nats from which a word has its full colour, as in the report
+const STRONG = 3; // nats from which a word has its full colour, as in the report; less in a text without strong words
 const MOST_BARS = 30;
 let model, running = null, changed = () => {};
 
@@ -87,12 +87,13 @@ function flip(seen) {
 }
 
 function said(column, parts, seen) {
+  const most = Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
   const words = parts.map((part) => {
     if (Math.abs(part.weight) < 0.05) return document.createTextNode(part.text);
     const speaks = part.weight > 0 ? seen.label : seen.against;
     const mark = element("mark", { className: part.weight > 0 ? "for" : "against",
       title: `+${Math.abs(part.weight).toFixed(2)} nats for ${speaks}` }, part.text);
-    mark.style.setProperty("--strength", Math.min(Math.abs(part.weight) / STRONG, 1).toFixed(2));
+    mark.style.setProperty("--strength", Math.min(Math.abs(part.weight) / most, 1).toFixed(2));
     return mark;
   });
   const name = Object.keys(seen.segments).length > 1 ? [element("h4", {}, element("bdi", {}, column))] : [];
