@@ -7,7 +7,7 @@ import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from typing import Any, TypeVar
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
@@ -19,6 +19,7 @@ Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+T = TypeVar("T")
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 TEACHING = frozenset(
@@ -28,6 +29,8 @@ TEACHING = frozenset(
 STREAMED = frozenset({"/v1/predict/stream", "/v1/predict/csv"})
 SLOWEST = 1024.0
 """Bytes a second that a body must have on average, after its first seconds."""
+LOOK = 0.25
+"""Seconds between two looks at what is waiting."""
 SEND_SECONDS = 30.0
 """How long a client may take to read a part of an answer."""
 MOST_CLIENTS = 20_000
@@ -81,27 +84,61 @@ class Rates:
         return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
 
 
+class Watch:
+    """Ends waits that take too long: one look at all of them now and then, instead of a timer for each."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Exchange, tuple[float, asyncio.Task[Any]]] = {}
+        self._looking = False
+
+    async def within(self, seconds: float, exchange: Exchange, awaited: Awaitable[T]) -> T:
+        """Wait; raises TimeoutError after so many seconds, or a little later."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting[exchange] = time.monotonic() + seconds, task
+        if not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(LOOK, self._look)
+        try:
+            return await awaited
+        except asyncio.CancelledError:
+            if exchange in self._waiting:  # someone else wants this task to end
+                raise
+            task.uncancel()
+            raise TimeoutError from None
+        finally:
+            self._waiting.pop(exchange, None)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for exchange, (deadline, task) in list(self._waiting.items()):
+            if now > deadline:
+                del self._waiting[exchange]
+                task.cancel()
+        self._looking = bool(self._waiting)
+        if self._looking:
+            asyncio.get_running_loop().call_later(LOOK, self._look)
+
+
 class Exchange:
     """One request and its answer, within the limits."""
 
     __slots__ = (
-        "_extra",
-        "_limit",
-        "_limits",
-        "_receive",
-        "_received",
-        "_send",
-        "_waited",
-        "complete",
-        "gone",
-        "status",
-    )
+        "_extra", "_limit", "_limits", "_receive", "_received", "_send", "_waited", "_watch",
+        "complete", "gone", "status",
+    )  # fmt: skip
 
     def __init__(
-        self, receive: Receive, send: Send, limits: Limits, limit: int, extra: list[tuple[bytes, bytes]]
+        self,
+        receive: Receive,
+        send: Send,
+        limits: Limits,
+        limit: int,
+        extra: list[tuple[bytes, bytes]],
+        watch: Watch,
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
-        self._received, self._waited = 0, 0.0
+        self._received, self._waited, self._watch = 0, 0.0, watch
         self.status, self.gone, self.complete = 0, False, False
 
     async def receive(self) -> Message:
@@ -109,8 +146,7 @@ class Exchange:
         allowed = self._limits.idle_seconds + self._received / SLOWEST - self._waited
         began = time.monotonic()
         try:
-            async with asyncio.timeout(min(allowed, self._limits.idle_seconds)):
-                message = await self._receive()
+            message = await self._watch.within(min(allowed, self._limits.idle_seconds), self, self._receive())
         except TimeoutError:
             raise Problem(
                 408, "too-slow", "the body came too slowly; send it at once", {"Connection": "close"}
@@ -131,9 +167,11 @@ class Exchange:
             message["headers"] = [*message.get("headers", ()), *self._extra]
             await self._send(message)
             return
-        async with asyncio.timeout(SEND_SECONDS):
-            await self._send(message)
         self.complete = not message.get("more_body", False)
+        if self.complete:
+            await self._send(message)
+        else:
+            await self._watch.within(SEND_SECONDS, self, self._send(message))
 
     def cut_off(self) -> None:
         """End an answer that has begun without its end, so that it does not look complete."""
@@ -160,6 +198,7 @@ class Gate:
         self._application, self._fast, self._settings = application, fast, settings
         self._figures, self._journal = figures, journal
         self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
+        self._watch = Watch()
         self._rates = Rates(settings.rate) if settings.rate else None
         self._known = frozenset(ROUTES)
         self._teaching = (settings.teach_token,)
@@ -174,7 +213,7 @@ class Gate:
         is_api = path.startswith("/v1/") or path in self._known
         limits = self._settings.limits
         limit = limits.stream if path in STREAMED else limits.body
-        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS)
+        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch)
         try:
             await self._admitted(scope, path, is_api, limit, exchange)
         finally:
@@ -214,7 +253,7 @@ class Gate:
     # ------------------------------------------------------------------------------------------ admission
 
     def _admit(self, scope: Scope, path: str, is_api: bool, limit: int) -> None:
-        host = origin = authorization = length = site = b""
+        host = origin = authorization = length = site = kind = after = b""
         hosts = 0
         for name, value in scope["headers"]:
             if name == b"host":
@@ -225,8 +264,13 @@ class Gate:
                 origin = value
             elif name == b"content-length":
                 length = value
+            elif name == b"content-type":
+                kind = value
+            elif name == b"discern-after":
+                after = value
             elif name == b"sec-fetch-site":
                 site = value
+        scope["discern"] = kind, after
         if hosts != 1 or not self._knows(host):
             raise Problem(421, "unknown-host", "the service is not known by this name; start it with --host-name NAME")
         if is_api and (site == b"cross-site" or (origin and origin.split(b"://")[-1] != host)):

@@ -6,22 +6,24 @@ learning makes a new one, and whoever is predicting keeps the one it has.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import discern._native as _native
 import discern.files as files
 from discern.classifier import Classifier
 from discern.data import Batch, DataError
 from discern.lock import locked
-from discern.mixed import FEW, Model, Said
+from discern.mixed import FEW, Model
 from discern.service.store import Change, Entry, Store
 
 POLL = 0.05
@@ -70,17 +72,26 @@ class State:
 
     def shares_of_text(self, text: str) -> list[float]:
         """Give the probabilities of one text, if the model decides by nothing else."""
-        model = self.classifier.solved
-        column = model.only_text if isinstance(model, Model) else None
-        if column is None or column.scores.weights is None or next(self._uses) < FEW:
+        if next(self._uses) < FEW or self._scorer is None:
             return self.shares([{self.classifier.text or "text": text}])[0]
-        return model.posterior(Said(*column.scorer.score([text], 1)))[0].tolist()  # type: ignore[no-any-return]
+        # What the model's posterior does, for one row and without looking for threads.
+        scores, known, _ = self._scorer.score([text], 1)
+        calibration = self.classifier.calibration
+        if calibration is not None:
+            scores = scores / calibration.divisors(known)[:, None]
+        _native.to_probabilities(scores, 1)
+        return scores[0].tolist()  # type: ignore[no-any-return]
 
     @cached_property
-    def _uses(self) -> Any:
-        import itertools
-
+    def _uses(self) -> Iterator[int]:
         return itertools.count()
+
+    @cached_property
+    def _scorer(self) -> Any:
+        """The fast way from one text to its scores, if there is one."""
+        model = self.classifier.solved
+        column = model.only_text if isinstance(model, Model) else None
+        return None if column is None or column.scores.weights is None else column.scorer
 
     def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
         """Give the probabilities of rows."""

@@ -61,7 +61,7 @@ class Worker:
         self.settings, self.figures, self.journal = settings, figures, journal
         self._base = base
         self._waiting = 0
-        self._evaluations: dict[tuple[str, int], Any] = {}
+        self._reading: tuple[State, Reader] | None = None
 
     async def start(self) -> None:
         """Open the log and begin to follow it."""
@@ -109,22 +109,31 @@ class Worker:
     async def state_for(self, request: Request) -> State:
         """Give the model to answer by: one that has learned what the client has seen acknowledged."""
         after = request.headers.get("discern-after")
-        if after is None or self.store is None:
-            return self.state
+        return self.state if after is None else await self.state_after(after)
+
+    async def state_after(self, after: str) -> State:
+        """Wait a little for the model that has learned an entry."""
         if not after.isdecimal() or int(after) > 2**53:
             raise Problem(422, "bad-parameter", "Discern-After must be the number of an entry")
-        if int(after) > self.state.sequence:
+        if int(after) > self.state.sequence and self.store is not None:
             await self.in_thread(self.live.reached, int(after), AFTER_SECONDS)
         return self.state
+
+    def _reader(self, state: State) -> Reader:
+        """Give the reader of rows for a state; it is kept as long as the state is."""
+        if self._reading is None or self._reading[0] is not state:
+            self._reading = state, Reader(state, self.settings.limits)
+        return self._reading[1]
 
     # ----------------------------------------------------------------------------------------- predicting
 
     async def predict(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict one row, with as little as possible around it."""
-        request = Request(scope)
-        state = await self.state_for(request)
-        value = await _json(request, receive)
-        row = Reader(state, self.settings.limits).row(value)
+        kind, after = scope["discern"]
+        state = await self.state_after(after.decode("latin-1")) if after else self.state
+        if kind != b"application/json":
+            _refuse_kind(kind.decode("latin-1"), ("application/json",))
+        row = self._reader(state).row(parse(await _body(receive)))
         text = row.get(state.classifier.text or "") if len(state.classifier.features) == 1 else None
         if isinstance(text, str) and len(text) <= SMALL:
             shares = state.shares_of_text(text)
@@ -136,7 +145,7 @@ class Worker:
     async def predict_batch(self, request: Request) -> Response:
         state = await self.state_for(request)
         [rows] = fields(await _json(request), ["rows"])
-        read = Reader(state, self.settings.limits).rows(rows)
+        read = self._reader(state).rows(rows)
         shares = await self.in_thread(state.shares, read)
         self.figures.add("rows_predicted", len(read))
         return _answer(b'{"predictions":[' + b",".join(map(state.answer, shares)) + b"]}", state)
@@ -156,7 +165,7 @@ class Worker:
 
     async def explain(self, request: Request) -> Response:
         state = await self.state_for(request)
-        row = Reader(state, self.settings.limits).row(await _json(request))
+        row = self._reader(state).row(await _json(request))
         return _answer(await self.in_thread(explained, state, row), state)
 
     async def evaluate(self, request: Request) -> Response:
@@ -169,8 +178,10 @@ class Worker:
         kind = _refuse_type(request, ("application/json", "text/csv", "application/x-ndjson"))
         if kind == "application/json":
             [rows] = fields(await _json(request), ["rows"])
-            return state.batch(Reader(state, self.settings.limits).rows(rows, labelled=True), label=True)
-        read = await self.in_thread(_of_data, rows_of, await _body(request), "csv" if kind == "text/csv" else "json")
+            return state.batch(self._reader(state).rows(rows, labelled=True), label=True)
+        read = await self.in_thread(
+            _of_data, rows_of, await _body(request.receive), "csv" if kind == "text/csv" else "json"
+        )
         if read.rows > self.settings.limits.rows:
             raise Problem(413, "body-too-large", f"more than {self.settings.limits.rows:,} rows; send less at once")
         return read
@@ -185,9 +196,10 @@ class Worker:
 
     async def change(self, request: Request, action: str) -> Response:
         """Learn, forget or relabel rows."""
-        body = await _body(request)
-        value, state = _parsed(request, body), self.state
-        reader = Reader(state, self.settings.limits)
+        _refuse_type(request, ("application/json",))
+        body = await _body(request.receive)
+        value, state = parse(body), self.state
+        reader = self._reader(state)
         if action == "relabel":
             rows, old, new = fields(value, ["rows", "from", "to"])
             read = reader.rows(rows)
@@ -201,8 +213,9 @@ class Worker:
         return await self._written(request, Ask(change, None, _key(request), _digest(action, body)))
 
     async def undo(self, request: Request) -> Response:
-        body = await _body(request)
-        [sequence] = fields(_parsed(request, body), ["sequence"])
+        _refuse_type(request, ("application/json",))
+        body = await _body(request.receive)
+        [sequence] = fields(parse(body), ["sequence"])
         if not isinstance(sequence, int) or isinstance(sequence, bool) or not 0 < sequence <= 2**53:
             raise Problem(422, "bad-parameter", "'sequence' must be the number of an entry")
         return await self._written(request, Ask(None, sequence, _key(request), _digest("undo", body)))
@@ -367,10 +380,10 @@ def _labelled(rows: list[dict[str, Any]], column: str, label: str) -> list[dict[
 # ----------------------------------------------------------------------------------------------- requests
 
 
-async def _body(request: Request, receive: Receive | None = None) -> bytes:
+async def _body(receive: Receive) -> bytes:
     parts, more = [], True
     while more:
-        message = await (receive or request.receive)()
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGoneError
         parts.append(message.get("body", b""))
@@ -378,19 +391,18 @@ async def _body(request: Request, receive: Receive | None = None) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-async def _json(request: Request, receive: Receive | None = None) -> Any:
+async def _json(request: Request) -> Any:
     _refuse_type(request, ("application/json",))
-    return parse(await _body(request, receive))
-
-
-def _parsed(request: Request, body: bytes) -> Any:
-    _refuse_type(request, ("application/json",))
-    return parse(body)
+    return parse(await _body(request.receive))
 
 
 def _refuse_type(request: Request, allowed: tuple[str, ...]) -> str:
+    return _refuse_kind(request.headers.get("content-type", ""), allowed)
+
+
+def _refuse_kind(given: str, allowed: tuple[str, ...]) -> str:
     # A page of another site cannot send these types without asking first, and is refused then.
-    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    kind = given.split(";")[0].strip().lower()
     if kind not in allowed:
         raise Problem(415, "wrong-type", f"send it as {' or '.join(allowed)}", {"Accept": ", ".join(allowed)})
     return kind
