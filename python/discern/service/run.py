@@ -35,7 +35,7 @@ def serve(settings: Settings, log_requests: bool = True) -> int:
     journal = Journal(log_requests)
     base = read_base(settings.model)
     _check(settings, base, journal)
-    listening = _listen(settings)
+    listening = listen(settings)
     figures = Figures(settings.workers)
     host, port = listening.getsockname()[:2]
     journal.tell("listening", host=host, port=port, workers=settings.workers, model=settings.model.name)
@@ -63,7 +63,8 @@ def _check(settings: Settings, base: State, journal: Journal) -> None:
         journal.tell("log", engine=store.engine, sequence=state.sequence)
 
 
-def _listen(settings: Settings) -> socket.socket:
+def listen(settings: Settings) -> socket.socket:
+    """Open the socket that the workers share."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,12 +78,11 @@ def _listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def _work(settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal) -> int:
-    """Serve in this process."""
-    logging.getLogger().handlers = [JournalHandler(journal)]
+def configured(settings: Settings, base: State, figures: Figures, journal: Journal) -> uvicorn.Config:
+    """Give the server of one worker, with its application."""
     limits = settings.limits
     protocol = type("Connection", (Connection,), {"limits": limits, "dropped": lambda: figures.add("slow_connections")})
-    config = uvicorn.Config(
+    return uvicorn.Config(
         create(settings, base, figures, journal),
         http=protocol,
         ws="none",
@@ -95,10 +95,16 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
         timeout_keep_alive=max(1, round(limits.idle_seconds)),
         timeout_graceful_shutdown=GRACE,
     )
+
+
+def _work(settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal) -> int:
+    """Serve in this process."""
+    logging.getLogger().handlers = [JournalHandler(journal)]
+    server = uvicorn.Server(configured(settings, base, figures, journal))
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
         signal.signal(number, _has_stopped)
     try:
-        uvicorn.Server(config).run(sockets=[listening])
+        server.run(sockets=[listening])
     except SystemExit as stopped:  # uvicorn leaves this way if it cannot start
         return int(stopped.code or 0)
     journal.tell("stopped")
