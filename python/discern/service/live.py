@@ -115,10 +115,11 @@ class State:
         for group in _groups(changes, fresh.min_df):
             learn = [row for change in group for row in change.learn]
             forget = [row for change in group for row in change.forget]
-            # In this order something is always left; the sums are the same.
+            if forget and fresh.min_df > 1:  # a rare word that is learned first would be looked for where it never was
+                fresh.take_back(self.batch(forget, label=True))
             if learn:
                 fresh.learn(self.batch(learn, label=True))
-            if forget:
+            if forget and fresh.min_df == 1:  # in this order something is always left; the sums are the same
                 fresh.take_back(self.batch(forget, label=True))
         return State(fresh, self.checksum, sequence, self.identity)
 
