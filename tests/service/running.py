@@ -59,7 +59,14 @@ class Client:
         if content is not None and "content-type" not in named:
             named["content-type"] = "application/json"
         try:
-            self._connection.request(method, path, content, named)
+            return self._sent(method, path, content, named)
+        except ConnectionError:  # the service closes connections on which nothing happens
+            self.close()
+            return self._sent(method, path, content, named)
+
+    def _sent(self, method: str, path: str, content: bytes | None, headers: dict[str, str]) -> Answer:
+        try:
+            self._connection.request(method, path, content, headers)
             answer = self._connection.getresponse()
             return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read()
         except (OSError, http.client.HTTPException):

@@ -270,7 +270,7 @@ def test_a_model_that_is_no_sum_predicts_and_does_not_learn(tmp_path: Path) -> N
     with in_process(Settings(path)) as (client, _):
         assert client.get("/v1/model")["can_learn"] is False
         assert client.post("/v1/predict", {"text": "win a prize"})["label"] in ("ham", "spam")
-        assert client.post("/v1/explain", {"text": "win a prize"})["terms"]
+        assert client.post("/v1/explain", {"text": HELD_OUT[0]["text"]})["terms"]
         assert client.post("/v1/learn", {"rows": [NEW]}, 409)["type"] == "/problems#cannot-learn"
         assert client.get("/v1/feedback") == {"entries": []}
 

@@ -40,6 +40,7 @@ _POLICY = b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-ac
 _PAGE_POLICY = (
     _POLICY + b"; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'"
 )
+CLOSING = ((b"connection", b"close"),)
 _COMMON = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
@@ -125,7 +126,7 @@ class Exchange:
 
     __slots__ = (
         "_extra", "_limit", "_limits", "_receive", "_received", "_send", "_waited", "_watch",
-        "complete", "gone", "status",
+        "body_is_due", "complete", "gone", "status",
     )  # fmt: skip
 
     def __init__(
@@ -139,7 +140,7 @@ class Exchange:
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
         self._received, self._waited, self._watch = 0, 0.0, watch
-        self.status, self.gone, self.complete = 0, False, False
+        self.status, self.gone, self.complete, self.body_is_due = 0, False, False, False
 
     async def receive(self) -> Message:
         """Give the next part of the body; refuses what is too long or comes too slowly."""
@@ -148,14 +149,13 @@ class Exchange:
         try:
             message = await self._watch.within(min(allowed, self._limits.idle_seconds), self, self._receive())
         except TimeoutError:
-            raise Problem(
-                408, "too-slow", "the body came too slowly; send it at once", {"Connection": "close"}
-            ) from None
+            raise Problem(408, "too-slow", "the body came too slowly; send it at once") from None
         self._waited += time.monotonic() - began
         if message["type"] == "http.disconnect":
             self.gone = True
             return message
         self._received += len(message.get("body", b""))
+        self.body_is_due = message.get("more_body", False)
         if self._received > self._limit:
             raise _too_large(self._limit)
         return message
@@ -164,7 +164,9 @@ class Exchange:
         """Pass on a part of the answer."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *self._extra]
+            # Whoever is answered while still sending may not go on: the connection is closed after the answer.
+            closing = CLOSING if self.body_is_due else ()
+            message["headers"] = [*message.get("headers", ()), *self._extra, *closing]
             await self._send(message)
             return
         self.complete = not message.get("more_body", False)
@@ -186,7 +188,7 @@ class Exchange:
 
 def _too_large(limit: int) -> Problem:
     detail = f"the body is larger than {limit:,} bytes; send less at once"
-    return Problem(413, "body-too-large", detail, {"Connection": "close"})
+    return Problem(413, "body-too-large", detail)
 
 
 class Gate:
@@ -230,7 +232,7 @@ class Gate:
 
     async def _admitted(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
         try:
-            self._admit(scope, path, is_api, limit)
+            self._admit(scope, path, is_api, limit, exchange)
             handler = self._fast if path == "/v1/predict" and scope["method"] == "POST" else self._application
             await handler(scope, exchange.receive, exchange.send)
         except Problem as problem:
@@ -252,7 +254,7 @@ class Gate:
 
     # ------------------------------------------------------------------------------------------ admission
 
-    def _admit(self, scope: Scope, path: str, is_api: bool, limit: int) -> None:
+    def _admit(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
         host = origin = authorization = length = site = kind = after = b""
         hosts = 0
         for name, value in scope["headers"]:
@@ -263,7 +265,9 @@ class Gate:
             elif name == b"origin":
                 origin = value
             elif name == b"content-length":
-                length = value
+                length, exchange.body_is_due = value, value != b"0"
+            elif name == b"transfer-encoding":
+                exchange.body_is_due = True
             elif name == b"content-type":
                 kind = value
             elif name == b"discern-after":

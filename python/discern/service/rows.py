@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from discern.columns import MOST_NUMBER, Feature
@@ -78,18 +79,21 @@ class Reader:
     def __init__(self, state: State, limits: Limits) -> None:
         self._state, self._limits = state, limits
         self._features = {feature.name: feature for feature in state.classifier.features}
-        self._settings = state.classifier.settings
+        self._words = replace(state.classifier.settings, ngrams=(1, 1))
 
     def row(self, value: Any, place: str = "the row", labelled: bool = False) -> Row:
         """Give one row; refuses unknown columns and values that do not fit."""
         if not isinstance(value, dict) or not value:
             raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
-        for name, one in value.items():
-            if labelled and name == self._state.label:
-                continue
-            self._check(name, one, place)
         if labelled:
             self.label(value.get(self._state.label), place)
+        if labelled and len(value) == 1:
+            raise Problem(
+                422, "bad-rows", f"{place} has nothing but its label; give it a value such as {self._example()}"
+            )
+        for name, one in value.items():
+            if not labelled or name != self._state.label:
+                self._check(name, one, place)
         return value
 
     def value(self, name: str, value: Any, number: int) -> None:
@@ -110,7 +114,7 @@ class Reader:
 
     def _refuse_long(self, text: str, name: str, place: str) -> None:
         most = self._limits.tokens
-        if len(text) > most and len(self._settings.terms(text)) > most:
+        if len(text) > most and len(self._words.terms(text)) > most:
             raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; send less of the text")
 
     def label(self, value: Any, place: str) -> str:

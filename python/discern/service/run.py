@@ -103,6 +103,8 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
     server = uvicorn.Server(configured(settings, base, figures, journal))
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
         signal.signal(number, _has_stopped)
+    gc.collect()
+    gc.freeze()  # what is there now stays, and need not be looked at again and again
     try:
         server.run(sockets=[listening])
     except SystemExit as stopped:  # uvicorn leaves this way if it cannot start

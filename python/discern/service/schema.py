@@ -60,7 +60,7 @@ def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Sche
     most = settings.limits.rows
     return {
         "Row": _object(columns, (), minProperties=1),
-        "LabelledRow": _object({**columns, label: _LABEL}, (label,)),
+        "LabelledRow": _object({**columns, label: _LABEL}, (label,), minProperties=2),
         "Prediction": _object(
             {
                 "label": {"type": "string"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -106,7 +107,8 @@ class Stream:
         for name, column in here.items():
             for number, value in enumerate(column, batch.start):
                 reader.value(name, value, number)
-            _refuse_halves(column)
+        for column in batch.columns.values():
+            _refuse_what_is_not_json(column)
         return Batch(
             {name: here.get(name, [None] * batch.rows) for name in names}, batch.rows, batch.source, batch.start
         )
@@ -127,7 +129,9 @@ class Stream:
         self._give({"type": "http.response.body", "body": problem.body + b"\n", "more_body": True})
 
 
-def _refuse_halves(column: list[Any]) -> None:
+def _refuse_what_is_not_json(column: list[Any]) -> None:
+    if not all(math.isfinite(value) for value in column if isinstance(value, float)):
+        raise Problem(400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers")
     try:
         "".join(value for value in column if isinstance(value, str)).encode("utf-8")
     except UnicodeEncodeError as error:
