@@ -42,12 +42,16 @@ class BaseError(ValueError):
 
 @dataclass(frozen=True)
 class State:
-    """A model that never changes, and what it is made of: a base file and the entries up to a number."""
+    """A model that never changes, and what it is made of: a base file and the entries up to a number.
+
+    ``through`` is the last entry that the base file itself holds.
+    """
 
     classifier: Classifier
     checksum: str
     sequence: int
     identity: tuple[int, ...] = ()
+    through: int = 0
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -121,7 +125,7 @@ class State:
                 fresh.learn(self.batch(learn, label=True))
             if forget and fresh.min_df == 1:  # in this order something is always left; the sums are the same
                 fresh.take_back(self.batch(forget, label=True))
-        return State(fresh, self.checksum, sequence, self.identity)
+        return State(fresh, self.checksum, sequence, self.identity, self.through)
 
 
 def _groups(changes: Sequence[Change], min_df: int) -> list[list[Change]]:
@@ -234,7 +238,8 @@ class Live:
             if self.store is None:
                 return reloaded
             floor, entries = self.store.after(self.state.sequence)
-            if floor > self.state.sequence:  # others have put these entries into a new file
+            # Others have put entries into a new file; that of another machine is in the database.
+            if floor > self.state.sequence or (floor > self.state.through and not self.store.is_file):
                 self._publish(self._load(read_base(self.path)))
                 return True
             if entries:
@@ -296,9 +301,8 @@ class Live:
         through = self._known(base.checksum)
         floor, entries = self.store.after(through, most=1 << 62)
         if floor <= through:
-            return (
-                self._applied(replace(base, sequence=through), entries) if entries else replace(base, sequence=through)
-            )
+            known = replace(base, sequence=through, through=through)
+            return self._applied(known, entries) if entries else known
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
             return self._load(read_base(self.path), tries - 1)
         content = self.store.newest_content()
