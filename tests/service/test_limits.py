@@ -124,7 +124,7 @@ def test_one_client_may_not_send_too_many_requests(tmp_path: Path) -> None:
 
 def test_sizes(client: Client) -> None:
     client.post("/v1/predict", {"text": "x" * 100_001}, 413)
-    client.post("/v1/predict/batch", {"rows": [{"text": "x"}] * 51}, 413)
+    client.post("/v1/predict/batch", {"rows": [{"text": "x"}] * 51}, 422)
     client.post("/v1/predict/batch", {"rows": [{"text": "x"}] * 50})
     client.post("/v1/predict", {"text": "ab " * 501}, 422)
     client.post("/v1/predict", {"text": "ab " * 500})

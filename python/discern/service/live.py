@@ -179,7 +179,6 @@ class Live:
     ) -> None:
         self.path, self.store, self._tell, self._compact_after = path, store, tell, compact_after
         self._changing = threading.RLock()
-        self._moved = threading.Condition()
         self._wake, self._ending = threading.Event(), False
         self._looked = self._measured = 0.0
         self._refused: tuple[int, ...] | None = None
@@ -206,11 +205,11 @@ class Live:
         """Look at the log now."""
         self._wake.set()
 
-    def reached(self, sequence: int, seconds: float) -> bool:
-        """Wait until an entry is part of the model; False if it takes too long."""
-        self.wake()
-        with self._moved:
-            return self._moved.wait_for(lambda: self.state.sequence >= sequence, seconds)
+    def catch_up(self, sequence: int) -> None:
+        """Take in the log up to an entry; what was acknowledged is there, and other numbers are of no matter."""
+        with self._changing:
+            while self.state.sequence < sequence and self.refresh():
+                pass
 
     # ------------------------------------------------------------------------------------------- following
 
@@ -250,9 +249,7 @@ class Live:
         return state.changed([entry.change for entry in entries], entries[-1].sequence)
 
     def _publish(self, state: State) -> None:
-        with self._moved:
-            self.state = state
-            self._moved.notify_all()
+        self.state = state
 
     def _look_at_file(self) -> bool:
         """Now and then, see whether the file was replaced, and whether the log is long enough to write a new one."""

@@ -58,6 +58,7 @@ KINDS = {
     "not-ready": "The service is starting or stopping; try again.",
     "rate": "Too many requests; wait.",
     "token": "A token is needed, or it is not good for this.",
+    "too-many-rows": "There are more rows than one request may have; send less at once, or stream them.",
     "too-slow": "The request came too slowly.",
     "undone": "This feedback has been undone already.",
     "unknown-host": "The service is not known by this name; see --host-name.",

@@ -133,7 +133,7 @@ class Reader:
             raise Problem(422, "bad-rows", f"'rows' must be a list of rows, at least one: {_ROW_TEXT}")
         if len(value) > self._limits.rows:
             raise Problem(
-                413, "body-too-large", f"more than {self._limits.rows:,} rows; send less at once, or stream them"
+                422, "too-many-rows", f"more than {self._limits.rows:,} rows; send less at once, or stream them"
             )
         return [self.row(one, f"row {number}", labelled) for number, one in enumerate(value, 1)]
 

@@ -27,7 +27,7 @@ AFTER = {
     "name": "Discern-After",
     "in": "header",
     "required": False,
-    "description": "Answer by a model that has learned the entry with this number, if there is one in 2 seconds.",
+    "description": "Answer by a model that has learned the entry with this number.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**53},
 }
 

@@ -76,13 +76,15 @@ class Stream:
             self._fail(Problem(422, "bad-rows", str(error)), kind)
         except Problem as problem:
             self._fail(problem, kind)
+        if not self.rows and encode is _csv_lines:
+            raise Problem(422, "bad-rows", "the body has no rows below its line of column names")
         if not self.rows:
             self._start(kind)
         self._give({"type": "http.response.body", "body": b""})
 
     def _answer(self, batch: Batch, kind: str, encode: Encode) -> None:
         if self.rows + batch.rows > self._limits.stream_rows:
-            raise Problem(413, "body-too-large", f"more than {self._limits.stream_rows:,} rows; send several streams")
+            raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
         known = self._fitting(batch)
         shares = self._state.classifier.predict_proba(known)
         if not self.rows:

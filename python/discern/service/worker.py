@@ -35,7 +35,6 @@ WAITING = 64
 """More requests than these wait for no thread: they are told to come again."""
 SMALL = 16_384
 """Bytes of a text up to which it is judged without handing it to a thread."""
-AFTER_SECONDS = 2.0
 
 
 def to_json(value: Any) -> bytes:
@@ -112,11 +111,11 @@ class Worker:
         return self.state if after is None else await self.state_after(after)
 
     async def state_after(self, after: str) -> State:
-        """Wait a little for the model that has learned an entry."""
+        """Give the model that has learned an entry."""
         if not after.isdecimal() or int(after) > 2**53:
             raise Problem(422, "bad-parameter", "Discern-After must be the number of an entry")
         if int(after) > self.state.sequence and self.store is not None:
-            await self.in_thread(self.live.reached, int(after), AFTER_SECONDS)
+            await self.in_thread(self.live.catch_up, int(after))
         return self.state
 
     def _reader(self, state: State) -> Reader:
@@ -183,7 +182,7 @@ class Worker:
             _of_data, rows_of, await _body(request.receive), "csv" if kind == "text/csv" else "json"
         )
         if read.rows > self.settings.limits.rows:
-            raise Problem(413, "body-too-large", f"more than {self.settings.limits.rows:,} rows; send less at once")
+            raise Problem(422, "too-many-rows", f"more than {self.settings.limits.rows:,} rows; send less at once")
         return read
 
     # ------------------------------------------------------------------------------------------- teaching
@@ -216,9 +215,10 @@ class Worker:
         _refuse_type(request, ("application/json",))
         body = await _body(request.receive)
         [sequence] = fields(parse(body), ["sequence"])
-        if not isinstance(sequence, int) or isinstance(sequence, bool) or not 0 < sequence <= 2**53:
+        whole = isinstance(sequence, int | float) and not isinstance(sequence, bool) and sequence == int(sequence)
+        if not whole or not 0 < sequence <= 2**53:
             raise Problem(422, "bad-parameter", "'sequence' must be the number of an entry")
-        return await self._written(request, Ask(None, sequence, _key(request), _digest("undo", body)))
+        return await self._written(request, Ask(None, int(sequence), _key(request), _digest("undo", body)))
 
     async def _written(self, request: Request, ask: Ask) -> Response:
         receipt: Receipt = await asyncio.wrap_future(self._teacher().ask(ask))
