@@ -37,7 +37,10 @@ def records(journal: bytes) -> Iterator[tuple[int, Record]]:
         kind, name, offset, length = HEAD.unpack_from(journal, place)
         start = place + HEAD.size + name
         size = length if kind in (b"w", b"r") else 0
-        yield start + size, (kind.decode(), journal[place + HEAD.size : start].decode(), offset, journal[start : start + size])
+        yield (
+            start + size,
+            (kind.decode(), journal[place + HEAD.size : start].decode(), offset, journal[start : start + size]),
+        )
         place = start + size
 
 

@@ -47,7 +47,9 @@ def test_predictions_are_those_of_the_library(client: Client, place: Path) -> No
     model = loaded(place)
     shares = model.predict_proba(TEXTS).tolist()
     ones = [client.post("/v1/predict", {"text": text}) for text in TEXTS[:30]]
-    assert [list(one["probabilities"].values()) for one in ones] == [pytest.approx(row, rel=1e-9) for row in shares[:30]]
+    assert [list(one["probabilities"].values()) for one in ones] == [
+        pytest.approx(row, rel=1e-9) for row in shares[:30]
+    ]
     many = client.post("/v1/predict/batch", {"rows": [{"text": text} for text in TEXTS]})["predictions"]
     assert [list(one["probabilities"].values()) for one in many] == shares
     again = client.post("/v1/predict", {"text": TEXTS[3]})  # by now in the quick way
@@ -61,7 +63,9 @@ def test_streams_give_a_line_for_each_row(client: Client, place: Path, ending: s
     model = loaded(place)
     texts = [*TEXTS, "one\u2028two\x85three\x0bfour", "", "東京 – שלום"]
     lines = "\n".join(json.dumps({"text": text, "other": 1}) for text in texts) + ending
-    status, kinds, content = client.send("POST", "/v1/predict/stream", lines.encode(), content_type="application/x-ndjson")
+    status, kinds, content = client.send(
+        "POST", "/v1/predict/stream", lines.encode(), content_type="application/x-ndjson"
+    )
     assert (status, kinds["content-type"]) == (200, "application/x-ndjson")
     answers = [json.loads(line) for line in content.decode().split("\n")[:-1]]
     assert [one["label"] for one in answers] == model.predict(texts).tolist()
@@ -87,7 +91,9 @@ def test_a_csv_file_comes_back_with_labels(client: Client, place: Path) -> None:
 
 def test_a_stream_with_a_bad_row_says_so(client: Client) -> None:
     good, bad = json.dumps({"text": "win " * 100}) + "\n", '{"text": 12}\n'
-    status, _, content = client.send("POST", "/v1/predict/stream", (bad + good).encode(), content_type="application/x-ndjson")
+    status, _, content = client.send(
+        "POST", "/v1/predict/stream", (bad + good).encode(), content_type="application/x-ndjson"
+    )
     assert status == 422
     assert "row 1, column 'text'" in json.loads(content)["detail"]
     long = (good * 8000 + bad).encode()
@@ -184,7 +190,9 @@ def test_the_file_is_that_of_the_library_and_forgotten_words_are_nowhere(client:
     assert [path.name for path in place.iterdir() if b"canaryword" in path.read_bytes()] == []
 
 
-def test_a_replaced_file_is_served_and_a_broken_one_is_not(client: Client, place: Path, service: tuple[Client, Telling]) -> None:
+def test_a_replaced_file_is_served_and_a_broken_one_is_not(
+    client: Client, place: Path, service: tuple[Client, Telling]
+) -> None:
     client.post("/v1/compact", None)
     model = place / "messages.discern"
     whole, checksum = model.read_bytes(), client.get("/v1/model")["checksum"]
@@ -228,7 +236,10 @@ def test_metrics_and_readiness(client: Client) -> None:
     lines = dict(line.rsplit(" ", 1) for line in content.decode().splitlines() if not line.startswith("#"))
     assert int(lines["discern_rows_predicted_total"]) > 0
     assert int(lines['discern_requests_total{route="/v1/predict",status="2xx"}']) > 0
-    assert lines['discern_request_seconds_bucket{route="/v1/predict",le="+Inf"}'] == lines['discern_request_seconds_count{route="/v1/predict"}']
+    assert (
+        lines['discern_request_seconds_bucket{route="/v1/predict",le="+Inf"}']
+        == lines['discern_request_seconds_count{route="/v1/predict"}']
+    )
     assert client.get("/health") == {"alive": True}
     assert client.get("/ready")["ready"] is True
 
@@ -278,7 +289,13 @@ def test_a_model_that_is_no_sum_predicts_and_does_not_learn(tmp_path: Path) -> N
 def test_rare_words_and_numbers_follow_the_log(tmp_path: Path) -> None:
     """With min_df, what is forgotten depends on the order; with numbers, on pivots: the log decides both."""
     rows = [
-        {"label": "ab"[number % 2], "note": f"common word{number % 7} rare{number}", "size": number / 3, "kind": "xy"[number % 3 == 0], "paid": number % 4 == 0}
+        {
+            "label": "ab"[number % 2],
+            "note": f"common word{number % 7} rare{number}",
+            "size": number / 3,
+            "kind": "xy"[number % 3 == 0],
+            "paid": number % 4 == 0,
+        }
         for number in range(120)
     ]
     path = tmp_path / "m.discern"
@@ -287,8 +304,13 @@ def test_rare_words_and_numbers_follow_the_log(tmp_path: Path) -> None:
         client.post("/v1/learn", {"rows": rows[:3]})
         client.post("/v1/forget", {"rows": rows[5:8]})
         client.post("/v1/learn", {"rows": [{"label": "a", "note": "rare5 rare5 new", "size": None}]})
-        last = client.post("/v1/relabel", {"rows": [{k: v for k, v in rows[9].items() if k != "label"}], "from": rows[9]["label"], "to": "c"})
-        answer = client.post("/v1/explain", {"note": "common word3", "size": 12, "paid": True}, discern_after=str(last["sequence"]))
+        last = client.post(
+            "/v1/relabel",
+            {"rows": [{k: v for k, v in rows[9].items() if k != "label"}], "from": rows[9]["label"], "to": "c"},
+        )
+        answer = client.post(
+            "/v1/explain", {"note": "common word3", "size": 12, "paid": True}, discern_after=str(last["sequence"])
+        )
         checksum = client.post("/v1/compact", None)["checksum"]
     assert {term["column"] for term in answer["terms"]} == {"note", "size", "paid"}
     with in_process(Settings(path)) as (client, _):

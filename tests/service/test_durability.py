@@ -267,7 +267,9 @@ def _teach_and_stop_compacting(model: Path, step: int) -> None:
             if step == 0:
                 patch.setattr(Log, "note_base", stop)
             elif step == 1:
-                patch.setattr(os, "replace", lambda source, target: stop() if target == model else Path(source).rename(target))
+                patch.setattr(
+                    os, "replace", lambda source, target: stop() if target == model else Path(source).rename(target)
+                )
             elif step == 2:
                 patch.setattr(Store, "forget_through", stop)
             with contextlib.suppress(StoppedError):

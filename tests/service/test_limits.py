@@ -43,7 +43,9 @@ def raw(port: int, *parts: bytes, seconds: float = 10.0) -> bytes:
             while part := connection.recv(65536):
                 answer += part
                 head, _, body = answer.partition(b"\r\n\r\n")
-                length = next((int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), -1)
+                length = next(
+                    (int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:")), -1
+                )
                 if len(body) == length:
                     break
         return answer
@@ -68,7 +70,15 @@ def test_tokens_for_reading_and_for_teaching(tmp_path: Path) -> None:
         for path in ("/v1/model", "/metrics", "/openapi.json", "/v1/feedback", "/v1/nothing"):
             status, kinds, _ = client.send("GET", path)
             assert (status, kinds.get("www-authenticate")) == (401, "Bearer")
-        for shown in ("", "Bearer", "Bearer x", f"Basic {READ}", "Bearer \xfc\xff", f"Bearer {READ}x", f"Bearer {READ[:-1]}"):
+        for shown in (
+            "",
+            "Bearer",
+            "Bearer x",
+            f"Basic {READ}",
+            "Bearer \xfc\xff",
+            f"Bearer {READ}x",
+            f"Bearer {READ[:-1]}",
+        ):
             assert client.send("POST", "/v1/predict", {"text": "x"}, authorization=shown)[0] == 401
         for token in (READ, TEACH):
             client.post("/v1/predict", {"text": "x"}, authorization=f"Bearer {token}")
@@ -81,7 +91,12 @@ def test_tokens_for_reading_and_for_teaching(tmp_path: Path) -> None:
 def test_the_host_and_the_origin_are_checked(client: Client) -> None:
     body = json.dumps({"text": "x"}).encode()
     head = b"POST /v1/predict HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n" % len(body)
-    for host in (b"Host: evil.example\r\n", b"", b"Host: 127.0.0.1\r\nHost: evil.example\r\n", b"Host: 127.0.0.1.evil.example:80\r\n"):
+    for host in (
+        b"Host: evil.example\r\n",
+        b"",
+        b"Host: 127.0.0.1\r\nHost: evil.example\r\n",
+        b"Host: 127.0.0.1.evil.example:80\r\n",
+    ):
         assert raw(client.port, head + host + b"\r\n" + body).startswith((b"HTTP/1.1 421", b"HTTP/1.1 400")), host
     for host in (b"Host: localhost:99\r\n", b"Host: 127.0.0.1\r\n", b"Host: LOCALHOST:1\r\n"):
         assert raw(client.port, head + host + b"\r\n" + body).startswith(b"HTTP/1.1 200"), host
@@ -135,9 +150,18 @@ def test_sizes(client: Client) -> None:
         assert raw(client.port, head).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
 
 
-@pytest.mark.parametrize(("path", "kind", "most"), [("/v1/predict", b"application/json", 400_000), ("/v1/predict/stream", b"application/x-ndjson", 5_000_000)])
+@pytest.mark.parametrize(
+    ("path", "kind", "most"),
+    [("/v1/predict", b"application/json", 400_000), ("/v1/predict/stream", b"application/x-ndjson", 5_000_000)],
+)
 def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(client: Client, path: str, kind: bytes, most: int) -> None:
-    head = b"POST " + path.encode() + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + kind + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+    head = (
+        b"POST "
+        + path.encode()
+        + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        + kind
+        + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     line = b'{"text": "' + b"y" * (0x10000 - 13) + b'"}\n'
     chunk = b"10000\r\n" + line + b"\r\n"
     sent, answer = 0, b""
@@ -176,7 +200,18 @@ def test_hostile_json_is_refused(client: Client, body: bytes) -> None:
 
 
 def test_texts_of_every_kind_are_taken(client: Client) -> None:
-    for text in ("", "\0", "\u202eabc", "👩\u200d👩\u200d👧", "e\u0301 é", "שלום עולם", "自然言語処理", "\ufffe", "\U0010ffff", "a\u2028b"):
+    for text in (
+        "",
+        "\0",
+        "\u202eabc",
+        "👩\u200d👩\u200d👧",
+        "e\u0301 é",
+        "שלום עולם",
+        "自然言語処理",
+        "\ufffe",
+        "\U0010ffff",
+        "a\u2028b",
+    ):
         answer = client.post("/v1/explain", {"text": text})
         assert "".join(part["text"] for part in answer["segments"].get("text", ())) in (text, "")
 
@@ -214,7 +249,9 @@ def test_empty_lines_do_not_keep_a_connection(client: Client) -> None:
 def slow_connections(port: int, number: int) -> list[socket.socket]:
     found = [socket.create_connection(("127.0.0.1", port), timeout=10) for _ in range(number)]
     for place, connection in enumerate(found):
-        connection.sendall((b"GET /x", b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"POST /v1/predict HTTP/1.1\r\n")[place % 3])
+        connection.sendall(
+            (b"GET /x", b"GET / HTTP/1.1\r\nHost: x\r\nX: ", b"POST /v1/predict HTTP/1.1\r\n")[place % 3]
+        )
     return found
 
 
@@ -271,9 +308,18 @@ def test_a_thousand_slow_connections_are_dropped_and_keep_no_one_waiting(tmp_pat
 def test_no_text_of_a_user_is_in_the_log(service: tuple[Client, Telling]) -> None:
     client, journal = service
     secret = "sesamesecret"
-    for path in ("/v1/predict", "/v1/explain", "/v1/learn", "/v1/forget", f"/v1/{secret}", f"/v1/model/words?label={secret}"):
+    for path in (
+        "/v1/predict",
+        "/v1/explain",
+        "/v1/learn",
+        "/v1/forget",
+        f"/v1/{secret}",
+        f"/v1/model/words?label={secret}",
+    ):
         client.send("POST", path, {"text": secret})
-        client.send("POST", path, {"rows": [{"text": secret, "label": secret}]}, idempotency_key=secret, authorization=secret)
+        client.send(
+            "POST", path, {"rows": [{"text": secret, "label": secret}]}, idempotency_key=secret, authorization=secret
+        )
         client.send("POST", path, f'{{"{secret}'.encode())
         client.send("GET", path, user_agent=secret)
     assert len(journal.lines) > 20

@@ -58,12 +58,17 @@ def page(browser: Browser, client: Client, complaints: list[str]) -> Iterator[Pa
     assert complaints == []
 
 
-def opened_page(browser: Browser, client: Client, complaints: list[str], width: int = 1280, scheme: str = "light") -> Page:
+def opened_page(
+    browser: Browser, client: Client, complaints: list[str], width: int = 1280, scheme: str = "light"
+) -> Page:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
     page, own = context.new_page(), f"http://127.0.0.1:{client.port}"
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", lambda request: complaints.append(request.url) if not request.url.startswith((own, "blob:")) else None)
+    page.on(
+        "request",
+        lambda request: complaints.append(request.url) if not request.url.startswith((own, "blob:")) else None,
+    )
     page.on("dialog", lambda dialog: complaints.append(dialog.message))
     page.goto(f"{own}/")
     page.wait_for_selector("body[data-ready]")
@@ -214,7 +219,10 @@ def test_texts_of_every_script_and_kind(page: Page) -> None:
 
 
 def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
-    rows = [{"label": "ab"[n % 2], "note": f"word{n % 7}", "size": n / 3, "kind": "xy"[n % 3 == 0], "paid": n % 4 == 0} for n in range(60)]
+    rows = [
+        {"label": "ab"[n % 2], "note": f"word{n % 7}", "size": n / 3, "kind": "xy"[n % 3 == 0], "paid": n % 4 == 0}
+        for n in range(60)
+    ]
     path = tmp_path / "mixed.discern"
     Classifier(text="note", number="size", category="kind", flag="paid", smoothing=1.0).fit(rows).save(path)
     with in_process(Settings(path)) as (client, _):

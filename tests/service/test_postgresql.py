@@ -52,8 +52,19 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         port = free.getsockname()[1]
     data = folder / "data"
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run([programs / "initdb", "-D", data, "-U", "discern", "-A", "trust", "--no-sync"], check=True, **quiet, **who)  # type: ignore[call-overload]
-    settings = ["-c", "listen_addresses=127.0.0.1", "-c", f"unix_socket_directories={folder}", "-p", str(port), "-c", "fsync=on"]
+    subprocess.run(
+        [programs / "initdb", "-D", data, "-U", "discern", "-A", "trust", "--no-sync"], check=True, **quiet, **who
+    )  # type: ignore[call-overload]
+    settings = [
+        "-c",
+        "listen_addresses=127.0.0.1",
+        "-c",
+        f"unix_socket_directories={folder}",
+        "-p",
+        str(port),
+        "-c",
+        "fsync=on",
+    ]
     process = subprocess.Popen([programs / "postgres", "-D", data, *settings], **quiet, **who)  # type: ignore[call-overload]
     try:
         url = f"postgresql://discern@127.0.0.1:{port}/postgres"

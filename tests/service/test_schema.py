@@ -32,7 +32,13 @@ checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 413, 
 
 def mixed(folder: Path) -> Path:
     rows = [
-        {"label": "ab"[n % 2], "note": f"common word{n % 7} rare{n}", "size": n / 3, "kind": "xy"[n % 3 == 0], "paid": n % 4 == 0}
+        {
+            "label": "ab"[n % 2],
+            "note": f"common word{n % 7} rare{n}",
+            "size": n / 3,
+            "kind": "xy"[n % 3 == 0],
+            "paid": n % 4 == 0,
+        }
         for n in range(120)
     ]
     path = folder / "mixed.discern"
@@ -45,7 +51,9 @@ def tried(folder: Path, model: Path, examples: int) -> int:
     (folder / "schemathesis.toml").write_text(CONFIG)
     held_out = folder / "held-out.jsonl"
     held_out.write_text("".join(json.dumps(row) + "\n" for row in LEARNED[:20]))
-    settings = Settings(model, teach_token=TOKEN.encode(), held_out=str(held_out) if model.name == "messages.discern" else None)
+    settings = Settings(
+        model, teach_token=TOKEN.encode(), held_out=str(held_out) if model.name == "messages.discern" else None
+    )
     with in_process(settings) as (client, journal):
         document = folder / "openapi.json"
         document.write_text(json.dumps(client.get("/openapi.json", authorization=f"Bearer {TOKEN}")))
@@ -54,7 +62,11 @@ def tried(folder: Path, model: Path, examples: int) -> int:
         done = subprocess.run(
             [*command, document, "--url", f"http://127.0.0.1:{client.port}", *options],
             cwd=folder,
-            env={**os.environ, "SCHEMATHESIS_HOOKS": "tests.service.hooks", "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={
+                **os.environ,
+                "SCHEMATHESIS_HOOKS": "tests.service.hooks",
+                "PYTHONPATH": str(Path(__file__).parents[2]),
+            },
             capture_output=True,
             text=True,
             check=False,

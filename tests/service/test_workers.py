@@ -26,7 +26,10 @@ def mixed_load(port: int, seconds: float, learned: list[dict[str, str]], answers
         client, chance, count = Client(port), random.Random(number), 0
         while time.monotonic() < ending:
             count += 1
-            mine = {"label": chance.choice(("ham", "spam")), "text": f"client{number} row{count} {chance.choice(HELD_OUT)['text']}"}
+            mine = {
+                "label": chance.choice(("ham", "spam")),
+                "text": f"client{number} row{count} {chance.choice(HELD_OUT)['text']}",
+            }
             key = f"{number}-{count}"
             statuses, kept = act(client, chance.random(), mine, key)
             with turn:
@@ -69,7 +72,9 @@ def both_agree(folder: Path, seconds: float) -> None:
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline and (len(gauges) < 2 or set(gauges.values()) != {str(rows)}):
         other = service.client()  # a new connection, which either of them may take
-        gauges = dict(re.findall(r'discern_model_rows\{worker="(\d)"\} (\d+)', other.send("GET", "/metrics")[2].decode()))
+        gauges = dict(
+            re.findall(r'discern_model_rows\{worker="(\d)"\} (\d+)', other.send("GET", "/metrics")[2].decode())
+        )
         other.close()
         time.sleep(0.05)
     checksum = client.post("/v1/compact", None)["checksum"]
@@ -95,7 +100,9 @@ def test_a_stopped_service_ends_what_it_has_begun(tmp_path: Path) -> None:
     client, done = service.client(), []
 
     def teach() -> None:
-        done.append(client.send("POST", "/v1/learn", {"rows": [{"label": "ham", "text": f"w{i}"} for i in range(9_000)]})[0])
+        done.append(
+            client.send("POST", "/v1/learn", {"rows": [{"label": "ham", "text": f"w{i}"} for i in range(9_000)]})[0]
+        )
 
     thread = threading.Thread(target=teach)
     thread.start()
@@ -121,6 +128,9 @@ def test_a_large_model_starts_soon_and_is_shared(tmp_path: Path) -> None:
     workers = psutil.Process(service.process.pid).children()
     memory = [worker.memory_full_info() for worker in workers]
     service.stop()
-    print(f"first prediction after {took:.2f} s; " + ", ".join(f"PSS {one.pss >> 20} of RSS {one.rss >> 20} MiB" for one in memory))
+    print(
+        f"first prediction after {took:.2f} s; "
+        + ", ".join(f"PSS {one.pss >> 20} of RSS {one.rss >> 20} MiB" for one in memory)
+    )
     assert took < 2
     assert all(one.pss < 0.6 * one.rss for one in memory)

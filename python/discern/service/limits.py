@@ -89,32 +89,32 @@ class Watch:
     """Ends waits that take too long: one look at all of them now and then, instead of a timer for each."""
 
     def __init__(self) -> None:
-        self._waiting: dict[Exchange, tuple[float, asyncio.Task[Any]]] = {}
+        self._waiting: dict[asyncio.Task[Any], float] = {}
         self._looking = False
 
-    async def within(self, seconds: float, exchange: Exchange, awaited: Awaitable[T]) -> T:
+    async def within(self, seconds: float, awaited: Awaitable[T]) -> T:
         """Wait; raises TimeoutError after so many seconds, or a little later."""
         task = asyncio.current_task()
         assert task is not None
-        self._waiting[exchange] = time.monotonic() + seconds, task
+        self._waiting[task] = time.monotonic() + seconds
         if not self._looking:
             self._looking = True
             asyncio.get_running_loop().call_later(LOOK, self._look)
         try:
             return await awaited
         except asyncio.CancelledError:
-            if exchange in self._waiting:  # someone else wants this task to end
+            if task in self._waiting:  # someone else wants this task to end
                 raise
             task.uncancel()
             raise TimeoutError from None
         finally:
-            self._waiting.pop(exchange, None)
+            self._waiting.pop(task, None)
 
     def _look(self) -> None:
         now = time.monotonic()
-        for exchange, (deadline, task) in list(self._waiting.items()):
+        for task, deadline in list(self._waiting.items()):
             if now > deadline:
-                del self._waiting[exchange]
+                del self._waiting[task]
                 task.cancel()
         self._looking = bool(self._waiting)
         if self._looking:
@@ -147,7 +147,7 @@ class Exchange:
         allowed = self._limits.idle_seconds + self._received / SLOWEST - self._waited
         began = time.monotonic()
         try:
-            message = await self._watch.within(min(allowed, self._limits.idle_seconds), self, self._receive())
+            message = await self._watch.within(min(allowed, self._limits.idle_seconds), self._receive())
         except TimeoutError:
             raise Problem(408, "too-slow", "the body came too slowly; send it at once") from None
         self._waited += time.monotonic() - began
@@ -173,7 +173,18 @@ class Exchange:
         if self.complete:
             await self._send(message)
         else:
-            await self._watch.within(SEND_SECONDS, self, self._send(message))
+            await self._send_part(message)
+
+    async def _send_part(self, message: Message) -> None:
+        """Send a part of an answer; a client may leave it unread for long only while it is still sending itself."""
+        while True:
+            received = self._received
+            try:
+                # If this is ended, nothing of the part has been written: the server waits before it writes.
+                return await self._watch.within(SEND_SECONDS, self._send(message))
+            except TimeoutError:
+                if received == self._received:
+                    raise CutOffError from None
 
     def cut_off(self) -> None:
         """End an answer that has begun without its end, so that it does not look complete."""

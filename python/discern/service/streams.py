@@ -6,7 +6,10 @@ import asyncio
 import csv
 import io
 import math
+import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,10 @@ from discern.service.problems import Problem
 from discern.service.rows import Reader
 from discern.service.settings import Limits
 
+IN_MEMORY = 4 << 20
+"""Bytes of an answer that wait in memory."""
+PART = 1 << 18
+"""Bytes of an answer that are sent at once."""
 OWN_COLUMNS = ("label", "probability")
 Encode = Callable[[State, Batch, Any, bool], bytes]
 
@@ -45,6 +52,77 @@ class Body(io.RawIOBase):
         return size
 
 
+class Outlet:
+    """The answer to a stream, sent while the rows are still coming.
+
+    Many clients read nothing before they have sent everything. So the answer does not hold up the reading of rows: what
+    cannot be sent yet waits in memory, and from some size on in a temporary file.
+    """
+
+    def __init__(self, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self._send, self._loop = send, loop
+        self._turn, self._news = threading.Lock(), asyncio.Event()
+        self._waiting = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (closed by close)
+        self._sent = self._written = 0
+        self._ended = False
+        self._task: Future[None] | None = None
+
+    def start(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Begin the answer; from a thread, as all of this."""
+        self._task = asyncio.run_coroutine_threadsafe(self._pump(headers), self._loop)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the answer has begun."""
+        return self._task is not None
+
+    def put(self, part: bytes) -> None:
+        """Add to the answer; raises what went wrong with sending it."""
+        assert self._task is not None
+        if self._task.done():
+            self._task.result()
+        with self._turn:
+            self._waiting.seek(self._written)
+            self._written += self._waiting.write(part)
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    def end(self) -> None:
+        """Wait until everything has been sent."""
+        assert self._task is not None
+        self._ended = True
+        self._loop.call_soon_threadsafe(self._news.set)
+        self._task.result()
+
+    def close(self) -> None:
+        """Let go of what was not sent."""
+        if self._task is not None:
+            self._task.cancel()
+        self._waiting.close()
+
+    def _take(self) -> bytes:
+        with self._turn:
+            self._waiting.seek(self._sent)
+            part = self._waiting.read(PART)
+            self._sent += len(part)
+            if self._sent == self._written:
+                self._waiting.seek(0)
+                self._waiting.truncate()
+                self._sent = self._written = 0
+            return part
+
+    async def _pump(self, headers: list[tuple[bytes, bytes]]) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        while True:
+            self._news.clear()
+            ended = self._ended  # before looking: what comes later is seen in the next turn
+            while part := self._take():
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            if ended:
+                break
+            await self._news.wait()
+        await self._send({"type": "http.response.body", "body": b""})
+
+
 async def _received(receive: Receive) -> Message:
     message = await receive()
     if message["type"] == "http.disconnect":
@@ -56,8 +134,9 @@ class Stream:
     """Answers a stream of rows with a stream of predictions."""
 
     def __init__(self, state: State, limits: Limits, receive: Receive, send: Send) -> None:
-        self._state, self._limits, self._receive, self._send = state, limits, receive, send
+        self._state, self._limits, self._receive = state, limits, receive
         self._loop = asyncio.get_running_loop()
+        self._outlet = Outlet(send, self._loop)
         self.rows = 0
 
     def of_json(self) -> None:
@@ -72,26 +151,27 @@ class Stream:
         try:
             for batch in read(Body(self._receive, self._loop), "the body", *how, Reading()):
                 self._answer(batch, kind, encode)
+            if not self.rows and encode is _csv_lines:
+                raise DataError("the body has no rows below its line of column names")
         except DataError as error:
             self._fail(Problem(422, "bad-rows", str(error)), kind)
         except Problem as problem:
             self._fail(problem, kind)
-        if not self.rows and encode is _csv_lines:
-            raise Problem(422, "bad-rows", "the body has no rows below its line of column names")
-        if not self.rows:
-            self._start(kind)
-        self._give({"type": "http.response.body", "body": b""})
+        self._start(kind)
+        self._outlet.end()
+
+    def close(self) -> None:
+        """Let go of what was not sent."""
+        self._outlet.close()
 
     def _answer(self, batch: Batch, kind: str, encode: Encode) -> None:
         if self.rows + batch.rows > self._limits.stream_rows:
             raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
         known = self._fitting(batch)
         shares = self._state.classifier.predict_proba(known)
-        if not self.rows:
-            self._start(kind)
-        part = encode(self._state, batch, shares, not self.rows)
+        self._start(kind)
+        self._outlet.put(encode(self._state, batch, shares, not self.rows))
         self.rows += batch.rows
-        self._give({"type": "http.response.body", "body": part, "more_body": True})
 
     def _fitting(self, batch: Batch) -> Batch:
         """Give the columns of the model; others of the stream are of no matter, but one must be there."""
@@ -116,11 +196,9 @@ class Stream:
         )
 
     def _start(self, kind: str) -> None:
-        headers = [(b"content-type", kind.encode()), (b"discern-sequence", str(self._state.sequence).encode())]
-        self._give({"type": "http.response.start", "status": 200, "headers": headers})
-
-    def _give(self, message: dict[str, Any]) -> None:
-        asyncio.run_coroutine_threadsafe(_sent(self._send, message), self._loop).result()
+        if not self._outlet.has_started:
+            sequence = str(self._state.sequence).encode()
+            self._outlet.start([(b"content-type", kind.encode()), (b"discern-sequence", sequence)])
 
     def _fail(self, problem: Problem, kind: str) -> None:
         """Refuse; if an answer has begun, JSON lines end with the problem, and CSV is cut off."""
@@ -128,7 +206,7 @@ class Stream:
             raise problem
         if not kind.startswith("application/x-ndjson"):
             raise CutOffError
-        self._give({"type": "http.response.body", "body": problem.body + b"\n", "more_body": True})
+        self._outlet.put(problem.body + b"\n")
 
 
 def _refuse_what_is_not_json(column: list[Any]) -> None:
@@ -138,10 +216,6 @@ def _refuse_what_is_not_json(column: list[Any]) -> None:
         "".join(value for value in column if isinstance(value, str)).encode("utf-8")
     except UnicodeEncodeError as error:
         raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
-
-
-async def _sent(send: Send, message: dict[str, Any]) -> None:
-    await send(message)
 
 
 def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:

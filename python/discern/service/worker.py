@@ -159,6 +159,7 @@ class Worker:
         try:
             await asyncio.get_running_loop().run_in_executor(self.upload_threads, run)
         finally:
+            stream.close()
             self.figures.add("rows_predicted", stream.rows)
         return Sent()
 
