@@ -29,13 +29,17 @@ def serve(
     read_token_file: Annotated[
         TokenFile,
         typer.Option(
-            metavar="FILE", help="Holds the token for reading.", show_default="the variable DISCERN_READ_TOKEN"
+            metavar="FILE",
+            help="Holds the token for reading.",
+            show_default="DISCERN_READ_TOKEN_FILE or DISCERN_READ_TOKEN",
         ),
     ] = None,
     teach_token_file: Annotated[
         TokenFile,
         typer.Option(
-            metavar="FILE", help="Holds the token for teaching.", show_default="the variable DISCERN_TEACH_TOKEN"
+            metavar="FILE",
+            help="Holds the token for teaching.",
+            show_default="DISCERN_TEACH_TOKEN_FILE or DISCERN_TEACH_TOKEN",
         ),
     ] = None,
     host_name: Annotated[
@@ -100,7 +104,8 @@ def serve(
 
 def _token(path: Path | None, variable: str) -> bytes | None:
     """Read a token; it is not taken from the command line, which others on the machine can see."""
-    if path is not None:
-        return path.read_bytes().strip()
+    named = os.environ.get(f"{variable}_FILE")
+    if path is not None or named:
+        return Path(path or str(named)).read_bytes().strip()
     value = os.environ.pop(variable, "")
     return value.encode("utf-8") or None
