@@ -1,4 +1,4 @@
-"""Jobs about the service: requests on loopback beside FastAPI with scikit-learn, streams, and the start of a large model."""
+"""Jobs about the service: requests beside FastAPI with scikit-learn, streams, and the start of a large model."""
 
 import asyncio
 import atexit
@@ -133,7 +133,8 @@ def by_wrk(port: int, path: str, inputs: SimpleNamespace, seconds: float) -> flo
 
 
 async def by_sockets(port: int, path: str, inputs: SimpleNamespace, seconds: float) -> float:
-    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {len(inputs.body)}\r\n\r\n"
+    kind = f"Content-Type: application/json\r\nContent-Length: {len(inputs.body)}\r\n\r\n"
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{kind}"
     request, count, ending = head.encode() + inputs.body, 0, time.perf_counter() + seconds
 
     async def client() -> None:

@@ -1,4 +1,4 @@
-"""What people write without discern: FastAPI around a scikit-learn pipeline; and an endpoint that returns a constant."""
+"""What people write without discern: FastAPI around a scikit-learn pipeline; and an endpoint with a constant."""
 
 import os
 

@@ -120,6 +120,8 @@ def test_evaluations_are_those_of_the_library(client: Client, place: Path) -> No
     lines = "".join(json.dumps(row) + "\n" for row in HELD_OUT).encode()
     status, _, content = client.send("POST", "/v1/evaluate", lines, content_type="application/x-ndjson")
     assert (status, json.loads(content)) == (200, expected)
+    three = Classifier().fit([{"label": label, "text": f"x {label}"} for label in ("one", "two", "three")])
+    assert three.evaluate([{"label": label, "text": "x"} for label in ("four", "five")]).to_dict()["auc"] is None
     problem = client.post("/v1/evaluate", {"rows": [{"text": "x"}]}, 422)
     assert "row 1 needs a label" in problem["detail"]
 

@@ -20,13 +20,13 @@ CONFIG = f"""
 [auth.openapi.token]
 bearer = "{TOKEN}"
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", 404, 409, 413]
+expected-statuses = ["2xx", 401, 403, 404, 409, 413]
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 409, 413, 415, 422]
 # Any text is a text; not any text is a table.
 [[operations]]
 include-path-regex = "^/v1/(predict/csv|predict/stream|evaluate)$"
-checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 404, 409, 413, 422]
+checks.positive_data_acceptance.expected-statuses = ["2xx", 400, 401, 403, 404, 409, 413, 422]
 """
 
 
