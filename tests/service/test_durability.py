@@ -193,14 +193,14 @@ def faults(folder: Path, run: tuple[bytes, dict[int, int], bytes], cuts: int) ->
 
 
 def test_two_hundred_power_cuts(tmp_path: Path, library: Path) -> None:
-    run = recorded(tmp_path, library, "FULL", 3.0)
+    run = recorded(tmp_path, library, "FULL", 2.4)
     assert len(run[1]) > 100
     assert faults(tmp_path, run, 200) == []
 
 
 @pytest.mark.parametrize("synchronous", ["NORMAL", "OFF"])
 def test_the_power_cuts_would_be_noticed(tmp_path: Path, library: Path, synchronous: str) -> None:
-    assert faults(tmp_path, recorded(tmp_path, library, synchronous, 1.5), 40)
+    assert faults(tmp_path, recorded(tmp_path, library, synchronous, 0.9), 20)
 
 
 def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -> None:

@@ -86,7 +86,7 @@ def both_agree(folder: Path, seconds: float) -> None:
 
 
 def test_two_workers_arrive_at_the_same_model(tmp_path: Path) -> None:
-    both_agree(tmp_path, 5.0)
+    both_agree(tmp_path, 4.0)
 
 
 @pytest.mark.soak
@@ -134,3 +134,13 @@ def test_a_large_model_starts_soon_and_is_shared(tmp_path: Path) -> None:
     )
     assert took < 2
     assert all(one.pss < 0.6 * one.rss for one in memory)
+
+
+def test_workers_do_not_outlive_the_supervisor(tmp_path: Path) -> None:
+    service = Process(saved(tmp_path), workers=2)
+    workers = psutil.Process(service.process.pid).children()
+    assert len(workers) == 2
+    service.process.kill()
+    gone, alive = psutil.wait_procs(workers, 20)
+    service.kill()
+    assert (len(gone), alive) == (2, [])

@@ -12,6 +12,7 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from types import FrameType
 
@@ -26,6 +27,8 @@ from discern.service.telemetry import Figures, Journal, JournalHandler
 
 GRACE = 10
 """Seconds that requests have to end when the service is stopped."""
+ORPHANED = 0.5
+"""Seconds between two looks of a worker whether the supervisor lives."""
 SOON = 5.0
 """A worker that dies within so many seconds of its start is replaced a little later each time, up to as many."""
 
@@ -117,6 +120,13 @@ def _has_stopped(_: int, __: FrameType | None) -> None:
     """Do nothing more."""
 
 
+def _end_with(parent: int) -> None:
+    """End this worker when the supervisor is gone: no one would replace or stop it."""
+    while os.getppid() == parent:
+        time.sleep(ORPHANED)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
 class _Supervisor:
     """Keeps as many workers alive as were asked for."""
 
@@ -152,6 +162,7 @@ class _Supervisor:
             self._fork(worker)
 
     def _fork(self, worker: int) -> None:
+        parent = os.getpid()
         process = os.fork()
         if process:
             self._workers[process] = worker, time.monotonic()
@@ -163,6 +174,7 @@ class _Supervisor:
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self._figures.worker = self._journal.worker = worker
+            threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
             code = _work(self._settings, self._base, self._listening, self._figures, self._journal)
         except Exception as error:
             self._journal.tell("worker-failed", error)
