@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
+import signal
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -13,7 +17,7 @@ import psutil
 import pytest
 
 from discern.classifier import Classifier
-from tests.service.running import HELD_OUT, Client, Process, expected_file, saved
+from tests.service.running import HELD_OUT, STARTED, Client, Process, expected_file, saved
 
 CLIENTS = 16
 
@@ -144,3 +148,17 @@ def test_workers_do_not_outlive_the_supervisor(tmp_path: Path) -> None:
     gone, alive = psutil.wait_procs(workers, 20)
     service.kill()
     assert (len(gone), alive) == (2, [])
+
+
+def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "discern.cli", "serve", str(saved(tmp_path)), "--port", "0", "--json", "--quiet"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    assert process.stdout is not None
+    client = Client(json.loads(process.stdout.readline())["port"])
+    assert client.post("/v1/predict", {"text": "win a free prize"})["label"] == "spam"
+    client.close()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert '"request"' not in errors

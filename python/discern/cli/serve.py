@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from discern.cli import options
+from discern.cli.output import to_json
 
 TokenFile = Path | None
 
@@ -72,11 +73,13 @@ def serve(
         bool,
         typer.Option("--accept-file", help="Serve a file that is older than the log, without the feedback in between."),
     ] = False,
+    json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
     """Serve a model over HTTP, with a page: predict, explain, learn, forget, evaluate.
 
-    Feedback is written to a durable log before it is acknowledged. Needs the extra serve: pip install 'discern[serve]'.
+    Feedback is written to a durable log before it is acknowledged. Log lines are JSON on stderr; --quiet leaves those of
+    requests out, and --json writes where the service listens. Needs the extra serve: pip install 'discern[serve]'.
     """
     try:
         from discern.service.run import serve as run
@@ -99,7 +102,8 @@ def serve(
         accept_file=accept_file,
         limits=Limits(body=max_body, stream=max_stream, rows=max_rows, tokens=max_tokens, rate=rate),
     )
-    raise typer.Exit(run(settings, log_requests=not quiet))
+    announce = (lambda facts: typer.echo(to_json(facts))) if json else None
+    raise typer.Exit(run(settings, not quiet, announce))
 
 
 def _token(path: Path | None, variable: str) -> bytes | None:

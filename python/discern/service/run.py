@@ -14,7 +14,9 @@ import socket
 import sys
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -33,8 +35,10 @@ SOON = 5.0
 """A worker that dies within so many seconds of its start is replaced a little later each time, up to as many."""
 
 
-def serve(settings: Settings, log_requests: bool = True) -> int:
-    """Serve until a signal comes; give the exit code."""
+def serve(
+    settings: Settings, log_requests: bool = True, announce: Callable[[dict[str, Any]], None] | None = None
+) -> int:
+    """Serve until a signal comes; give the exit code. ``announce`` is told where the service listens."""
     journal = Journal(log_requests)
     base = read_base(settings.model)
     _check(settings, base, journal)
@@ -42,6 +46,8 @@ def serve(settings: Settings, log_requests: bool = True) -> int:
     figures = Figures(settings.workers)
     host, port = listening.getsockname()[:2]
     journal.tell("listening", host=host, port=port, workers=settings.workers, model=settings.model.name)
+    if announce is not None:
+        announce({"host": host, "port": port, "process": os.getpid()})
     if settings.workers == 1:
         return _work(settings, base, listening, figures, journal)
     return _Supervisor(settings, base, listening, figures, journal).run()
