@@ -78,8 +78,8 @@ def serve(
 ) -> None:
     """Serve a model over HTTP, with a page: predict, explain, learn, forget, evaluate.
 
-    Feedback is written to a durable log before it is acknowledged. Log lines are JSON on stderr; --quiet leaves those of
-    requests out, and --json writes where the service listens. Needs the extra serve: pip install 'discern[serve]'.
+    Feedback is written to a durable log before it is acknowledged. Log lines are JSON on stderr; --quiet leaves out
+    those of requests, and --json writes where the service listens. Needs the extra serve: pip install 'discern[serve]'.
     """
     try:
         from discern.service.run import serve as run
