@@ -167,6 +167,12 @@ def test_relabelling_is_done_whole_or_not_at_all(client: Client, place: Path) ->
     assert forgotten["rows"] == 1
 
 
+def test_a_number_of_an_entry_is_a_number(client: Client) -> None:
+    for path in ("/v1/predict", "/v1/explain"):
+        for number in ("", "x", "-1", "²"):
+            assert client.send("POST", path, {"text": "win"}, discern_after=number)[0] == 422, number
+
+
 def test_a_new_label_is_a_new_class(client: Client) -> None:
     receipt = client.post("/v1/learn", {"rows": [{"label": "大象", "text": "an elephant trumpets"}]})
     answer = client.post("/v1/predict", {"text": "elephant"}, discern_after=str(receipt["sequence"]))

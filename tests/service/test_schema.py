@@ -87,7 +87,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["mixed", "text"])
 def test_schemathesis_finds_nothing_in_ten_thousand_cases(tmp_path: Path, kind: str) -> None:
     model = mixed(tmp_path) if kind == "mixed" else saved(tmp_path)
-    assert tried(tmp_path, model, 540) >= 10_000
+    assert tried(tmp_path, model, 620) >= 10_000
 
 
 def test_the_document_names_the_columns_of_the_model(tmp_path: Path) -> None:

@@ -266,7 +266,8 @@ class Gate:
     # ------------------------------------------------------------------------------------------ admission
 
     def _admit(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
-        host = origin = authorization = length = site = kind = after = b""
+        host = origin = authorization = length = site = kind = b""
+        after: bytes | None = None
         hosts = 0
         for name, value in scope["headers"]:
             if name == b"host":

@@ -129,7 +129,7 @@ class Worker:
     async def predict(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Predict one row, with as little as possible around it."""
         kind, after = scope["discern"]
-        state = await self.state_after(after.decode("latin-1")) if after else self.state
+        state = await self.state_after(after.decode("latin-1")) if after is not None else self.state
         if kind != b"application/json":
             _refuse_kind(kind.decode("latin-1"), ("application/json",))
         row = self._reader(state).row(parse(await _body(receive)))
