@@ -509,7 +509,9 @@ def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None
     (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
     well("fit", data, data, "-o", tmp_path / "moving.discern")
     well("fit", data, "-o", tmp_path / "near.discern", "--model", "knn")
-    assert list(calls) == [info.callback.__name__ for info in app.registered_commands if info.callback]
+    commands = [info.callback.__name__ for info in app.registered_commands if info.callback]
+    commands.remove("serve")  # it runs until it is stopped: see tests/service
+    assert list(calls) == commands
     for name, arguments in calls.items():
         result = in_process(name, *arguments, "--json")
         assert (result.exit_code, result.stderr) == (0, ""), (name, result.output)

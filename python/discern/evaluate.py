@@ -485,7 +485,8 @@ class Evaluation:
         if not self.parts or len(self.judged.columns) < 2 or np.count_nonzero(self.confusion.sum(axis=0)) < 2:
             return {"auc": None}
         if len(self.judged.columns) > 2 and positive is None:
-            return {"auc": self.auc()}
+            seen = any(self._counts(self.labels.index(label))[2] for label in self.judged.columns)
+            return {"auc": self.auc() if seen else None}  # all rows may have labels that were never learned
         label = self.positive(positive)
         if not 0 < self._counts(self.labels.index(label))[2] < self.rows:
             return {"auc": None}

@@ -105,7 +105,7 @@ def report(
     path : where to write the page
     positive : the label that the threshold explorer begins with; by default the last
     """
-    subject = _subject(model, data, positive, reading)
+    subject = subject_of(model, data, positive, reading)
     content = page(subject)
     place = Path(path)
     part = place.with_name(f".{place.name}.{os.getpid()}.part")
@@ -118,7 +118,8 @@ def report(
     return subject.evaluation
 
 
-def _subject(model: Any, data: Any, positive: str | None, reading: Reading | None) -> Subject:
+def subject_of(model: Any, data: Any, positive: str | None = None, reading: Reading | None = None) -> Subject:
+    """Judge a model, or that of a file, on rows with labels: what a report is about."""
     from_file = isinstance(model, str | os.PathLike)
     loaded = Classifier.load(model) if from_file else model
     checksum = files.load(model)[1]["checksum"] if from_file else None
@@ -158,6 +159,20 @@ def page(subject: Subject) -> str:
         f"{len(subject.labels)} labels</p><nav>{links}</nav></header><main>{body}</main>"
         "<footer>Made by discern. Everything on this page is in this file; nothing is fetched.</footer>"
         f"<script>{_asset('report.js')}</script></body></html>"
+    )
+
+
+def fragment(subject: Subject) -> str:
+    """Give the parts that need no pictures: figures, threshold explorer, labels; for a page of another kind."""
+    parts = {
+        "metrics": ("How good it is", _metrics(subject)),
+        "threshold": ("Threshold explorer", _explorer(subject)),
+        "labels": ("Label by label", _per_label(subject)),
+    }
+    return "".join(
+        f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
+        for name, (title, content) in parts.items()
+        if content
     )
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discern.cli import judge, options
-from discern.cli.lock import locked
 from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
@@ -22,6 +21,7 @@ from discern.cli.output import (
     say,
     to_json,
 )
+from discern.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

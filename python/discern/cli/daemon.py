@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discern.cli.client import BLOCK, MARK, PATIENCE
-from discern.cli.lock import held
+from discern.lock import held
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

@@ -8,8 +8,8 @@ import typer
 
 from discern.cli import options
 from discern.cli.judge import Costs, Positive, Threshold, decision_of
-from discern.cli.lock import locked
 from discern.cli.output import percent, reading, refuse_bad_place, say, to_json
+from discern.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

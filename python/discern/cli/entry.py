@@ -19,6 +19,7 @@ from discern.cli.judge import compare, report
 from discern.cli.look import drift, info, similar
 from discern.cli.mail import filter, relabel
 from discern.cli.predictions import predict
+from discern.cli.serve import serve
 
 EXIT_CODES = {
     0: "all is well; also when the reader of a pipe, such as head, has enough and goes",
@@ -75,6 +76,11 @@ EXAMPLES: dict[Callable[..., None], tuple[str, ...]] = {
     filter: (
         "discern filter mail.discern < message > marked",
         "discern filter mail.discern --exit-code --spam-cutoff 0.99 < message",
+    ),
+    serve: (
+        "discern serve messages.discern",
+        "discern serve messages.discern --port 8080 --workers 2 --held-out held-out.csv",
+        "discern serve messages.discern --host 0.0.0.0 --host-name discern.example.org --teach-token-file teach.token",
     ),
     datasets: ("discern datasets list", "discern datasets fetch sms-spam"),
     demo: ("discern demo", "discern demo -o /tmp/messages.discern"),

@@ -13,8 +13,8 @@ import typer
 
 from discern.cli import options
 from discern.cli.client import HAM_CUTOFF, SPAM_CUTOFF
-from discern.cli.lock import locked
 from discern.cli.output import counted, in_bytes, reading, refuse_bad_place, say, to_json
+from discern.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

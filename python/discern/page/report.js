@@ -1,7 +1,6 @@
 "use strict";
 // The counts of every threshold are in the page: moving the slider looks them up, and computes nothing but shares.
-(function () {
-  const data = JSON.parse(document.getElementById("explorer-data").textContent);
+function explore(data) {
   const byId = (id) => document.getElementById(id);
   const slider = byId("threshold"), label = byId("positive"), alarmCost = byId("alarm-cost"), missCost = byId("miss-cost");
   const share = (part, whole) => (whole ? ((100 * part) / whole).toFixed(2) + "%" : "–");
@@ -50,4 +49,8 @@
   for (const input of [slider, label, alarmCost, missCost]) if (input) input.addEventListener("input", show);
   byId("cheapest").addEventListener("click", cheapest);
   show();
-})();
+}
+{
+  const embedded = document.getElementById("explorer-data");
+  if (embedded) explore(JSON.parse(embedded.textContent));
+}

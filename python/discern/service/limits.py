@@ -1,0 +1,372 @@
+"""Who gets in and how much of the service one request may take: a gate before the application, in plain ASGI."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeVar
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from discern.service.problems import Problem
+from discern.service.settings import Limits, Settings
+from discern.service.telemetry import ROUTES, Figures, Journal
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+T = TypeVar("T")
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+TEACHING = frozenset(
+    {"/v1/learn", "/v1/forget", "/v1/relabel", "/v1/undo", "/v1/feedback", "/v1/compact", "/v1/reload"}
+)
+"""What needs the token for teaching; the rest of /v1 and /metrics needs one for reading."""
+STREAMED = frozenset({"/v1/predict/stream", "/v1/predict/csv"})
+SLOWEST = 1024.0
+"""Bytes a second that a body must have on average, after its first seconds."""
+LOOK = 0.25
+"""Seconds between two looks at what is waiting."""
+SEND_SECONDS = 30.0
+"""How long a client may take to read a part of an answer."""
+MOST_CLIENTS = 20_000
+"""Clients whose rates are remembered."""
+
+_POLICY = b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+_PAGE_POLICY = (
+    _POLICY + b"; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'"
+)
+CLOSING = ((b"connection", b"close"),)
+_COMMON = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+]
+API_HEADERS = [*_COMMON, (b"content-security-policy", _POLICY), (b"cache-control", b"no-store")]
+PAGE_HEADERS = [*_COMMON, (b"content-security-policy", _PAGE_POLICY), (b"cache-control", b"no-cache")]
+
+
+class ClientGoneError(Exception):
+    """The client has closed the connection; there is no one to answer."""
+
+
+class CutOffError(Exception):
+    """An answer could not be completed; the server closes the connection."""
+
+
+class Rates:
+    """Requests of each client: a bucket that holds one second's worth and fills again as time goes by.
+
+    Examples
+    --------
+    >>> rates = Rates(2.0)
+    >>> [rates.wait("a", now) for now in (0.0, 0.0, 0.0, 0.5)]
+    [0.0, 0.0, 0.5, 0.0]
+    """
+
+    def __init__(self, rate: float) -> None:
+        self._rate, self._most = rate, max(rate, 1.0)
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def wait(self, client: str, now: float) -> float:
+        """Take one request; give the seconds to wait if there is none left."""
+        left, last = self._buckets.pop(client, (self._most, now))
+        left = min(self._most, left + (now - last) * self._rate)
+        self._buckets[client] = (left - 1.0 if left >= 1.0 else left, now)
+        if len(self._buckets) > MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
+
+
+class Watch:
+    """Ends waits that take too long: one look at all of them now and then, instead of a timer for each."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[asyncio.Task[Any], float] = {}
+        self._looking = False
+
+    async def within(self, seconds: float, awaited: Awaitable[T]) -> T:
+        """Wait; raises TimeoutError after so many seconds, or a little later."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._waiting[task] = time.monotonic() + seconds
+        if not self._looking:
+            self._looking = True
+            asyncio.get_running_loop().call_later(LOOK, self._look)
+        try:
+            return await awaited
+        except asyncio.CancelledError:
+            if task in self._waiting:  # someone else wants this task to end
+                raise
+            task.uncancel()
+            raise TimeoutError from None
+        finally:
+            self._waiting.pop(task, None)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for task, deadline in list(self._waiting.items()):
+            if now > deadline:
+                del self._waiting[task]
+                task.cancel()
+        self._looking = bool(self._waiting)
+        if self._looking:
+            asyncio.get_running_loop().call_later(LOOK, self._look)
+
+
+class Exchange:
+    """One request and its answer, within the limits."""
+
+    __slots__ = (
+        "_extra", "_limit", "_limits", "_receive", "_received", "_send", "_waited", "_watch",
+        "body_is_due", "complete", "gone", "status",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        receive: Receive,
+        send: Send,
+        limits: Limits,
+        limit: int,
+        extra: list[tuple[bytes, bytes]],
+        watch: Watch,
+    ) -> None:
+        self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
+        self._received, self._waited, self._watch = 0, 0.0, watch
+        self.status, self.gone, self.complete, self.body_is_due = 0, False, False, False
+
+    async def receive(self) -> Message:
+        """Give the next part of the body; refuses what is too long or comes too slowly."""
+        allowed = self._limits.idle_seconds + self._received / SLOWEST - self._waited
+        began = time.monotonic()
+        try:
+            message = await self._watch.within(min(allowed, self._limits.idle_seconds), self._receive())
+        except TimeoutError:
+            raise Problem(408, "too-slow", "the body came too slowly; send it at once") from None
+        self._waited += time.monotonic() - began
+        if message["type"] == "http.disconnect":
+            self.gone = True
+            return message
+        self._received += len(message.get("body", b""))
+        self.body_is_due = message.get("more_body", False)
+        if self._received > self._limit:
+            raise _too_large(self._limit)
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Pass on a part of the answer."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            # Whoever is answered while still sending may not go on: the connection is closed after the answer.
+            closing = CLOSING if self.body_is_due else ()
+            message["headers"] = [*message.get("headers", ()), *self._extra, *closing]
+            await self._send(message)
+            return
+        self.complete = not message.get("more_body", False)
+        if self.complete:
+            await self._send(message)
+        else:
+            await self._send_part(message)
+
+    async def _send_part(self, message: Message) -> None:
+        """Send a part of an answer; a client may leave it unread for long only while it is still sending itself."""
+        while True:
+            received = self._received
+            try:
+                # If this is ended, nothing of the part has been written: the server waits before it writes.
+                return await self._watch.within(SEND_SECONDS, self._send(message))
+            except TimeoutError:
+                if received == self._received:
+                    raise CutOffError from None
+
+    def cut_off(self) -> None:
+        """End an answer that has begun without its end, so that it does not look complete."""
+        if not self.gone:
+            raise CutOffError
+
+    async def refuse(self, problem: Problem) -> None:
+        """Answer with a problem document."""
+        await self.send({"type": "http.response.start", "status": problem.status, "headers": problem.head()})
+        await self.send({"type": "http.response.body", "body": problem.body})
+
+
+def _too_large(limit: int) -> Problem:
+    detail = f"the body is larger than {limit:,} bytes; send less at once"
+    return Problem(413, "body-too-large", detail)
+
+
+class Gate:
+    """Looks at every request first: host, origin, rate, token, size; and writes down what became of it."""
+
+    def __init__(
+        self, application: Application, fast: Application, settings: Settings, figures: Figures, journal: Journal
+    ) -> None:
+        self._application, self._fast, self._settings = application, fast, settings
+        self._figures, self._journal = figures, journal
+        self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
+        self._watch = Watch()
+        self._rates = Rates(settings.rate) if settings.rate else None
+        self._known = frozenset(ROUTES)
+        self._teaching = (settings.teach_token,)
+        self._reading = (settings.read_token, settings.teach_token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request, or the start and end of the service."""
+        if scope["type"] != "http":
+            await self._application(scope, receive, send)
+            return
+        began, path = time.perf_counter(), scope["path"]
+        is_api = path.startswith("/v1/") or path in self._known
+        limits = self._settings.limits
+        limit = limits.stream if path in STREAMED else limits.body
+        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch)
+        try:
+            await self._admitted(scope, path, is_api, limit, exchange)
+        finally:
+            route = path if path in self._known else "page" if path.startswith("/page/") or path == "/" else "other"
+            seconds = time.perf_counter() - began
+            self._figures.request(route, exchange.status or 499, seconds)
+            if self._journal.requests:
+                self._tell(scope, route, exchange, seconds)
+
+    def _tell(self, scope: Scope, route: str, exchange: Exchange, seconds: float) -> None:
+        self._journal.tell(
+            "request", method=scope["method"][:8], route=route, status=exchange.status, ms=round(1000 * seconds, 3)
+        )
+
+    async def _admitted(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
+        try:
+            self._admit(scope, path, is_api, limit, exchange)
+            handler = self._fast if path == "/v1/predict" and scope["method"] == "POST" else self._application
+            await handler(scope, exchange.receive, exchange.send)
+        except Problem as problem:
+            await self._refused(problem, exchange)
+        except (ClientGoneError, CutOffError):
+            exchange.cut_off()
+        except Exception as error:
+            self._journal.tell("failed", error, route=path if path in self._known else "other")
+            await self._refused(Problem(500, "internal", "an error of the service; its log says where"), exchange)
+
+    async def _refused(self, problem: Problem, exchange: Exchange) -> None:
+        if exchange.gone or exchange.complete:
+            return
+        if exchange.status:
+            exchange.cut_off()
+        if problem.status in (401, 403, 408, 413, 421, 429):
+            self._figures.add("refused")
+        await exchange.refuse(problem)
+
+    # ------------------------------------------------------------------------------------------ admission
+
+    def _admit(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
+        host = origin = authorization = length = site = kind = b""
+        after: bytes | None = None
+        hosts = 0
+        for name, value in scope["headers"]:
+            if name == b"host":
+                host, hosts = value, hosts + 1
+            elif name == b"authorization":
+                authorization = value
+            elif name == b"origin":
+                origin = value
+            elif name == b"content-length":
+                length, exchange.body_is_due = value, value != b"0"
+            elif name == b"transfer-encoding":
+                exchange.body_is_due = True
+            elif name == b"content-type":
+                kind = value
+            elif name == b"discern-after":
+                after = value
+            elif name == b"sec-fetch-site":
+                site = value
+        scope["discern"] = kind, after
+        if hosts != 1 or not self._knows(host):
+            raise Problem(421, "unknown-host", "the service is not known by this name; start it with --host-name NAME")
+        if is_api and (site == b"cross-site" or (origin and origin.split(b"://")[-1] != host)):
+            raise Problem(403, "cross-site", "pages of other sites may not use this service")
+        self._refuse_many(scope)
+        if is_api and path not in ("/health", "/ready"):
+            self._refuse_stranger(path, authorization)
+        if length and (not length.isdigit() or int(length) > limit):
+            raise _too_large(limit)
+
+    def _knows(self, host: bytes) -> bool:
+        if host in self._hosts:
+            return True
+        name, _, port = host.lower().rpartition(b":")
+        return name in self._hosts and port.isdigit()
+
+    def _refuse_many(self, scope: Scope) -> None:
+        if self._rates is None:
+            return
+        client = scope.get("client")
+        wait = self._rates.wait(client[0] if client else "", time.monotonic())
+        if wait:
+            headers = {"Retry-After": str(int(wait) + 1)}
+            raise Problem(429, "rate", "too many requests from this address; wait and send fewer", headers)
+
+    def _refuse_stranger(self, path: str, authorization: bytes) -> None:
+        if not self._settings.has_tokens:
+            return
+        kind, _, shown = authorization.partition(b" ")
+        shown = shown.strip() if kind.lower() == b"bearer" else b""
+        # As bytes and in constant time, each of them: how long it takes tells nothing.
+        reads = [hmac.compare_digest(shown, token) for token in self._reading if token is not None]
+        teaches = [hmac.compare_digest(shown, token) for token in self._teaching if token is not None]
+        if not any(reads):
+            headers = {"WWW-Authenticate": "Bearer"}
+            raise Problem(401, "token", "send a token: Authorization: Bearer TOKEN", headers)
+        if path in TEACHING and not any(teaches):
+            raise Problem(403, "token", "this token is for reading; teaching needs the other one")
+
+
+class Connection(HttpToolsProtocol):
+    """A connection that must send the head of a request in time, and not too long a one."""
+
+    limits: Limits = Limits()
+    dropped: Callable[[], None] = staticmethod(lambda: None)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait no longer."""
+        self._deadline.cancel()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the head of the next request."""
+        super().on_message_begin()
+        self._deadline.cancel()
+        self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
+
+    def on_headers_complete(self) -> None:
+        """Take the head of a request."""
+        self._deadline.cancel()
+        self._head = -1
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes."""
+        if self._head >= 0:
+            self._head += len(data)
+        super().data_received(data)
+        if self._head > self.limits.header_bytes:
+            self._drop()
+        elif self._head < 0 and self.cycle.response_complete and self._deadline.cancelled():
+            # Bytes between two requests, such as empty lines, have ended uvicorn's own waiting.
+            self._deadline = self.loop.call_later(self.limits.header_seconds, self._drop)
+
+    def _drop(self) -> None:
+        if not self.transport.is_closing():
+            type(self).dropped()
+            self.transport.abort()

@@ -1,0 +1,54 @@
+// Talking to the service: tokens, problem documents, and answering by a model that has learned what was just taught.
+const KEPT = "discern-token";
+let after = 0;
+
+export const token = () => sessionStorage.getItem(KEPT) || "";
+export function keepToken(value) {
+  if (value) sessionStorage.setItem(KEPT, value);
+  else sessionStorage.removeItem(KEPT);
+}
+
+export function headers(more = {}) {
+  const shown = token() ? { Authorization: `Bearer ${token()}` } : {};
+  return { ...shown, ...(after ? { "Discern-After": String(after) } : {}), ...more };
+}
+
+export class ProblemError extends Error {
+  constructor(document) {
+    super(document.detail || "the service did not answer");
+    this.status = document.status || 0;
+  }
+}
+
+export async function refused(response) {
+  let document = {};
+  try { document = await response.json(); } catch { document = { status: response.status, detail: response.statusText }; }
+  return new ProblemError(document);
+}
+
+export async function get(path, signal) {
+  const response = await fetch(path, { headers: headers(), signal });
+  if (!response.ok) throw await refused(response);
+  return response.headers.get("content-type").includes("json") ? response.json() : response.text();
+}
+
+export async function post(path, body, { signal, kind = "application/json", key } = {}) {
+  const content = kind === "application/json" ? JSON.stringify(body) : body;
+  const more = { "Content-Type": kind, ...(key ? { "Idempotency-Key": key } : {}) };
+  const response = await fetch(path, { method: "POST", headers: headers(more), body: content, signal });
+  if (!response.ok) throw await refused(response);
+  return response.headers.get("content-type").includes("json") ? response.json() : response.text();
+}
+
+// Feedback is sent again with the same key if the connection broke: it is then taken once.
+export async function teach(path, body) {
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  let receipt;
+  try { receipt = await post(path, body, { key }); } catch (error) {
+    if (error instanceof ProblemError && error.status !== 503) throw error;
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    receipt = await post(path, body, { key });
+  }
+  after = Math.max(after, receipt.sequence);
+  return receipt;
+}

@@ -1,0 +1,41 @@
+// Small parts of the page: elements, tables, notices. Texts only ever become text nodes.
+export const byId = (id) => document.getElementById(id);
+
+export function element(name, properties = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (key in made && key !== "list") made[key] = value;
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+export function fillTable(table, head, rows, texts = []) {
+  const mark = (place) => (texts.includes(place) ? "text" : "");
+  const line = (kind, cells) => element("tr", {}, ...cells.map((cell, place) =>
+    element(kind, kind === "th" ? { className: mark(place), scope: "col" } : { className: mark(place) }, String(cell))));
+  const parts = [];
+  if (head.length) parts.push(element("thead", {}, line("th", head)));
+  parts.push(element("tbody", {}, ...rows.map((row) => line("td", row))));
+  table.replaceChildren(...parts);
+}
+
+export const percent = (share) => (share > 0.9999 && share < 1 ? "> 99.99%" : `${(100 * share).toFixed(2)}%`);
+export const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(2);
+export const counted = (number) => Number(number).toLocaleString("en-US");
+
+export function notice(text, action = null, bad = false) {
+  const place = byId("notice");
+  place.className = bad ? "bad" : "";
+  place.replaceChildren(element("span", {}, text), ...(action ? [action] : []));
+}
+
+export function later(work, delay) {
+  let timer = 0;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(work, delay);
+  };
+}

@@ -1,0 +1,152 @@
+"""From bodies to rows: strict JSON, and values that fit the columns of the model."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from discern.columns import MOST_NUMBER, Feature
+from discern.service.live import State
+from discern.service.problems import Problem
+from discern.service.settings import Limits
+
+Row = dict[str, Any]
+
+LONGEST_LABEL = 200
+"""Characters of a label."""
+LONGEST_VALUE = 1000
+"""Characters of the value of a category or flag."""
+_ROW_TEXT = "a row is an object of column and value"
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def parse(body: bytes) -> Any:
+    """Read JSON as RFC 8259 has it, in UTF-8; refuses NaN, numbers beyond floats, lone surrogates and deep nesting."""
+    try:
+        text = body.decode("utf-8")
+        value = _DECODER.decode(text)
+        if "\\u" in text:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
+    except UnicodeDecodeError as error:
+        raise Problem(400, "bad-json", f"the body is not UTF-8 at byte {error.start}; send UTF-8") from error
+    except RecursionError as error:
+        raise Problem(400, "bad-json", "the JSON is nested too deeply; send a flat object") from error
+    except json.JSONDecodeError as error:
+        raise Problem(400, "bad-json", f"the body is not JSON: {error.msg} at character {error.pos}") from error
+    except ValueError as error:
+        raise Problem(
+            400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers"
+        ) from error
+    return value
+
+
+def _is(value: Any, feature: Feature) -> bool:
+    """Say whether a value fits a column."""
+    if value is None:
+        return True
+    if feature.role == "text":
+        return isinstance(value, str)
+    if feature.role == "number":
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
+    fits = isinstance(value, str) and len(value) <= LONGEST_VALUE and "\0" not in value
+    return fits or (feature.role == "flag" and isinstance(value, bool))
+
+
+WANTED = {"text": "a text", "number": f"a number up to {MOST_NUMBER:g}", "category": "a text", "flag": "true or false"}
+
+
+class Reader:
+    """Reads rows as the model wants them."""
+
+    def __init__(self, state: State, limits: Limits) -> None:
+        self._state, self._limits = state, limits
+        self._features = {feature.name: feature for feature in state.classifier.features}
+        self._words = replace(state.classifier.settings, ngrams=(1, 1))
+
+    def row(self, value: Any, place: str = "the row", labelled: bool = False) -> Row:
+        """Give one row; refuses unknown columns and values that do not fit."""
+        if not isinstance(value, dict) or not value:
+            raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
+        if labelled:
+            self.label(value.get(self._state.label), place)
+        if labelled and len(value) == 1:
+            raise Problem(
+                422, "bad-rows", f"{place} has nothing but its label; give it a value such as {self._example()}"
+            )
+        for name, one in value.items():
+            if not labelled or name != self._state.label:
+                self._check(name, one, place)
+        return value
+
+    def value(self, name: str, value: Any, number: int) -> None:
+        """Refuse a value that does not fit its column."""
+        self._check(name, value, f"row {number}")
+
+    def _check(self, name: str, value: Any, place: str) -> None:
+        feature = self._features.get(name)
+        if feature is None:
+            listed = ", ".join(map(repr, list(self._features)[:12]))
+            raise Problem(422, "bad-rows", f"{place} has a column that the model does not have; there are {listed}")
+        if not _is(value, feature):
+            raise Problem(
+                422, "bad-rows", f"{place}, column {name!r}: the value must be {WANTED[feature.role]}, or null"
+            )
+        if feature.role == "text" and value is not None:
+            self._refuse_long(value, name, place)
+
+    def _refuse_long(self, text: str, name: str, place: str) -> None:
+        most = self._limits.tokens
+        if len(text) > most and len(self._words.terms(text)) > most:
+            raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; send less of the text")
+
+    def label(self, value: Any, place: str) -> str:
+        """Give a label."""
+        if not isinstance(value, str) or not value or "\0" in value or len(value) > LONGEST_LABEL:
+            raise Problem(
+                422,
+                "bad-rows",
+                f"{place} needs a label in {self._state.label!r}: a text of 1 to {LONGEST_LABEL} characters, no NUL",
+            )
+        return value
+
+    def rows(self, value: Any, labelled: bool = False) -> list[Row]:
+        """Give the rows of a list."""
+        if not isinstance(value, list) or not value:
+            raise Problem(422, "bad-rows", f"'rows' must be a list of rows, at least one: {_ROW_TEXT}")
+        if len(value) > self._limits.rows:
+            raise Problem(
+                422, "too-many-rows", f"more than {self._limits.rows:,} rows; send less at once, or stream them"
+            )
+        return [self.row(one, f"row {number}", labelled) for number, one in enumerate(value, 1)]
+
+    def _example(self) -> str:
+        return json.dumps({name: "…" if feature.role == "text" else None for name, feature in self._features.items()})[
+            :200
+        ]
+
+
+def fields(body: Any, needed: Sequence[str]) -> list[Any]:
+    """Give the fields of an object, these and no others."""
+    if not isinstance(body, dict) or set(body) != set(needed):
+        raise Problem(
+            422, "bad-rows", f"the body must be an object with {', '.join(map(repr, needed))} and nothing else"
+        )
+    return [body[name] for name in needed]

@@ -1,0 +1,194 @@
+"""Running: one listening socket, and one or several workers that are forked after the model has been read.
+
+The workers share what was read, and one that dies is replaced. No thread and no database connection is there before a
+worker is forked.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from discern.service.app import create
+from discern.service.limits import Connection
+from discern.service.live import Live, State, read_base
+from discern.service.settings import Settings
+from discern.service.store import Store
+from discern.service.telemetry import Figures, Journal, JournalHandler
+
+GRACE = 10
+"""Seconds that requests have to end when the service is stopped."""
+ORPHANED = 0.5
+"""Seconds between two looks of a worker whether the supervisor lives."""
+SOON = 5.0
+"""A worker that dies within so many seconds of its start is replaced a little later each time, up to as many."""
+
+
+def serve(
+    settings: Settings, log_requests: bool = True, announce: Callable[[dict[str, Any]], None] | None = None
+) -> int:
+    """Serve until a signal comes; give the exit code. ``announce`` is told where the service listens."""
+    journal = Journal(log_requests)
+    base = read_base(settings.model)
+    _check(settings, base, journal)
+    listening = listen(settings)
+    figures = Figures(settings.workers)
+    host, port = listening.getsockname()[:2]
+    journal.tell("listening", host=host, port=port, workers=settings.workers, model=settings.model.name)
+    if announce is not None:
+        announce({"host": host, "port": port, "process": os.getpid()})
+    if settings.workers == 1:
+        return _work(settings, base, listening, figures, journal)
+    return _Supervisor(settings, base, listening, figures, journal).run()
+
+
+def _check(settings: Settings, base: State, journal: Journal) -> None:
+    """Complain now about a log that does not fit; afterwards nothing of it is open."""
+    if base.classifier.recipe is not None or base.classifier.info()["slim"]:
+        journal.tell("cannot-learn", model=base.classifier.winner)
+        return
+    with Store(settings.log_place, settings.synchronous) as store:
+        if settings.accept_file:
+            with store.writing() as log:
+                log.note_base(base.checksum, log.floor())
+        state = Live(settings.model, store, base, journal.tell).state
+        if not store.is_sound_with_several_writers:
+            journal.tell(
+                "sqlite-takes-turns",
+                engine=store.engine,
+                reason="before 3.51.3 only one connection may write at a time",
+            )
+        journal.tell("log", engine=store.engine, sequence=state.sequence)
+
+
+def listen(settings: Settings) -> socket.socket:
+    """Open the socket that the workers share."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((settings.host, settings.port))
+    except OSError as error:
+        listening.close()
+        raise OSError(f"cannot listen on {settings.host}:{settings.port}: {error.strerror}") from error
+    listening.listen(2048)
+    listening.set_inheritable(True)
+    return listening
+
+
+def configured(settings: Settings, base: State, figures: Figures, journal: Journal) -> uvicorn.Config:
+    """Give the server of one worker, with its application."""
+    limits = settings.limits
+    protocol = type("Connection", (Connection,), {"limits": limits, "dropped": lambda: figures.add("slow_connections")})
+    return uvicorn.Config(
+        create(settings, base, figures, journal),
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.behind_proxy,
+        forwarded_allow_ips="127.0.0.1,::1",
+        timeout_keep_alive=max(1, round(limits.idle_seconds)),
+        timeout_graceful_shutdown=GRACE,
+    )
+
+
+def _work(settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal) -> int:
+    """Serve in this process."""
+    logging.getLogger().handlers = [JournalHandler(journal)]
+    server = uvicorn.Server(configured(settings, base, figures, journal))
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
+        signal.signal(number, _has_stopped)
+    gc.collect()
+    gc.freeze()  # what is there now stays, and need not be looked at again and again
+    try:
+        server.run(sockets=[listening])
+    except SystemExit as stopped:  # uvicorn leaves this way if it cannot start
+        return int(stopped.code or 0)
+    journal.tell("stopped")
+    return 0
+
+
+def _has_stopped(_: int, __: FrameType | None) -> None:
+    """Do nothing more."""
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when the supervisor is gone: no one would replace or stop it."""
+    while os.getppid() == parent:
+        time.sleep(ORPHANED)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+class _Supervisor:
+    """Keeps as many workers alive as were asked for."""
+
+    def __init__(
+        self, settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal
+    ) -> None:
+        self._settings, self._base, self._listening = settings, base, listening
+        self._figures, self._journal = figures, journal
+        self._workers: dict[int, tuple[int, float]] = {}
+        self._ending, self._early = False, 0
+
+    def run(self) -> int:
+        """Start the workers, replace those that die, and stop them when a signal comes."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        gc.collect()
+        gc.freeze()  # what the workers share is not touched by their collectors
+        for worker in range(self._settings.workers):
+            self._fork(worker)
+        while self._workers:
+            process, status = os.wait()
+            worker, started = self._workers.pop(process)
+            if not self._ending:
+                self._replace(worker, started, status)
+        self._journal.tell("stopped")
+        return 0
+
+    def _replace(self, worker: int, started: float, status: int) -> None:
+        self._journal.tell("worker-died", worker=worker, status=os.waitstatus_to_exitcode(status))
+        self._early = self._early + 1 if time.monotonic() - started < SOON else 0
+        time.sleep(min(0.01 * 2**self._early, SOON) if self._early else 0.0)
+        if not self._ending:
+            self._fork(worker)
+
+    def _fork(self, worker: int) -> None:
+        parent = os.getpid()
+        process = os.fork()
+        if process:
+            self._workers[process] = worker, time.monotonic()
+            if self._ending:  # the signal came while forking
+                os.kill(process, signal.SIGTERM)
+            return
+        code = 1
+        try:
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, signal.SIG_DFL)
+            self._figures.worker = self._journal.worker = worker
+            threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
+            code = _work(self._settings, self._base, self._listening, self._figures, self._journal)
+        except Exception as error:
+            self._journal.tell("worker-failed", error)
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
+
+    def _end(self, _: int, __: FrameType | None) -> None:
+        self._ending = True
+        for process in self._workers:
+            os.kill(process, signal.SIGTERM)

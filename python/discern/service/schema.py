@@ -1,0 +1,151 @@
+"""The OpenAPI document: what each address takes and gives, for the columns of the model that is served."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from discern.columns import MOST_NUMBER, Feature
+from discern.service.problems import MEDIA_TYPE
+from discern.service.rows import LONGEST_LABEL, LONGEST_VALUE
+from discern.service.settings import Settings
+
+Schema = dict[str, Any]
+
+_NO_NUL = "^[^\\u0000]*$"
+_SHARE = {"type": "number", "minimum": 0, "maximum": 1}
+_NUMBER_OR_NULL = {"type": ["number", "null"]}
+_LABEL = {"type": "string", "minLength": 1, "maxLength": LONGEST_LABEL, "pattern": _NO_NUL}
+KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "The same key and body are taken once, however often they are sent; another body is refused.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
+}
+AFTER = {
+    "name": "Discern-After",
+    "in": "header",
+    "required": False,
+    "description": "Answer by a model that has learned the entry with this number.",
+    "schema": {"type": "integer", "minimum": 0, "maximum": 2**53},
+}
+
+
+def _value(feature: Feature) -> Schema:
+    if feature.role == "text":
+        return {"type": ["string", "null"]}
+    if feature.role == "number":
+        return {"type": ["number", "null"], "minimum": -MOST_NUMBER, "maximum": MOST_NUMBER}
+    text: Schema = {"maxLength": LONGEST_VALUE, "pattern": _NO_NUL}
+    return {"type": ["string", "boolean", "null"] if feature.role == "flag" else ["string", "null"], **text}
+
+
+def _object(properties: Schema, required: Sequence[str] | None = None, closed: bool = True, **more: Any) -> Schema:
+    needed = list(properties) if required is None else list(required)
+    return {"type": "object", "properties": properties, "required": needed, "additionalProperties": not closed, **more}
+
+
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _rows(name: str, most: int) -> Schema:
+    return {"type": "array", "items": _ref(name), "minItems": 1, "maxItems": most}
+
+
+def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Schema:
+    """Give the schemas of all bodies."""
+    columns = {feature.name: _value(feature) for feature in features}
+    most = settings.limits.rows
+    return {
+        "Row": _object(columns, (), minProperties=1),
+        "LabelledRow": _object({**columns, label: _LABEL}, (label,), minProperties=2),
+        "Prediction": _object(
+            {
+                "label": {"type": "string"},
+                "probability": _SHARE,
+                "probabilities": {"type": "object", "additionalProperties": _SHARE},
+            }
+        ),
+        "Rows": _object({"rows": _rows("Row", most)}),
+        "LabelledRows": _object({"rows": _rows("LabelledRow", most)}),
+        "Relabelling": _object({"rows": _rows("Row", most), "from": _LABEL, "to": _LABEL}),
+        "Undoing": _object({"sequence": {"type": "integer", "minimum": 1, "maximum": 2**53}}),
+        "Predictions": _object({"predictions": {"type": "array", "items": _ref("Prediction")}}),
+        "Explanation": _object(
+            {
+                "label": {"type": "string"},
+                "probability": _SHARE,
+                "against": {"type": "string"},
+                "probabilities": {"type": "object", "additionalProperties": _SHARE},
+                "log_odds": _NUMBER_OR_NULL,
+                "prior": _NUMBER_OR_NULL,
+                "terms": {"type": "array", "items": {"type": "object"}},
+                "flip": {"type": ["array", "null"], "items": {"type": "string"}},
+                "segments": {"type": "object"},
+            },
+            closed=False,
+        ),
+        "Receipt": _object(
+            {
+                "sequence": {"type": "integer", "minimum": 1},
+                "rows": {"type": "integer", "minimum": 0},
+                "repeated": {"type": "boolean"},
+            }
+        ),
+        "Evaluation": _object({"rows": {"type": "integer"}, "accuracy": _NUMBER_OR_NULL}, closed=False),
+        "Card": _object({"checksum": {"type": "string"}, "sequence": {"type": "integer"}}, closed=False),
+        "Words": _object({"label": {"type": "string"}, "words": {"type": "array", "items": {"type": "object"}}}),
+        "Feedback": _object({"entries": {"type": "array", "items": {"type": "object"}}}),
+        "Answer": _object({}, (), closed=False),
+        "Problem": _object(
+            {
+                "type": {"type": "string"},
+                "title": {"type": "string"},
+                "status": {"type": "integer"},
+                "detail": {"type": "string"},
+            },
+            closed=False,
+        ),
+    }
+
+
+def body(name: str, kind: str = "application/json", **others: Any) -> Schema:
+    """Describe what an address takes."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": _ref(name)}, **others}}}
+
+
+def text(kind: str, about: str) -> Schema:
+    """Describe a body that is not JSON."""
+    return {"requestBody": {"required": True, "content": {kind: {"schema": {"type": "string", "description": about}}}}}
+
+
+def answers(name: str | None = None, kind: str = "application/json") -> dict[int | str, Schema]:
+    """Describe what an address gives."""
+    given: Schema = {"schema": _ref(name)} if name else {"schema": {"type": "string"}}
+    return {
+        200: {"description": "Done.", "content": {kind: given}},
+        "default": {
+            "description": "What is wrong, and what to do.",
+            "content": {MEDIA_TYPE: {"schema": _ref("Problem")}},
+        },
+    }
+
+
+def complete(document: Schema, features: Sequence[Feature], label: str, settings: Settings) -> Schema:
+    """Put schemas and tokens into the document that FastAPI makes of the routes."""
+    components = document.setdefault("components", {})
+    components["schemas"] = schemas(features, label, settings)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            if "200" in operation["responses"]:
+                operation["responses"]["200"].setdefault("headers", {})
+    if settings.has_tokens:
+        components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+        for path, operations in document["paths"].items():
+            if path not in ("/health", "/ready"):
+                for operation in operations.values():
+                    operation["security"] = [{"token": []}]
+    return document

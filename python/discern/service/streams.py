@@ -1,0 +1,251 @@
+"""Predictions for streams: rows in, labels out, in order, a block at a time, however long the stream is."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import math
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import numpy as np
+
+from discern.data import Batch, DataError, Reading
+from discern.data.tables import read_csv, read_jsonl
+from discern.service.limits import ClientGoneError, CutOffError, Message, Receive, Send
+from discern.service.live import State
+from discern.service.problems import Problem
+from discern.service.rows import Reader
+from discern.service.settings import Limits
+
+IN_MEMORY = 4 << 20
+"""Bytes of an answer that wait in memory."""
+PART = 1 << 18
+"""Bytes of an answer that are sent at once."""
+OWN_COLUMNS = ("label", "probability")
+Encode = Callable[[State, Batch, Any, bool], bytes]
+
+
+class Body(io.RawIOBase):
+    """The body of a request as a file, for a thread; it waits for the event loop to receive the next part."""
+
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
+        self._receive, self._loop = receive, loop
+        self._part, self._more = memoryview(b""), True
+
+    def readable(self) -> bool:
+        """Say that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none at the end."""
+        while not self._part and self._more:
+            message = asyncio.run_coroutine_threadsafe(_received(self._receive), self._loop).result()
+            self._part, self._more = memoryview(message.get("body", b"")), message.get("more_body", False)
+        size = min(len(buffer), len(self._part))
+        buffer[:size] = self._part[:size]
+        self._part = self._part[size:]
+        return size
+
+
+class Outlet:
+    """The answer to a stream, sent while the rows are still coming.
+
+    Many clients read nothing before they have sent everything. So the answer does not hold up the reading of rows: what
+    cannot be sent yet waits in memory, and from some size on in a temporary file.
+    """
+
+    def __init__(self, send: Send, loop: asyncio.AbstractEventLoop) -> None:
+        self._send, self._loop = send, loop
+        self._turn, self._news = threading.Lock(), asyncio.Event()
+        self._waiting = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (closed by close)
+        self._sent = self._written = 0
+        self._ended = False
+        self._task: Future[None] | None = None
+
+    def start(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Begin the answer; from a thread, as all of this."""
+        self._task = asyncio.run_coroutine_threadsafe(self._pump(headers), self._loop)
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the answer has begun."""
+        return self._task is not None
+
+    def put(self, part: bytes) -> None:
+        """Add to the answer; raises what went wrong with sending it."""
+        assert self._task is not None
+        if self._task.done():
+            self._task.result()
+        with self._turn:
+            self._waiting.seek(self._written)
+            self._written += self._waiting.write(part)
+        self._loop.call_soon_threadsafe(self._news.set)
+
+    def end(self) -> None:
+        """Wait until everything has been sent."""
+        assert self._task is not None
+        self._ended = True
+        self._loop.call_soon_threadsafe(self._news.set)
+        self._task.result()
+
+    def close(self) -> None:
+        """Let go of what was not sent."""
+        if self._task is not None:
+            self._task.cancel()
+        self._waiting.close()
+
+    def _take(self) -> bytes:
+        with self._turn:
+            self._waiting.seek(self._sent)
+            part = self._waiting.read(PART)
+            self._sent += len(part)
+            if self._sent == self._written:
+                self._waiting.seek(0)
+                self._waiting.truncate()
+                self._sent = self._written = 0
+            return part
+
+    async def _pump(self, headers: list[tuple[bytes, bytes]]) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+        while True:
+            self._news.clear()
+            ended = self._ended  # before looking: what comes later is seen in the next turn
+            while part := self._take():
+                await self._send({"type": "http.response.body", "body": part, "more_body": True})
+            if ended:
+                break
+            await self._news.wait()
+        await self._send({"type": "http.response.body", "body": b""})
+
+
+async def _received(receive: Receive) -> Message:
+    message = await receive()
+    if message["type"] == "http.disconnect":
+        raise ClientGoneError
+    return message
+
+
+class Stream:
+    """Answers a stream of rows with a stream of predictions."""
+
+    def __init__(self, state: State, limits: Limits, receive: Receive, send: Send) -> None:
+        self._state, self._limits, self._receive = state, limits, receive
+        self._loop = asyncio.get_running_loop()
+        self._outlet = Outlet(send, self._loop)
+        self.rows = 0
+
+    def of_json(self) -> None:
+        """Take JSON lines and give JSON lines; runs in a thread."""
+        self._run(read_jsonl, (), "application/x-ndjson", _json_lines)
+
+    def of_csv(self) -> None:
+        """Take CSV with a header and give CSV; runs in a thread."""
+        self._run(read_csv, ("csv",), "text/csv; charset=utf-8", _csv_lines)
+
+    def _run(self, read: Callable[..., Iterator[Batch]], how: tuple[str, ...], kind: str, encode: Encode) -> None:
+        try:
+            for batch in read(Body(self._receive, self._loop), "the body", *how, Reading()):
+                self._answer(batch, kind, encode)
+            if not self.rows and encode is _csv_lines:
+                raise DataError("the body has no rows below its line of column names")
+        except DataError as error:
+            self._fail(Problem(422, "bad-rows", str(error)), kind)
+        except Problem as problem:
+            self._fail(problem, kind)
+        self._start(kind)
+        self._outlet.end()
+
+    def close(self) -> None:
+        """Let go of what was not sent."""
+        self._outlet.close()
+
+    def _answer(self, batch: Batch, kind: str, encode: Encode) -> None:
+        if self.rows + batch.rows > self._limits.stream_rows:
+            raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
+        known = self._fitting(batch)
+        shares = self._state.classifier.predict_proba(known)
+        self._start(kind)
+        self._outlet.put(encode(self._state, batch, shares, not self.rows))
+        self.rows += batch.rows
+
+    def _fitting(self, batch: Batch) -> Batch:
+        """Give the columns of the model; others of the stream are of no matter, but one must be there."""
+        names = [feature.name for feature in self._state.classifier.features]
+        here = {name: column for name, column in batch.columns.items() if name in names}
+        if not here:
+            listed = ", ".join(map(repr, names[:12]))
+            raise Problem(
+                422, "bad-rows", f"the rows have none of the columns that the model decides by; there are {listed}"
+            )
+        if not any(isinstance(column, list) for column in here.values()):
+            missing = {name: [None] * batch.rows for name in names if name not in here}
+            return Batch({**here, **missing}, batch.rows, batch.source, batch.start)
+        reader = Reader(self._state, self._limits)
+        for name, column in here.items():
+            for number, value in enumerate(column, batch.start):
+                reader.value(name, value, number)
+        for column in batch.columns.values():
+            _refuse_what_is_not_json(column)
+        return Batch(
+            {name: here.get(name, [None] * batch.rows) for name in names}, batch.rows, batch.source, batch.start
+        )
+
+    def _start(self, kind: str) -> None:
+        if not self._outlet.has_started:
+            sequence = str(self._state.sequence).encode()
+            self._outlet.start([(b"content-type", kind.encode()), (b"discern-sequence", sequence)])
+
+    def _fail(self, problem: Problem, kind: str) -> None:
+        """Refuse; if an answer has begun, JSON lines end with the problem, and CSV is cut off."""
+        if not self.rows:
+            raise problem
+        if not kind.startswith("application/x-ndjson"):
+            raise CutOffError
+        self._outlet.put(problem.body + b"\n")
+
+
+def _refuse_what_is_not_json(column: list[Any]) -> None:
+    if not all(math.isfinite(value) for value in column if isinstance(value, float)):
+        raise Problem(400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers")
+    try:
+        "".join(value for value in column if isinstance(value, str)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
+
+
+def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:
+    return b"\n".join([state.answer(row) for row in shares.tolist()]) + b"\n"
+
+
+def _csv_lines(state: State, batch: Batch, shares: Any, first: bool) -> bytes:
+    """Give the rows as they came, with the label and its probability before them."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    names = list(batch.columns)
+    if first:
+        writer.writerow([*(f"predicted {name}" if name in names else name for name in OWN_COLUMNS), *names])
+    places = shares.argmax(axis=1)
+    labels = [state.labels[place] for place in places.tolist()]
+    best = shares[np.arange(len(places)), places].tolist()
+    columns = [column.to_list() if hasattr(column, "to_list") else list(column) for column in batch.columns.values()]
+    writer.writerows(zip(labels, best, *columns, strict=True))
+    return text.getvalue().encode("utf-8", "replace")
+
+
+def rows_of(body: bytes, kind: str) -> Batch:
+    """Read all rows of a CSV or JSON lines body at once."""
+    stream, reading = io.BytesIO(body), Reading()
+    csv_rows = kind == "csv"
+    parts = list(read_csv(stream, "the body", "csv", reading) if csv_rows else read_jsonl(stream, "the body", reading))
+    if not parts:
+        raise DataError("the body has no rows")
+    if len(parts) == 1:
+        return parts[0]
+    names = list(dict.fromkeys(name for part in parts for name in part.columns))
+    rows = [part.row(place) for part in parts for place in range(part.rows)]
+    return Batch({name: [row.get(name) for row in rows] for name in names}, len(rows), "the body")

@@ -1,0 +1,164 @@
+"""Several workers: one model, whoever answers; and memory that they share."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import psutil
+import pytest
+
+from discern.classifier import Classifier
+from tests.service.running import HELD_OUT, STARTED, Client, Process, expected_file, saved
+
+CLIENTS = 16
+
+
+def mixed_load(port: int, seconds: float, learned: list[dict[str, str]], answers: Counter[int]) -> None:
+    """Predict and learn from many clients at once; some rows are taken back, relabelled, or sent twice."""
+    ending, turn = time.monotonic() + seconds, threading.Lock()
+
+    def work(number: int) -> None:
+        client, chance, count = Client(port), random.Random(number), 0
+        while time.monotonic() < ending:
+            count += 1
+            mine = {
+                "label": chance.choice(("ham", "spam")),
+                "text": f"client{number} row{count} {chance.choice(HELD_OUT)['text']}",
+            }
+            key = f"{number}-{count}"
+            statuses, kept = act(client, chance.random(), mine, key)
+            with turn:
+                answers.update(statuses)
+                learned.extend(kept)
+        client.close()
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def act(client: Client, dice: float, mine: dict[str, str], key: str) -> tuple[list[int], list[dict[str, str]]]:
+    if dice < 0.5:
+        return [client.send("POST", "/v1/predict", {"text": mine["text"]})[0]], []
+    statuses = [client.send("POST", "/v1/learn", {"rows": [mine]}, idempotency_key=key)[0]]
+    if dice < 0.85:
+        return statuses, [mine]
+    if dice < 0.9:
+        return [*statuses, client.send("POST", "/v1/learn", {"rows": [mine]}, idempotency_key=key)[0]], [mine]
+    if dice < 0.95:
+        return [*statuses, client.send("POST", "/v1/forget", {"rows": [mine]})[0]], []
+    other = "ham" if mine["label"] == "spam" else "spam"
+    body = {"rows": [{"text": mine["text"]}], "from": mine["label"], "to": other}
+    return [*statuses, client.send("POST", "/v1/relabel", body)[0]], [{**mine, "label": other}]
+
+
+def both_agree(folder: Path, seconds: float) -> None:
+    model = saved(folder)
+    original = saved(folder, "original.discern")
+    service = Process(model, workers=2)
+    learned: list[dict[str, str]] = []
+    answers: Counter[int] = Counter()
+    mixed_load(service.port, seconds, learned, answers)
+    rows = Classifier.load(original).rows + len(learned)
+    client = service.client()
+    gauges: dict[str, str] = {}
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and (len(gauges) < 2 or set(gauges.values()) != {str(rows)}):
+        other = service.client()  # a new connection, which either of them may take
+        gauges = dict(
+            re.findall(r'discern_model_rows\{worker="(\d)"\} (\d+)', other.send("GET", "/metrics")[2].decode())
+        )
+        other.close()
+        time.sleep(0.05)
+    checksum = client.post("/v1/compact", None)["checksum"]
+    assert service.stop() == 0
+    assert set(answers) == {200}, answers
+    assert sum(answers.values()) > 100
+    assert gauges == {"0": str(rows), "1": str(rows)}
+    assert checksum == expected_file(original, learned)
+
+
+def test_two_workers_arrive_at_the_same_model(tmp_path: Path) -> None:
+    both_agree(tmp_path, 4.0)
+
+
+@pytest.mark.soak
+def test_two_workers_for_a_minute(tmp_path: Path) -> None:
+    both_agree(tmp_path, 60.0)
+
+
+def test_a_stopped_service_ends_what_it_has_begun(tmp_path: Path) -> None:
+    model = saved(tmp_path)
+    service = Process(model, workers=2)
+    client, done = service.client(), []
+
+    def teach() -> None:
+        done.append(
+            client.send("POST", "/v1/learn", {"rows": [{"label": "ham", "text": f"w{i}"} for i in range(9_000)]})[0]
+        )
+
+    thread = threading.Thread(target=teach)
+    thread.start()
+    time.sleep(0.02)
+    assert service.stop() == 0
+    thread.join()
+    assert done == [200]
+    assert [event for event in service.events if event["event"] in ("failed", "worker-died", "worker-failed")] == []
+
+
+@pytest.mark.soak
+def test_a_large_model_starts_soon_and_is_shared(tmp_path: Path) -> None:
+    model = tmp_path / "large.discern"
+    rows = [
+        {"label": "ab"[number % 2], "text": " ".join(f"w{number * 50 + term:07d}" for term in range(50))}
+        for number in range(20_000)
+    ]
+    Classifier(smoothing=1.0).fit(rows).save(model)
+    began = time.monotonic()
+    service = Process(model, workers=2)
+    service.client().post("/v1/predict", {"text": "w0000001"})
+    took = time.monotonic() - began
+    workers = psutil.Process(service.process.pid).children()
+    memory = [worker.memory_full_info() for worker in workers]
+    service.stop()
+    print(
+        f"first prediction after {took:.2f} s; "
+        + ", ".join(f"PSS {one.pss >> 20} of RSS {one.rss >> 20} MiB" for one in memory)
+    )
+    assert took < 2
+    assert all(one.pss < 0.6 * one.rss for one in memory)
+
+
+def test_workers_do_not_outlive_the_supervisor(tmp_path: Path) -> None:
+    service = Process(saved(tmp_path), workers=2)
+    workers = psutil.Process(service.process.pid).children()
+    assert len(workers) == 2
+    service.process.kill()
+    gone, alive = psutil.wait_procs(workers, 20)
+    service.kill()
+    assert (len(gone), alive) == (2, [])
+
+
+def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "discern.cli", "serve", str(saved(tmp_path)), "--port", "0", "--json", "--quiet"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    assert process.stdout is not None
+    client = Client(json.loads(process.stdout.readline())["port"])
+    assert client.post("/v1/predict", {"text": "win a free prize"})["label"] == "spam"
+    client.close()
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert '"request"' not in errors
