@@ -1,15 +1,19 @@
-"""Draws the speed chart of the site and the README from the benchmark results: ``make docs``."""
+"""Draws the speed chart from the benchmark results, and the demo as it looks, for site and README: ``make docs``."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "benchmarks" / "results.json"
 CHART = HERE / "_static" / "speed.svg"
+DEMO = HERE / "pictures" / "demo.svg"
 PEER = "scikit-learn"
+WIDE = 100
 
 
 def ratios() -> dict[str, float]:
@@ -52,6 +56,28 @@ def draw(place: Path = CHART) -> None:
         figure.savefig(place, metadata={"Date": None}, facecolor="white")
 
 
+def draw_demo(place: Path = DEMO) -> None:
+    """Write what ``discern demo`` shows of its first message, as a picture of a terminal."""
+    import io
+    import subprocess
+    import sys
+    import tempfile
+
+    from rich.console import Console
+    from rich.text import Text
+
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "discern.cli", "demo", "-o", f"{folder}/demo.discern"]
+        colours = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDE)}
+        shown = subprocess.run(command, capture_output=True, check=True, env=colours).stdout.decode()
+    first = shown.split("Why one of those is ham")[0].rstrip().rstrip("\x1b[1m").rstrip()
+    console = Console(record=True, width=WIDE, file=io.StringIO(), force_terminal=True)
+    console.print(Text.from_ansi("$ discern demo\n\n" + first))
+    picture = console.export_svg(title="discern demo", unique_id="demo")
+    place.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), "utf-8")  # no font of the network
+
+
 if __name__ == "__main__":
     draw()
-    print(f"wrote {CHART.name}")
+    draw_demo()
+    print(f"wrote {CHART.name}, {DEMO.name}")

@@ -228,3 +228,30 @@ def test_uniform_priors_are_chosen_where_they_are_better() -> None:
         for prior in ("data", "uniform")
     }
     assert losses[model.chosen["priors"]] <= 1.02 * min(losses.values())
+
+
+# ----------------------------------------------------------------------------------------------------- exchange
+
+
+@pytest.mark.parametrize("min_df", [1, 2, 3])
+def test_rows_move_to_another_label_in_one_step(tmp_path: Path, min_df: int) -> None:
+    rows, wrong = texts(60), {"label": "ham", "text": "hapax legomenon prize prize"}
+    right = {**wrong, "label": "spam"}
+    settings = {"smoothing": 1.0, "min_df": min_df}
+    Classifier(**settings).fit([*rows, wrong]).save(tmp_path / "m.discern")
+    model = load(tmp_path / "m.discern")  # rare terms are not in the file
+    assert model.exchange([wrong], [right]) == 1
+    assert model.checksum() == Classifier(**settings).fit([*rows, right]).checksum()
+
+
+def test_an_exchange_leaves_nothing_half_done() -> None:
+    rows = texts(60)
+    model = Classifier(smoothing=1.0).fit(rows)
+    before = model.checksum()
+    with pytest.raises(ValueError, match="never learned"):
+        model.exchange([{"label": "ham", "text": "never seen"}], rows[:5])
+    assert model.checksum() == before
+    model.exchange(rows, [{"label": "new", "text": "all others gone"}])
+    assert (model.labels, model.rows) == (("new",), 1)
+    with pytest.raises(ValueError, match="nothing would be left"):
+        model.exchange([{"label": "new", "text": "all others gone"}], iter(()))

@@ -320,20 +320,32 @@ class Classifier:
 
     def take_back(self, data: Any, *, reading: Reading | None = None) -> int:
         """Forget rows as :meth:`forget` does, without a receipt; gives how many."""
+        return self.exchange(data, iter(()), reading=reading)
+
+    def exchange(self, old: Any, new: Any, *, reading: Reading | None = None) -> int:
+        """Forget some rows and learn others in one step, or change nothing; gives how many were forgotten.
+
+        Examples
+        --------
+        >>> model = Classifier().fit([{"label": "a", "text": "x1"}, {"label": "b", "text": "y1"}])
+        >>> model.exchange([{"label": "a", "text": "x1"}], [{"label": "c", "text": "x1"}])
+        1
+        >>> model.labels
+        ('b', 'c')
+        """
         _ = self.statistics  # refuse before reading
-        sums = self._sum(batches(data, reading), self.features, self.settings)
+        taken, added = (self._sum(batches(rows, reading), self.features, self.settings) for rows in (old, new))
         with self._lock:
             mine = self.statistics
-            if self.min_df > 1:
-                sums = sums.among(mine)
             try:
-                rest = mine - sums
+                # A rare word that is learned first would be looked for where the model never held it.
+                rest = mine + added - taken if self.min_df == 1 else mine - taken.among(mine) + added
             except ValueError as error:
                 raise DataError(f"{error}; nothing was changed") from error
             if not rest.rows:
                 raise DataError("nothing would be left to decide by; nothing was changed")
             self._replace(rest)
-        return sums.rows
+        return taken.rows
 
     def decay(self, factor: float) -> Classifier:
         """Let what was learned so far count less: all counts times a factor, rounded.

@@ -234,6 +234,20 @@ def _plain(label: Any) -> Any:
     return label.item() if isinstance(label, np.generic) else label
 
 
+def probability_given(decided: NDArray[Any], probabilities: Floats, labels: Sequence[Any]) -> list[float]:
+    """Give the probability of the label that each row is given; of "unsure", that of its most probable label.
+
+    Examples
+    --------
+    >>> probability_given(np.array(["b", "unsure"]), np.array([[0.9, 0.1], [0.6, 0.4]]), ["a", "b"])
+    [0.1, 0.6]
+    """
+    place = {label: number for number, label in enumerate(labels)}
+    best = probabilities.argmax(axis=1).tolist()
+    places = [place.get(label, other) for label, other in zip(decided.tolist(), best, strict=True)]
+    return probabilities[range(len(places)), places].tolist()  # type: ignore[no-any-return]
+
+
 # --------------------------------------------------------------------------------------- choosing a threshold
 
 

@@ -230,9 +230,7 @@ def relabel(
             raise ValueError(
                 f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
             )
-        # In this order something is always left; the sums are the same.
-        classifier.learn(labelled(rows, classifier.label, new))
-        moved = classifier.take_back(labelled(rows, classifier.label, old))
+        moved = classifier.exchange(*(labelled(rows, classifier.label, label) for label in (old, new)))
         checksum = classifier.save(model)
     size = model.stat().st_size
     if json:

@@ -146,14 +146,11 @@ class Decided:
 def decided(classifier: Classifier, data: Any, how: Reading | None, wanted: Wanted) -> Iterator[Decided]:
     """Decide on all rows; a batch at a time is in memory."""
     from discern.data import batches
+    from discern.decide import probability_given
 
-    place = {label: number for number, label in enumerate(classifier.labels)}
     for batch in batches(data, how):
         [(given, shares)] = classifier.judged(batch)
-        labels, best = given.tolist(), shares.argmax(axis=1).tolist()
-        # Of "unsure", which is no label, the probability is that of the most probable label.
-        places = [place.get(label, other) for label, other in zip(labels, best, strict=True)]
-        own = shares[range(len(places)), places].tolist()
+        labels, own = given.tolist(), probability_given(given, shares, classifier.labels)
         if wanted.unsure is not None:
             labels = [label if share >= wanted.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
         yield Decided(batch, labels, own, shares, _evidence(classifier, batch, wanted.evidence))

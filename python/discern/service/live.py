@@ -16,15 +16,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import discern._native as _native
 import discern.files as files
 from discern.classifier import Classifier
 from discern.data import Batch, DataError
+from discern.decide import Decision, probability_given
 from discern.lock import locked
 from discern.mixed import FEW, Model
 from discern.service.store import Change, Entry, Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 POLL = 0.05
 """Seconds between two looks at the log."""
@@ -70,9 +76,20 @@ class State:
 
     def answer(self, shares: Sequence[float]) -> bytes:
         """Give the prediction for a row as JSON."""
-        best = max(range(len(shares)), key=shares.__getitem__)
+        if self.classifier.decision is not None:
+            [label], [share] = self.decided(np.array([shares]))
+            head = b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
+        else:
+            best = max(range(len(shares)), key=shares.__getitem__)
+            head = self.opening[best] + repr(shares[best]).encode()
         listed = b",".join([name + repr(share).encode() for name, share in zip(self.naming, shares, strict=True)])
-        return self.opening[best] + repr(shares[best]).encode() + b',"probabilities":{' + listed + b"}}"
+        return head + b',"probabilities":{' + listed + b"}}"
+
+    def decided(self, shares: NDArray[np.float64]) -> tuple[list[str], list[float]]:
+        """Give the label of each row, and its probability."""
+        decision = self.classifier.decision or Decision.argmax()
+        labels = decision(shares, self.labels)
+        return labels.tolist(), probability_given(labels, shares, self.labels)
 
     def shares_of_text(self, text: str) -> list[float]:
         """Give the probabilities of one text, if the model decides by nothing else."""
@@ -119,12 +136,7 @@ class State:
         for group in _groups(changes, fresh.min_df):
             learn = [row for change in group for row in change.learn]
             forget = [row for change in group for row in change.forget]
-            if forget and fresh.min_df > 1:  # a rare word that is learned first would be looked for where it never was
-                fresh.take_back(self.batch(forget, label=True))
-            if learn:
-                fresh.learn(self.batch(learn, label=True))
-            if forget and fresh.min_df == 1:  # in this order something is always left; the sums are the same
-                fresh.take_back(self.batch(forget, label=True))
+            fresh.exchange(self.batch(forget, label=True), self.batch(learn, label=True))
         return State(fresh, self.checksum, sequence, self.identity, self.through)
 
 

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-import numpy as np
-
 from discern.data import Batch, DataError, Reading
 from discern.data.tables import read_csv, read_jsonl
 from discern.service.limits import ClientGoneError, CutOffError, Message, Receive, Send
@@ -229,9 +227,7 @@ def _csv_lines(state: State, batch: Batch, shares: Any, first: bool) -> bytes:
     names = list(batch.columns)
     if first:
         writer.writerow([*(f"predicted {name}" if name in names else name for name in OWN_COLUMNS), *names])
-    places = shares.argmax(axis=1)
-    labels = [state.labels[place] for place in places.tolist()]
-    best = shares[np.arange(len(places)), places].tolist()
+    labels, best = state.decided(shares)
     columns = [column.to_list() if hasattr(column, "to_list") else list(column) for column in batch.columns.values()]
     writer.writerows(zip(labels, best, *columns, strict=True))
     return text.getvalue().encode("utf-8", "replace")
