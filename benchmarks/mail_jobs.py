@@ -210,8 +210,8 @@ def fold_job(name: str, about: str, key: str, most: float) -> Job:
 JOBS = (
     fold_job(
         "mail-folds",
-        "6,046 mails, ten folds: share of errors at 0.6; bogofilter at the threshold that suits it best while it loses at "
-        "most 0.3% of the ham",
+        "6,046 mails, ten folds: share of errors at 0.6; bogofilter at the threshold that suits it best while it loses "
+        "at most 0.3% of the ham",
         "error",
         0.01,
     ),
