@@ -173,7 +173,7 @@ def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(client: Client, path: 
                 sent += len(chunk)
         with contextlib.suppress(ConnectionError):
             answer = connection.recv(65536)
-    assert sent < most + 5_000_000  # what the kernel holds in its buffers is on its way
+    assert sent < most + 20_000_000  # what the buffers of the kernel hold, up to 10 MB a side, is on its way
     # Or the answer was lost with the reset of the connection; that to a stream had begun already.
     assert answer[:12] in (b"HTTP/1.1 413", b"", b"HTTP/1.1 200" if "stream" in path else b"")
 
