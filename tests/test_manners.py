@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from discern.classifier import Classifier
 from discern.cli import app
-from discern.similar import similar
+from discern.similarity import similar
 from discern.window import drift
 
 ROWS = [

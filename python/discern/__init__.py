@@ -58,7 +58,7 @@ _HOMES = {
     "SelectKBest": "discern.estimators.select",
     "Separation": "discern.separation",
     "SeparationWarning": "discern.separation",
-    "Similar": "discern.similar",
+    "Similar": "discern.similarity",
     "SingularCovarianceWarning": "discern.gaussian",
     "TermDocumentMatrix": "discern.matrix",
     "TextSettings": "discern.text",
@@ -84,7 +84,7 @@ _HOMES = {
     "mixture": "discern.densities",
     "mutual_information": "discern.estimators.select",
     "reweight": "discern.decide",
-    "similar": "discern.similar",
+    "similar": "discern.similarity",
     "wilson": "discern.significance",
 }
 
@@ -159,8 +159,8 @@ if TYPE_CHECKING:
     from discern.significance import corrected_resampled_t as corrected_resampled_t
     from discern.significance import mcnemar as mcnemar
     from discern.significance import wilson as wilson
-    from discern.similar import Similar as Similar
-    from discern.similar import similar as similar
+    from discern.similarity import Similar as Similar
+    from discern.similarity import similar as similar
     from discern.text import TextSettings as TextSettings
     from discern.weighting import Weighting as Weighting
     from discern.window import Drift as Drift

@@ -75,8 +75,6 @@ def test_rows_that_do_not_fit_the_centres_are_refused():
 
 @parametrize_with_checks(
     [
-        discern.QuadraticFeatures(),
-        discern.GaussianBasis(random_state=0),
         discern.GaussianBasis(centers="sample", random_state=0),
     ]
 )

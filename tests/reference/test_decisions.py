@@ -6,15 +6,9 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.decide import Decision
-
-
-@parametrize_with_checks([discern.DecisionClassifier(discern.GaussianNB())])
-def test_conformance(estimator, check):
-    check(estimator)
 
 
 def test_costs_on_three_classes_with_unsure():

@@ -222,7 +222,6 @@ def test_binned_numbers_feed_categories():
 
 @parametrize_with_checks(
     [
-        discern.Discretizer(),
         discern.Discretizer(encode="ordinal", strategy="uniform"),
         discern.Discretizer(encode="onehot-dense", strategy="mdl", missing="code"),
     ]

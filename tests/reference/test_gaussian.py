@@ -320,10 +320,8 @@ def test_the_solver_takes_covariances_that_are_given():
 
 @parametrize_with_checks(
     [
-        LINEAR(),
         LINEAR("eigen", "auto"),
         LINEAR("lsqr", 0.1, divisor="likelihood"),
-        QUADRATIC(),
         QUADRATIC(shrinkage="auto"),
     ]
 )

@@ -286,7 +286,7 @@ def test_ctrl_c_is_answered():
     assert b"KeyboardInterrupt" in errors
 
 
-@parametrize_with_checks([discern.SVC(), discern.SVC(kernel="linear"), discern.CalibratedClassifier(), discern.CalibratedClassifier(discern.SVC(), method="isotonic")])  # fmt: skip
+@parametrize_with_checks([discern.SVC(kernel="linear"), discern.CalibratedClassifier(discern.SVC(), method="isotonic")])  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
 def test_conformance(estimator, check):
     check(estimator)

@@ -17,12 +17,6 @@ from discern.bayes import JelinekMercer, Laplace
 from discern.linear import MarginSettings, fit_margins, fit_nbsvm, indicators
 
 
-@parametrize_with_checks([discern.LinearSVC(), discern.NBSVM()])
-@pytest.mark.filterwarnings("ignore")
-def test_conformance(estimator, check):
-    check(estimator)
-
-
 def test_the_checks_of_weights_are_among_them():
     names = [str(check) for _, check in parametrize_with_checks([discern.LinearSVC()]).args[1]]
     assert sum("check_sample_weight_equivalence" in name for name in names) == 2

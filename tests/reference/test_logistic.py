@@ -314,11 +314,9 @@ def test_averaged_probabilities(classes):
 
 
 CHECKED = [
-    discern.LogisticRegression(),
     discern.LogisticRegression(penalty=None),
     discern.LogisticRegression(penalty="firth"),
     discern.LogisticRegression(solver="newton-cg"),
-    discern.BayesianLogisticRegression(),
     discern.BayesianLogisticRegression(prior_scale=1.0, predictive="sampling", draws=200),
 ]
 

@@ -143,7 +143,7 @@ def test_a_column_twice_has_the_shortest_solution():
     np.testing.assert_allclose(twice.coef_[[0, 5]], once.coef_[0] / 2, rtol=1e-7)
 
 
-@parametrize_with_checks([RIDGE(), RIDGE("auto"), RIDGE(class_weight="balanced")])
+@parametrize_with_checks([RIDGE("auto"), RIDGE(class_weight="balanced")])
 @pytest.mark.filterwarnings("ignore")
 def test_conformance(estimator, check):
     check(estimator)

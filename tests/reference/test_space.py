@@ -458,10 +458,7 @@ def test_languages_without_stop_words_are_refused():
 
 @parametrize_with_checks(
     [
-        discern.KNeighborsClassifier(),
         discern.KNeighborsClassifier(metric="cosine", weights="distance"),
-        discern.SelectKBest(),
-        discern.TfidfTransformer(),
     ]
 )
 @pytest.mark.filterwarnings("ignore")

@@ -6,7 +6,6 @@ import sklearn.naive_bayes as reference
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.statistics import Moments
@@ -98,12 +97,6 @@ def test_rows_never_learned_are_refused(kind):
         with pytest.raises(ValueError, match=r"never learned|nothing would be left"):
             model.forget(X, y)
     assert model.class_count_.tolist() == [1, 2]
-
-
-@parametrize_with_checks([discern.GaussianNB(), discern.CategoricalNB()])
-@pytest.mark.filterwarnings("ignore")
-def test_conformance(estimator, check):
-    check(estimator)
 
 
 MODELS = {

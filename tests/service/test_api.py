@@ -329,3 +329,24 @@ def test_the_service_is_not_imported_for_nothing() -> None:
     program = "import sys, discern, discern.cli.entry; print([n for n in ('fastapi', 'uvicorn', 'sqlalchemy') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_decision_saved_with_the_model_is_used(tmp_path: Path) -> None:
+    from discern.decide import Decision
+
+    model = Classifier.load(saved(tmp_path))
+    decision = Decision.of_costs([[0, 9], [1, 0]], model.labels, unsure=0.3)
+    model.decide_by(decision).save(tmp_path / "messages.discern")
+    expected = model.predict(TEXTS).tolist()
+    assert "unsure" in expected
+    with in_process(Settings(tmp_path / "messages.discern", compact_after=0)) as (client, _):
+        many = client.post("/v1/predict/batch", {"rows": [{"text": text} for text in TEXTS]})["predictions"]
+        assert [one["label"] for one in many] == expected
+        assert client.post("/v1/predict", {"text": TEXTS[0]})["label"] == expected[0]
+        for one in many:
+            assert one["probability"] == one["probabilities"].get(one["label"], max(one["probabilities"].values()))
+        body = "text\n" + "".join(json.dumps(text) + "\n" for text in TEXTS if '"' not in text and "\n" not in text)
+        status, _, content = client.send("POST", "/v1/predict/csv", body.encode(), content_type="text/csv")
+        assert status == 200
+        kept = [label for label, text in zip(expected, TEXTS, strict=True) if '"' not in text and "\n" not in text]
+        assert [line.split(",")[0] for line in content.decode().splitlines()[1:]] == kept

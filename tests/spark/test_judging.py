@@ -50,9 +50,9 @@ def test_cross_validation_of_many_rows(frame, rows, monkeypatch) -> None:
     ours = discern.spark.cross_validate(frame.repartition(3), Classifier(**settings), 4)
     assert ours.total.rows == rows.num_rows
     assert len(ours.folds) == 4
+    from discern.samples import row_keys
     from discern.spark.frames import batch_of
     from discern.spark.sums import fold_numbers
-    from discern.validate import row_keys
 
     numbers = fold_numbers(row_keys(batch_of(rows, ""), ["label", "text", "size", "country", "paid"]), 4)
     for fold in range(4):

@@ -13,8 +13,8 @@ import discern.spark
 import discern.spark.vectors as vectors
 from discern.classifier import Classifier
 from discern.linear import MarginSettings, fit_margins
+from discern.samples import Sample
 from discern.spark.frames import batch_of
-from discern.validate import Sample
 
 GIVEN: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid", "number": "size", "calibrate": False}
 

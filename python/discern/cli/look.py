@@ -170,7 +170,7 @@ def similar(
     """
     if text is None and not value:
         raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
-    from discern.similar import similar as find
+    from discern.similarity import similar as find
 
     classifier = loaded(model)
     found = find(classifier, row_of(classifier, text, value or []), top)

@@ -190,13 +190,24 @@ def _arrow_lengths(column: Any) -> NDArray[np.int64] | None:
 
     array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
     if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
+        array = _decoded(array)
     if not any(kind(array.type) for kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
         return None
     if pa.types.is_string_view(array.type):
         array = array.cast(pa.large_string())
     lengths = pc.fill_null(pc.binary_length(array), 0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64) if len(array) else np.zeros(0, np.int64)
+
+
+def _decoded(array: Any) -> Any:
+    """Give the values of a dictionary column; Arrow itself cannot if they are views, which polars has."""
+    import pyarrow as pa
+
+    parts = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    if not pa.types.is_string_view(array.type.value_type):
+        return pa.chunked_array([part.dictionary_decode() for part in parts], array.type.value_type)
+    texts = [part.dictionary.cast(pa.large_string()).take(part.indices) for part in parts]
+    return pa.chunked_array(texts, pa.large_string())
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:
@@ -285,9 +296,8 @@ def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
     kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
     if not any(kind(array.type) for kind in kinds) or (array.null_count and pa.types.is_string_view(array.type)):
         try:
-            if isinstance(array, pa.DictionaryArray):
-                array = array.dictionary.cast(pa.large_string()).take(array.indices)
-            array = array.cast(pa.large_string())
+            array = (_decoded(array) if isinstance(array, pa.DictionaryArray) else array).cast(pa.large_string())
+            array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise DataError(
                 f"{place} is of type {array.type}, which cannot be read as text; convert it first"

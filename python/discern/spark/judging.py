@@ -193,7 +193,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     shipped = []
     for fold in sums:
         model = Classifier(classifier.label, min_df=classifier.min_df)
-        model._take_sums(_Left(total - fold), choice, {})  # type: ignore[arg-type]
+        model._take_sums(choice, total - fold, {})
         shipped.append(distribute(session_of(frame), model))
     parts = columns_of(frame, counting.names).mapInArrow(partial(judge_partition, shipped, counting.names), JUDGED)
     judged = _judged(parts, folds)
@@ -202,14 +202,3 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
         whole = whole + part
     none = np.zeros((0, len(total.labels)))
     return CrossValidation(tuple(judged), whole, total.labels, none, np.zeros(0, np.str_))
-
-
-class _Left:
-    """The sums of the rows outside a fold, in the place of a sample."""
-
-    def __init__(self, left: Sums) -> None:
-        self._left = left
-
-    def sums(self, *_: Any) -> Sums:
-        """Give the sums."""
-        return self._left

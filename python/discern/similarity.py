@@ -14,7 +14,13 @@ from discern.spatial import SpaceModel
 
 @dataclass(frozen=True)
 class Similar:
-    """A row that was learned: its number among all rows, from 1, its label, and how like the other it is."""
+    """A row that was learned: its number among all rows, from 1, its label, and how like the other it is.
+
+    Examples
+    --------
+    >>> Similar(row=2, label="b", likeness=0.5).label
+    'b'
+    """
 
     row: int
     label: str
