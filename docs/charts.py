@@ -74,7 +74,8 @@ def draw_demo(place: Path = DEMO) -> None:
     console = Console(record=True, width=WIDE, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("$ discern demo\n\n" + first))
     picture = console.export_svg(title="discern demo", unique_id="demo")
-    place.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL), "utf-8")  # no font of the network
+    bare = re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", picture, flags=re.DOTALL)  # no font of the network
+    place.write_text(bare, "utf-8")
 
 
 if __name__ == "__main__":
