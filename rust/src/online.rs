@@ -392,15 +392,22 @@ pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32
         left.cmp(right)
     });
     let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
-    let mut last = None;
+    let (mut last, mut start) = (None, 0);
     for (key, row) in keys {
-        if last == Some(key) {
-            let place = totals.len() - 1;
-            totals[place] += weights[row as usize];
-        } else {
-            rows.push(row);
-            totals.push(weights[row as usize]);
-            last = Some(key);
+        if last != Some(key) {
+            (last, start) = (Some(key), rows.len());
+        }
+        // Equal hashes are no proof: they can be made.
+        let same = |&other: &u32| {
+            classes[other as usize] == classes[row as usize]
+                && table.row(other as usize).says_the_same(table.row(row as usize))
+        };
+        match rows[start..].iter().position(same) {
+            Some(place) => totals[start + place] += weights[row as usize],
+            None => {
+                rows.push(row);
+                totals.push(weights[row as usize]);
+            }
         }
     }
     (rows, totals)

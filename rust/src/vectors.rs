@@ -95,6 +95,21 @@ impl Vector<'_> {
         }
     }
 
+    /// Whether two rows hold the same numbers, whatever zeros are written out.
+    pub fn says_the_same(&self, other: Vector<'_>) -> bool {
+        match (self, other) {
+            (Vector::Dense(mine), Vector::Dense(theirs)) => *mine == theirs,
+            (Vector::Sparse(columns, values), Vector::Sparse(other_columns, other_values)) => {
+                let mine = columns.iter().zip(*values).filter(|(_, value)| **value != 0.0);
+                mine.eq(other_columns
+                    .iter()
+                    .zip(other_values)
+                    .filter(|(_, value)| **value != 0.0))
+            }
+            _ => false,
+        }
+    }
+
     /// Gives w·x, always summed in the same order.
     #[inline(always)]
     pub fn dot(&self, weights: &[f64]) -> f64 {
@@ -158,6 +173,17 @@ impl Vector<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_say_the_same_whatever_zeros_are_written() {
+        let row = Vector::Sparse(&[1, 3], &[2.0, 1.0]);
+        assert!(row.says_the_same(Vector::Sparse(&[0, 1, 3], &[0.0, 2.0, 1.0])));
+        assert!(!row.says_the_same(Vector::Sparse(&[1, 3], &[2.0, 1.5])));
+        assert!(!row.says_the_same(Vector::Sparse(&[1, 4], &[2.0, 1.0])));
+        assert!(!row.says_the_same(Vector::Sparse(&[1], &[2.0])));
+        assert!(Vector::Dense(&[0.0, 2.0]).says_the_same(Vector::Dense(&[-0.0, 2.0])));
+        assert!(!Vector::Dense(&[0.0]).says_the_same(row));
+    }
 
     #[test]
     fn dense_and_sparse_rows_say_the_same() {
