@@ -93,7 +93,7 @@ def one_sentence() -> Iterator[None]:
 
 
 def distribute(session: Any, model: Classifier) -> Callable[[], Classifier]:
-    """Put a model on every executor, once; gives what loads it there, from a mapped file."""
+    """Put a model on every executor, once; gives what loads it there, from a file."""
     written = Path(_folder().name, "model.part")
     name = f"discern-{model.save(written, slim=True)}.model"
     path = written.replace(written.with_name(name))

@@ -50,7 +50,7 @@ def predict(
     ----------
     frame : pyspark.sql.DataFrame
     model : Classifier
-        It is sent to every executor once, as a file that is mapped into memory.
+        It is sent to every executor once, as a file.
     prediction, probability : str
         The names of the new columns.
     probabilities : str, optional
