@@ -1,0 +1,116 @@
+"""Jobs about which model is best, found within a minute on one core; and about words of other scripts."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import discern
+from benchmarks.accuracy_jobs import read_table
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
+from benchmarks.measure import Sample, Side, require
+
+BEST = {
+    "trec_qc": 90.8,
+    "r8_raw": 97.6,
+    "r52_raw": 94.2,
+    "ohsumed": 67.7,
+    "mr_ptesplit": 78.3,
+    "sst2": 82.8,
+    "banking77": 91.2,
+    "stackoverflow20": 90.0,
+    "20newsgroups": 86.3,
+    "imdb": 91.4,
+    "webkb4_stemmed": 92.8,
+    "sms_spam": 99.0,
+    "zh_waimai": 89.7,
+    "th_wisesight": 72.3,
+    "ag_news": 88.5,
+}
+"""The accuracy to reach: the best of ten recipes of scikit-learn and fastText on the same split."""
+WHOLE = ("stackoverflow20", "sms_spam", "zh_waimai")
+"""Sets without an official split: 70% of the rows, drawn with seed 0, are learned."""
+LEARNED = {"ag_news": "train_subset"}
+"""What the rows to learn from are called where it is not ``train``."""
+BUDGET, QUICK_BUDGET, SLACK = 60.0, 5.0, 1.1
+SCRIPTS = {"zh_waimai": 0.05, "th_wisesight": 0.03}
+"""By how much words of their script are better than scikit-learn's."""
+
+
+def parts(name: str) -> tuple[pa.Table, pa.Table]:
+    """Give the rows to learn from and those to judge by."""
+    if name not in WHOLE:
+        return read_table(name, LEARNED.get(name, "train")), read_table(name, "test")
+    from sklearn.model_selection import train_test_split
+
+    table = read_table(name, "all")
+    learned, judged = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
+    return table.take(learned), table.take(judged)
+
+
+def prepare(name: str) -> Callable[[Path, bool], Inputs]:
+    def prepared(folder: Path, quick: bool) -> Inputs:
+        learned, judged = (table.select(["label", "text"]) for table in parts(name))
+        if quick:
+            learned, judged = learned[:500], judged[:500]
+        return Inputs(learned=learned, judged=judged, budget=QUICK_BUDGET if quick else BUDGET)
+
+    return prepared
+
+
+def wrong(inputs: Inputs, decided: Any) -> float:
+    return float(np.mean(np.asarray(decided) != np.array(inputs.judged["label"].to_pylist())))
+
+
+def best(inputs: Inputs) -> Sample:
+    started = time.perf_counter()
+    model = discern.Classifier(model="best", budget=inputs.budget, threads=1).fit(inputs.learned)
+    seconds = time.perf_counter() - started
+    require(seconds <= SLACK * inputs.budget, f"it took {seconds:.0f} s of {inputs.budget:.0f}")
+    return Sample(wrong(inputs, model.predict(inputs.judged.select(["text"]))), model.leaderboard)
+
+
+def default(inputs: Inputs) -> Sample:
+    model = discern.Classifier().fit(inputs.learned)
+    return Sample(wrong(inputs, model.predict(inputs.judged.select(["text"]))), model.chosen)
+
+
+def default_scikit_learn(inputs: Inputs) -> Sample:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.pipeline import make_pipeline
+
+    pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
+    pipeline.fit(inputs.learned["text"].to_pylist(), inputs.learned["label"].to_pylist())
+    return Sample(wrong(inputs, pipeline.predict(inputs.judged["text"].to_pylist())), None)
+
+
+def figure_job(name: str, about: str, data: str, ours: Side, *peers: Peer) -> Job:
+    return Job(name, about, None, prepare(data), ours, peers, unit="error", repeats=1, quick_repeats=1)
+
+
+JOBS = (
+    *(
+        figure_job(
+            f"best/{name}",
+            f"share of test rows of {name} that model='best' gets wrong, found in 60 s on one core",
+            name,
+            best,
+            Peer("", Goal("limit", round(1 - least / 100, 4)), nothing_to_check),
+        )
+        for name, least in BEST.items()
+    ),
+    *(
+        figure_job(
+            f"scripts/{name}",
+            f"share of test rows of {name} that the default Classifier gets wrong; the peer: MultinomialNB",
+            name,
+            default,
+            Peer(SCIKIT_LEARN, Goal("lead", lead), nothing_to_check, default_scikit_learn),
+        )
+        for name, lead in SCRIPTS.items()
+    ),
+)
