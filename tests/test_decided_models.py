@@ -255,3 +255,13 @@ def test_an_exchange_leaves_nothing_half_done() -> None:
     assert (model.labels, model.rows) == (("new",), 1)
     with pytest.raises(ValueError, match="nothing would be left"):
         model.exchange([{"label": "new", "text": "all others gone"}], iter(()))
+
+
+def test_notebooks_show_a_classifier(model: Classifier) -> None:
+    assert "not fitted" in Classifier()._repr_html_()
+    shown = (
+        Classifier(smoothing=1.0).fit([{"label": "a<b", "text": "x1 x2"}, {"label": "c", "text": "y1"}])._repr_html_()
+    )
+    assert "a&lt;b" in shown
+    assert "a<b" not in shown
+    assert model.weights("spam", 1)[0][0] in model._repr_html_()

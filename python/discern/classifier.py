@@ -778,6 +778,14 @@ class Classifier:
         elif self._statistics is not None and self._statistics.rows:
             self._model = self._solve(self._statistics)
 
+    def _repr_html_(self) -> str:
+        """Give what notebooks show: settings, and the strongest words of the labels."""
+        from html import escape
+
+        from discern.markup import classifier_html
+
+        return f"<p>{escape(repr(self))}</p>" if self._model is None else classifier_html(self)
+
     def __repr__(self) -> str:
         learned = f"{len(self._model.labels)} labels, {self._model.terms} terms" if self._model else "not fitted"
         return f"<discern.Classifier {self.model}: {learned}>"
