@@ -85,7 +85,8 @@ def processor() -> list[str]:
     found = [platform.machine(), np.__version__.split(".")[0]]
     features = np._core._multiarray_umath.__cpu_features__
     found += [name for name in ("X86_V3", "X86_V4", "AVX512_SKX", "SVE", "ASIMDHP") if features.get(name)]
-    return [*found, *sorted({str(part.get("architecture")) for part in threadpoolctl.threadpool_info()})]
+    products = [part for part in threadpoolctl.threadpool_info() if part.get("user_api") == "blas"]
+    return [*found, *sorted({str(part.get("architecture")) for part in products})]
 
 
 def main() -> None:
