@@ -21,7 +21,7 @@ def ratios() -> dict[str, float]:
     rows: list[dict[str, Any]] = json.loads(RESULTS.read_text("utf-8"))["rows"]
     found: dict[str, float] = {}
     for row in rows:
-        if row["kind"] == "faster" and PEER in row["peer"] and row.get("figure") is not None:
+        if row.get("kind") == "faster" and PEER in row["peer"] and row.get("figure") is not None:
             found[row["job"]] = min(row["figure"], found.get(row["job"], row["figure"]))
     return dict(sorted(found.items(), key=lambda pair: -pair[1]))
 
