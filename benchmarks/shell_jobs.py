@@ -23,7 +23,7 @@ MESSAGE = "Claim your free prize now"
 RUN = (sys.executable, "-m", "discern.cli")
 
 
-def nothing_to_check(inputs: Inputs, ours: Any, theirs: Any) -> None:
+def is_classified(inputs: Inputs, ours: Any, theirs: Any) -> None:
     """One side classifies, the other merely starts."""
     require(ours.startswith("label,probability\nspam,0."), "the message was not classified")
 
@@ -108,7 +108,7 @@ JOBS = (
             Peer(
                 "import sklearn.naive_bayes",
                 Goal("share", 0.4),
-                nothing_to_check,
+                is_classified,
                 command(lambda inputs: [sys.executable, "-c", "import sklearn.naive_bayes"]),
             ),
         ),

@@ -7,13 +7,11 @@ import numpy as np
 
 import discern
 from benchmarks.data import LANGUAGES, NEWS, REVIEWS, read
-from benchmarks.job import Goal, Inputs, Job, Peer
+from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.measure import Sample, Side, cpu, each, require
 from discern.neighbours import CosineRows
 from discern.select import best_terms
 from discern.statistics import Counts
-
-SCIKIT_LEARN = "scikit-learn"
 
 
 def prepare_texts(folder: Path, quick: bool) -> Inputs:
@@ -94,10 +92,6 @@ def find_each(model: str, queries: int) -> Any:
         return [kneighbors(inputs.queries[[row]]) for row in range(queries)]
 
     return work
-
-
-def nothing_to_check(inputs: Inputs, ours: Any, theirs: Any) -> None:
-    pass  # the job with all queries compares
 
 
 def nearest_of_all(distances: Any, ours: Any) -> None:

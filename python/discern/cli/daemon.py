@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import socketserver
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -57,12 +56,7 @@ class Current:
         now = os.stat(self.path)
         known = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size)
         if known != self._known:
-            with tempfile.NamedTemporaryFile(
-                prefix="discern-"
-            ) as copy:  # the file itself may be overwritten at any time
-                copy.write(self.path.read_bytes())
-                copy.flush()
-                loaded = Classifier.load(copy.name)
+            loaded = Classifier.load(self.path)
             loaded.threads = 1
             self._loaded, self._known = loaded, known
 
