@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use hashbrown::HashMap;
-
 use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
 use crate::patience::beat;
@@ -11,8 +9,10 @@ use crate::reader::{Growing, Reader};
 use crate::simd::prefetch;
 use crate::text::Text;
 
-/// Up to so many classes the counts of a term are a dense row; beyond, one table of (term, class).
+/// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
 const MOST_DENSE: usize = 64;
+/// The list is shortened, by adding up what belongs together, when it is twice as long as after the last time.
+const LONGEST_LIST: usize = 1 << 20;
 const LOOK_AHEAD: usize = 16;
 /// Running sums are 32-bit numbers: after so many terms they are moved to wider ones.
 const FLUSH: usize = 1 << 31;
@@ -75,7 +75,59 @@ enum Tally {
         width: usize,
         cells: Vec<Cell>,
     },
-    Sparse(HashMap<(u32, u32), Cell>),
+    Sparse(List),
+}
+
+/// Term, class, and what was added there; the same place may come again.
+type Entry = (u32, u32, Cell);
+
+#[derive(Default)]
+struct List {
+    entries: Vec<Entry>,
+    /// How long the list was when nothing came twice.
+    shortest: usize,
+}
+
+impl List {
+    fn push(&mut self, entry: Entry) {
+        if self.entries.len() >= LONGEST_LIST.max(2 * self.shortest) {
+            self.shorten();
+        }
+        self.entries.push(entry);
+    }
+
+    fn shorten(&mut self) {
+        self.entries.sort_unstable_by_key(|&(term, class, _)| {
+            beat();
+            (term, class)
+        });
+        self.entries.dedup_by(|next, kept| {
+            let same = (next.0, next.1) == (kept.0, kept.1);
+            if same {
+                kept.2[0] += next.2[0];
+                kept.2[1] += next.2[1];
+            }
+            same
+        });
+        self.shortest = self.entries.len();
+    }
+
+    /// The entries in the order of their terms, and where those of each term start.
+    fn by_term(&self) -> ByTerm<'_> {
+        let terms = self.entries.iter().map(|entry| entry.0 as usize + 1).max().unwrap_or(0);
+        let mut starts = vec![0; terms + 1];
+        for &(term, ..) in &self.entries {
+            starts[term as usize + 1] += 1;
+        }
+        (0..terms).for_each(|term| starts[term + 1] += starts[term]);
+        let (mut next, mut cells) = (starts.clone(), vec![(0, [0; 2]); self.entries.len()]);
+        for &(term, class, cell) in &self.entries {
+            beat();
+            cells[next[term as usize]] = (class, cell);
+            next[term as usize] += 1;
+        }
+        ByTerm::Listed { starts, cells }
+    }
 }
 
 impl Tally {
@@ -86,7 +138,7 @@ impl Tally {
                 cells: Vec::new(),
             }
         } else {
-            Tally::Sparse(HashMap::new())
+            Tally::Sparse(List::default())
         }
     }
 
@@ -104,9 +156,7 @@ impl Tally {
                     cells.resize(cells.len().max((term + 1) * *width), [0; 2]);
                     cells[term * *width + class] = *cell;
                 }
-                Tally::Sparse(cells) => {
-                    cells.insert((term as u32, class as u32), *cell);
-                }
+                Tally::Sparse(list) => list.push((term as u32, class as u32, *cell)),
             }
         }
         *self = wider;
@@ -122,36 +172,42 @@ impl Tally {
 
     /// Adds to a cell; there must be room for the term.
     fn add(&mut self, term: u32, class: u32, more: Cell) {
-        let cell = match self {
-            Tally::Dense { width, cells } => &mut cells[term as usize * *width + class as usize],
-            Tally::Sparse(cells) => cells.entry((term, class)).or_default(),
-        };
-        cell[0] += more[0];
-        cell[1] += more[1];
+        match self {
+            Tally::Dense { width, cells } => {
+                let cell = &mut cells[term as usize * *width + class as usize];
+                cell[0] += more[0];
+                cell[1] += more[1];
+            }
+            Tally::Sparse(list) => list.push((term, class, more)),
+        }
     }
 
     /// The tally arranged by term.
     fn by_term(&self) -> ByTerm<'_> {
         match self {
             Tally::Dense { width, cells } => ByTerm::Dense { width: *width, cells },
-            Tally::Sparse(cells) => {
-                let mut entries: Vec<(u32, u32, Cell)> = cells.iter().map(|(&(t, c), cell)| (t, c, *cell)).collect();
-                entries.sort_unstable_by_key(|&(term, class, _)| (term, class));
-                ByTerm::Sorted(entries)
-            }
+            Tally::Sparse(list) => list.by_term(),
         }
     }
 }
 
 enum ByTerm<'a> {
-    Dense { width: usize, cells: &'a [Cell] },
-    Sorted(Vec<(u32, u32, Cell)>),
+    Dense {
+        width: usize,
+        cells: &'a [Cell],
+    },
+    /// The cells of term i are `cells[starts[i]..starts[i + 1]]`.
+    Listed {
+        starts: Vec<usize>,
+        cells: Vec<(u32, Cell)>,
+    },
 }
 
 impl ByTerm<'_> {
     fn prefetch(&self, term: u32) {
-        if let ByTerm::Dense { width, cells } = self {
-            prefetch(cells, term as usize * width);
+        match self {
+            ByTerm::Dense { width, cells } => prefetch(cells, term as usize * width),
+            ByTerm::Listed { starts, .. } => prefetch(starts, term as usize),
         }
     }
 
@@ -164,10 +220,10 @@ impl ByTerm<'_> {
                 let full = row.iter().enumerate().filter(|(_, cell)| cell[1] != 0);
                 target.extend(full.map(|(class, cell)| (class as u32, *cell)));
             }
-            ByTerm::Sorted(entries) => {
-                let start = entries.partition_point(|entry| entry.0 < term);
-                let row = entries[start..].iter().take_while(|entry| entry.0 == term);
-                target.extend(row.map(|&(_, class, cell)| (class, cell)));
+            ByTerm::Listed { starts, cells } => {
+                if let (Some(&start), Some(&end)) = (starts.get(term as usize), starts.get(term as usize + 1)) {
+                    target.extend_from_slice(&cells[start..end]);
+                }
             }
         }
     }
@@ -607,6 +663,22 @@ mod tests {
             assert_eq!(drained.rows.terms, [0, 9, 3, 0, 7, 5, 1, 2, 8, 7, 5, 0, 8, 6, 4]);
             assert_eq!(drained.rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
         }
+    }
+
+    #[test]
+    fn a_long_list_is_shortened_and_loses_nothing() {
+        let mut list = List::default();
+        for number in 0..3 * LONGEST_LIST as u32 {
+            list.push((number % 7, number % 5, [2, 1]));
+        }
+        assert!(list.entries.len() <= LONGEST_LIST);
+        list.shorten();
+        let places: Vec<_> = list.entries.iter().map(|entry| (entry.0, entry.1)).collect();
+        let all: Vec<_> = (0..7).flat_map(|term| (0..5).map(move |class| (term, class))).collect();
+        assert_eq!(places, all);
+        let documents: i64 = list.entries.iter().map(|entry| entry.2[1]).sum();
+        assert_eq!(documents, 3 * LONGEST_LIST as i64);
+        assert!(list.entries.iter().all(|entry| entry.2[0] == 2 * entry.2[1]));
     }
 
     #[test]

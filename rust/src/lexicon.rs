@@ -30,12 +30,21 @@ struct Key {
 impl Key {
     const NONE: Key = Key { low: 0, high: 0 };
 
+    /// The key of at most 15 bytes. The two ends of a word are read whole, and overlap: nothing is copied byte by byte.
+    #[inline]
     fn short(bytes: &[u8]) -> Self {
-        let mut key = [0u8; 16];
-        key[..bytes.len()].copy_from_slice(bytes);
-        key[SHORT] = bytes.len() as u8 + 1;
-        let (low, high) = load(&key, 0).unwrap_or_default();
-        Key { low, high }
+        let length = bytes.len();
+        let (low, high) = match (bytes.first_chunk(), bytes.last_chunk()) {
+            (Some(&first), Some(&last)) => {
+                let behind = u64::from_le_bytes(last).checked_shr(8 * (16 - length as u32));
+                (u64::from_le_bytes(first), behind.unwrap_or(0))
+            }
+            _ => (few_bytes(bytes), 0),
+        };
+        Key {
+            low,
+            high: high | (length as u64 + 1) << 56,
+        }
     }
 
     fn is_long(self) -> bool {
@@ -54,6 +63,19 @@ impl Key {
     fn write(self, target: &mut Vec<u8>) {
         let bytes = (u128::from(self.high) << 64 | u128::from(self.low)).to_le_bytes();
         target.extend_from_slice(&bytes[..(bytes[SHORT] as usize).saturating_sub(1).min(SHORT)]);
+    }
+}
+
+/// Fewer than eight bytes as a number.
+fn few_bytes(bytes: &[u8]) -> u64 {
+    match (bytes.first_chunk(), bytes.last_chunk()) {
+        (Some(&first), Some(&last)) => {
+            u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << (8 * (bytes.len() - 4))
+        }
+        _ => bytes
+            .iter()
+            .rev()
+            .fold(0, |number, &byte| number << 8 | u64::from(byte)),
     }
 }
 
@@ -974,6 +996,9 @@ mod tests {
         for length in 1..20 {
             tokens.clear();
             tokens.push(&text[3..3 + length]);
+            let mut written = Vec::new();
+            tokens.text(tokens.list()[0], &mut written);
+            assert_eq!(written, &text[3..3 + length]);
             let mut marked = Marked::default();
             marked.fill(crate::simd::CodePath::Plain, &text[3..3 + length], true);
             tokens.push_marked(&marked, 1, |_, _| ());
