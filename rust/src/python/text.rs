@@ -5,7 +5,9 @@ use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArrayMethods};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -347,6 +349,16 @@ impl PyVocabulary {
             .is_some();
         !built && before.saturating_add(size) < MOST_SEARCHED
     }
+
+    /// Rows, and unknown terms of each, by searching the sorted list, if they are few enough.
+    fn searched(&self, py: Python<'_>, documents: &Documents<'_>) -> PyResult<Option<(Rows, Vec<i64>)>> {
+        if !self.is_little(py, documents.total_size()) {
+            return Ok(None);
+        }
+        let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
+        let mut terms = Sorted::new(offsets.as_slice()?, bytes.as_slice()?);
+        Ok(Some(few_rows(&self.text, &mut terms, documents)))
+    }
 }
 
 #[pymethods]
@@ -380,10 +392,7 @@ impl PyVocabulary {
     ) -> PyResult<(RowArrays, Bound<'py, PyArray1<i64>>)> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
-        if self.is_little(py, documents.total_size()) {
-            let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
-            let mut terms = Sorted::new(offsets.as_slice()?, bytes.as_slice()?);
-            let (rows, unknown) = few_rows(&self.text, &mut terms, &documents);
+        if let Some((rows, unknown)) = self.searched(py, &documents)? {
             let mut matrix = Matrix::with_capacity(rows.ends.len(), rows.terms.len());
             matrix.append(&rows, |term| term);
             return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
@@ -416,6 +425,47 @@ impl PyVocabulary {
         }
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
+
+    /// The place of the highest of bias + sums of weights for the only document: the first answer of a model, when
+    /// nothing is built yet.
+    fn best(
+        &self,
+        py: Python<'_>,
+        document: &Bound<'_, PyAny>,
+        weights: PyReadonlyArray2<'_, f64>,
+        bias: PyReadonlyArray1<'_, f64>,
+        presence: bool,
+    ) -> PyResult<usize> {
+        let source = Source::new(document)?;
+        let documents = source.documents()?;
+        let (weights, bias) = (weights.as_slice()?, bias.as_slice()?);
+        if documents.len() != 1 || weights.len() != self.__len__(py)? * bias.len() {
+            return Err(PyValueError::new_err("weights and bias do not fit the vocabulary"));
+        }
+        let rows = match self.searched(py, &documents)? {
+            Some((rows, _)) => rows,
+            None => {
+                let (table, mut rows) = (self.table(py)?, Rows::default());
+                table.at_desk(|desk| table.row(desk, documents.document(0), &mut rows));
+                rows
+            }
+        };
+        Ok(highest(&rows, weights, bias, presence))
+    }
+}
+
+/// The place of the highest of bias + sums of weights, in the order of the terms: the same bits as any other way.
+fn highest(rows: &Rows, weights: &[f64], bias: &[f64], presence: bool) -> usize {
+    let mut sums = vec![0.0; bias.len()];
+    for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
+        let factor = if presence { 1.0 } else { f64::from(count) };
+        let weights = &weights[term as usize * bias.len()..];
+        sums.iter_mut()
+            .zip(weights)
+            .for_each(|(sum, weight)| *sum += factor * weight);
+    }
+    sums.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
+    (1..sums.len()).fold(0, |best, place| if sums[place] > sums[best] { place } else { best })
 }
 
 /// A linear classifier on the terms of documents: label = the highest of bias + sums of weights.
