@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.stats
 import sklearn.feature_extraction.text as reference_text
 import sklearn.naive_bayes as reference_bayes
 from hypothesis import given
@@ -245,3 +246,23 @@ def test_pipelines_and_grid_search():
     search = GridSearchCV(pipeline, {"multinomialnb__alpha": [0.1, 1.0]}, cv=3).fit(documents, labels)
     assert search.predict(["Chinese Beijing"]).tolist() == ["yes"]
     assert pickle.loads(pickle.dumps(search)).predict(["Tokyo"]).tolist() == search.predict(["Tokyo"]).tolist()
+
+
+def test_the_full_likelihood_is_that_of_the_multinomial_distribution() -> None:
+    random = np.random.default_rng(3)
+    counts, labels = random.poisson(2.0, (40, 6)), random.integers(0, 3, 40)
+    model = discern.MultinomialNB().fit(counts, labels)
+    asked = np.vstack([random.poisson(1.5, (8, 6)), np.zeros((1, 6), int)])
+    expected = np.array(
+        [
+            [
+                prior + scipy.stats.multinomial.logpmf(row, row.sum(), np.exp(weights))
+                for prior, weights in zip(model.class_log_prior_, model.feature_log_prob_, strict=True)
+            ]
+            for row in asked
+        ]
+    )
+    np.testing.assert_allclose(model.full_joint_log_proba(asked), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(
+        model.full_joint_log_proba(scipy.sparse.csr_array(asked)), expected, rtol=1e-10, atol=1e-10
+    )
