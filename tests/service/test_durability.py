@@ -65,6 +65,13 @@ class Load:
         self.acknowledged[number] = self._journal.stat().st_size if self._journal else 0
         return True
 
+    def wait_for_more(self) -> None:
+        """Wait until something is acknowledged."""
+        before, deadline = len(self.acknowledged), time.monotonic() + 30
+        while len(self.acknowledged) == before:
+            assert time.monotonic() < deadline, "nothing is acknowledged any more"
+            time.sleep(0.002)
+
     def end(self) -> None:
         """Let every client have its last row acknowledged."""
         self._ending.set()
@@ -79,31 +86,58 @@ def kill_again_and_again(folder: Path, kills: int, whole: float) -> None:
     before = expected_file(model, [])
     original = folder / "original.discern"
     original.write_bytes(model.read_bytes())
-    service = Process(model, workers=2)
+    service, killed = Process(model, workers=2), {"workers": 0, "services": 0}
     load = Load(service.port)
-    for _ in range(kills):
-        time.sleep(chance.uniform(0.02, 0.25))
-        parent = psutil.Process(service.process.pid)
+    while sum(killed.values()) < kills:
+        load.wait_for_more()  # else it would be a kill of what no one uses
+        time.sleep(chance.uniform(0.0, 0.25))
         if chance.random() < whole:
-            family = [parent, *parent.children()]
-            for one in family:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.send_signal(signal.SIGKILL)
-            service.kill()
-            psutil.wait_procs(family, 10)
+            kill_all_of(service)
             service = Process(model, workers=2)
             load.port = service.port
+            killed["services"] += 1
         else:
-            for worker in parent.children()[:1] if chance.random() < 0.5 else parent.children()[-1:]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    worker.send_signal(signal.SIGKILL)
+            killed["workers"] += kill_one_of(service, chance)
     load.end()
-    client = service.client()
-    checksum = client.post("/v1/compact", None)["checksum"]
+    checksum = service.client().post("/v1/compact", None)["checksum"]
     assert service.stop() == 0
+    print(f"killed {killed}; {len(load.acknowledged):,} rows acknowledged")
     assert len(load.acknowledged) > kills
     assert load.surprises == []
     assert before != checksum == expected_file(original, [row(number) for number in load.acknowledged])
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Say whether a process runs no more, be it that no one has asked yet how it ended."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def kill_one_of(service: Process, chance: random.Random) -> bool:
+    """Kill a worker; false if none was alive."""
+    alive = [worker for worker in psutil.Process(service.process.pid).children() if not is_dead(worker)]
+    for worker in chance.sample(alive, min(1, len(alive))):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            worker.kill()
+            return True
+    return False
+
+
+def kill_all_of(service: Process) -> None:
+    """Kill the supervisor and its workers; it is stopped first, so that it does not replace one meanwhile."""
+    parent = psutil.Process(service.process.pid)
+    parent.send_signal(signal.SIGSTOP)
+    workers = parent.children()
+    for one in (parent, *workers):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    deadline = time.monotonic() + 10
+    while not all(map(is_dead, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    service.kill()
 
 
 def test_killed_twenty_times(tmp_path: Path) -> None:

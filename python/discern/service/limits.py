@@ -28,11 +28,11 @@ TEACHING = frozenset(
 """What needs the token for teaching; the rest of /v1 and /metrics needs one for reading."""
 STREAMED = frozenset({"/v1/predict/stream", "/v1/predict/csv"})
 SLOWEST = 1024.0
-"""Bytes a second that a body must have on average, after its first seconds."""
+"""Bytes a second that a body, or the reading of an answer, must have on average, after its first seconds."""
 LOOK = 0.25
 """Seconds between two looks at what is waiting."""
-SEND_SECONDS = 30.0
-"""How long a client may take to read a part of an answer."""
+SWEEP = 1.0
+"""Seconds between two looks at answers that no one reads."""
 MOST_CLIENTS = 20_000
 """Clients whose rates are remembered."""
 
@@ -170,21 +170,7 @@ class Exchange:
             await self._send(message)
             return
         self.complete = not message.get("more_body", False)
-        if self.complete:
-            await self._send(message)
-        else:
-            await self._send_part(message)
-
-    async def _send_part(self, message: Message) -> None:
-        """Send a part of an answer; a client may leave it unread for long only while it is still sending itself."""
-        while True:
-            received = self._received
-            try:
-                # If this is ended, nothing of the part has been written: the server waits before it writes.
-                return await self._watch.within(SEND_SECONDS, self._send(message))
-            except TimeoutError:
-                if received == self._received:
-                    raise CutOffError from None
+        await self._send(message)
 
     def cut_off(self) -> None:
         """End an answer that has begun without its end, so that it does not look complete."""
@@ -328,15 +314,20 @@ class Gate:
 
 
 class Connection(HttpToolsProtocol):
-    """A connection that must send the head of a request in time, and not too long a one."""
+    """A connection that must send the head of a request in time, and not too long a one; and must read its answers."""
 
     limits: Limits = Limits()
     dropped: Callable[[], None] = staticmethod(lambda: None)
+    _sweeping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
+        self._taken, self._unread = 0, (0.0, 0, 0)
+        if not type(self)._sweeping:
+            type(self)._sweeping = True
+            self._sweep_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -357,6 +348,7 @@ class Connection(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes."""
+        self._taken += len(data)
         if self._head >= 0:
             self._head += len(data)
         super().data_received(data)
@@ -367,6 +359,34 @@ class Connection(HttpToolsProtocol):
             self._deadline = self.loop.call_later(self.limits.header_seconds, self._drop)
 
     def _drop(self) -> None:
-        if not self.transport.is_closing():
-            type(self).dropped()
-            self.transport.abort()
+        type(self).dropped()
+        self.transport.abort()
+
+    # One look at all connections now and then, as closing does not end one whose client reads nothing.
+
+    def _sweep_later(self) -> None:
+        self.loop.call_later(SWEEP, self._sweep)
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        for connection in list(self.connections):
+            if isinstance(connection, Connection) and connection._is_left_unread(now):
+                connection._drop()
+        type(self)._sweeping = bool(self.connections)
+        if self.connections:
+            self._sweep_later()
+
+    def _is_left_unread(self, now: float) -> bool:
+        """Say whether the client reads too slowly what waits for it, without sending anything itself.
+
+        Many clients read nothing before they have sent everything.
+        """
+        waiting = self.transport.get_write_buffer_size()
+        since, before, taken = self._unread
+        if not waiting or not before or waiting > before or taken != self._taken:
+            self._unread = now, waiting, self._taken
+            return False
+        if now - since < self.limits.send_seconds:
+            return False
+        self._unread = now, waiting, self._taken
+        return before - waiting < SLOWEST * self.limits.send_seconds

@@ -32,7 +32,9 @@ GRACE = 10
 ORPHANED = 0.5
 """Seconds between two looks of a worker whether the supervisor lives."""
 SOON = 5.0
-"""A worker that dies within so many seconds of its start is replaced a little later each time, up to as many."""
+"""A worker that dies within so many seconds of its start is replaced a little later each time."""
+PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0)
+"""Seconds to wait before it is replaced: a model that cannot be served must not take all of a core."""
 
 
 def serve(
@@ -163,7 +165,8 @@ class _Supervisor:
     def _replace(self, worker: int, started: float, status: int) -> None:
         self._journal.tell("worker-died", worker=worker, status=os.waitstatus_to_exitcode(status))
         self._early = self._early + 1 if time.monotonic() - started < SOON else 0
-        time.sleep(min(0.01 * 2**self._early, SOON) if self._early else 0.0)
+        if self._early:
+            time.sleep(PAUSES[min(self._early, len(PAUSES)) - 1])
         if not self._ending:
             self._fork(worker)
 
