@@ -153,6 +153,11 @@ def test_sizes(client: Client) -> None:
         assert raw(client.port, head).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
 
 
+def send_again_and_again(connection: socket.socket, part: bytes, size: int) -> None:
+    for _ in range(size // len(part)):
+        connection.sendall(part)
+
+
 @pytest.mark.parametrize(
     ("path", "kind", "most"),
     [
@@ -182,8 +187,7 @@ def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(
     with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
         connection.sendall(head)
         with pytest.raises(ConnectionError):
-            for _ in range(10_000_000_000 // len(chunk)):
-                connection.sendall(chunk)
+            send_again_and_again(connection, chunk, 10_000_000_000)
         with contextlib.suppress(ConnectionError):
             answer = connection.recv(65536)
     # What the server took from its socket; the kernel holds megabytes more, which no one reads. Beyond the limit there

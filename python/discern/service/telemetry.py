@@ -49,7 +49,7 @@ COUNTERS = {
     "rows_learned": "Rows acknowledged as learned.",
     "rows_forgotten": "Rows acknowledged as forgotten.",
     "refused": "Requests refused by a limit, a token or the host check.",
-    "slow_connections": "Connections dropped: the head of a request came too slowly or was too long, or no one read an answer.",
+    "slow_connections": "Connections dropped: a head that was too slow or too long, an answer that no one read.",
 }
 GAUGES = {
     "sequence": "The number of the last entry of the log that is part of the model of a worker.",
