@@ -265,6 +265,28 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -
     assert checksum == expected_file(tmp_path / "original.discern", [row(number) for number in range(17)])
 
 
+def test_a_worker_that_begins_with_an_old_state_arrives_at_the_same_model(tmp_path: Path) -> None:
+    """Workers are forked with the model as it was when the service was started, however long ago that was."""
+    from discern.service.store import Change
+
+    model = saved(tmp_path)
+    whole = read_base(model).checksum
+    with Store(f"{model}.feedback") as store:
+        live = Live(model, store, read_base(model), lambda *_, **__: None)
+        change = Change("learn", [row(0)])
+        with store.writing() as log:
+            log.append(change)
+        live.refresh()
+        old = live.state
+        assert Live(model, store, old, lambda *_, **__: None).state.sequence == old.sequence == 1
+        with store.writing() as log:
+            log.append(change.reversed())
+        assert live.compact() == 2
+        assert read_base(model).checksum == whole  # the same file again, which now holds two entries
+        again = Live(model, store, old, lambda *_, **__: None).state
+        assert (again.sequence, again.classifier.checksum()) == (2, whole)
+
+
 def test_a_killed_compaction_leaves_no_gap(tmp_path: Path) -> None:
     """Whatever step of a compaction is the last one, file and log together are the model."""
     original = saved(tmp_path, "original.discern")

@@ -6,6 +6,7 @@ learning makes a new one, and whoever is predicting keeps the one it has.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -113,6 +114,14 @@ class State:
         model = self.classifier.solved
         column = model.only_text if isinstance(model, Model) else None
         return None if column is None or column.scores.weights is None else column.scorer
+
+    def make_ready(self) -> State:
+        """Build now what would be built for the first predictions; processes that are forked then share it."""
+        nothing = self.batch([{}])
+        for work in (lambda: self._scorer, lambda: self.classifier.solved.explain(nothing)):
+            with contextlib.suppress(ValueError):  # whoever asks for what this model cannot do is told then
+                work()
+        return self
 
     def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
         """Give the probabilities of rows."""
@@ -304,13 +313,16 @@ class Live:
     # --------------------------------------------------------------------------------------------- loading
 
     def _load(self, base: State, tries: int = 5) -> State:
-        """Put the log on top of a base."""
+        """Put the log on top of a base, which may hold the first of its entries already."""
         if self.store is None:
             return base
         through = self._known(base.checksum)
-        floor, entries = self.store.after(through, most=1 << 62)
-        if floor <= through:
-            known = replace(base, sequence=through, through=through)
+        if base.sequence and base.through != through:  # a compaction has written the same file again, for later entries
+            return self._load(read_base(self.path), tries)
+        start = max(through, base.sequence)
+        floor, entries = self.store.after(start, most=1 << 62)
+        if floor <= start:
+            known = replace(base, sequence=start, through=through)
             return self._applied(known, entries) if entries else known
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
             return self._load(read_base(self.path), tries - 1)

@@ -42,8 +42,9 @@ def serve(
 ) -> int:
     """Serve until a signal comes; give the exit code. ``announce`` is told where the service listens."""
     journal = Journal(log_requests)
-    base = read_base(settings.model)
-    _check(settings, base, journal)
+    base = _with_log(settings, read_base(settings.model), journal)
+    if settings.workers > 1:
+        base.make_ready()
     listening = listen(settings)
     figures = Figures(settings.workers)
     host, port = listening.getsockname()[:2]
@@ -55,11 +56,11 @@ def serve(
     return _Supervisor(settings, base, listening, figures, journal).run()
 
 
-def _check(settings: Settings, base: State, journal: Journal) -> None:
-    """Complain now about a log that does not fit; afterwards nothing of it is open."""
+def _with_log(settings: Settings, base: State, journal: Journal) -> State:
+    """Put the log on top of the model, and complain now if it does not fit; afterwards nothing of it is open."""
     if base.classifier.recipe is not None or base.classifier.info()["slim"]:
         journal.tell("cannot-learn", model=base.classifier.winner)
-        return
+        return base
     with Store(settings.log_place, settings.synchronous) as store:
         if settings.accept_file:
             with store.writing() as log:
@@ -72,6 +73,7 @@ def _check(settings: Settings, base: State, journal: Journal) -> None:
                 reason="before 3.51.3 only one connection may write at a time",
             )
         journal.tell("log", engine=store.engine, sequence=state.sequence)
+    return state
 
 
 def listen(settings: Settings) -> socket.socket:
