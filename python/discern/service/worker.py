@@ -154,7 +154,8 @@ class Worker:
         expected = {"csv": ("text/csv",), "json": ("application/x-ndjson", "application/jsonl")}[kind]
         _refuse_type(request, expected)
         state = await self.state_for(request)
-        stream = Stream(state, self.settings.limits, request.receive, request._send)
+        settings = self.settings
+        stream = Stream(state, settings.limits, request.receive, request._send, waits=settings.behind_proxy)
         run = stream.of_csv if kind == "csv" else stream.of_json
         try:
             await asyncio.get_running_loop().run_in_executor(self.upload_threads, run)
