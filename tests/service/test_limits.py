@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from discern.service.limits import Connection
+from discern.service.limits import Connection, _network
 from discern.service.settings import Limits, Settings
 from tests.service.running import Client, Process, Telling, in_process, saved
 
@@ -153,6 +153,19 @@ def test_sizes(client: Client) -> None:
         assert raw(client.port, head).startswith((b"HTTP/1.1 413", b"HTTP/1.1 400"))
 
 
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the server takes from its sockets; the kernel holds megabytes more, which no one reads."""
+    sizes, take = [], Connection.data_received
+
+    def counted(connection: Connection, data: bytes) -> None:
+        sizes.append(len(data))
+        take(connection, data)
+
+    monkeypatch.setattr(Connection, "data_received", counted)
+    return sizes
+
+
 def send_again_and_again(connection: socket.socket, part: bytes, size: int) -> None:
     for _ in range(size // len(part)):
         connection.sendall(part)
@@ -167,15 +180,8 @@ def send_again_and_again(connection: socket.socket, part: bytes, size: int) -> N
     ],
 )
 def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(
-    client: Client, monkeypatch: pytest.MonkeyPatch, path: str, kind: bytes, most: int
+    client: Client, read: list[int], path: str, kind: bytes, most: int
 ) -> None:
-    read, take = [], Connection.data_received
-
-    def counted(connection: Connection, data: bytes) -> None:
-        read.append(len(data))
-        take(connection, data)
-
-    monkeypatch.setattr(Connection, "data_received", counted)
     head = b"POST %b HTTP/1.1\r\nHost: localhost\r\nContent-Type: %b\r\nTransfer-Encoding: chunked\r\n\r\n" % (
         path.encode(),
         kind,
@@ -190,11 +196,47 @@ def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(
             send_again_and_again(connection, chunk, 10_000_000_000)
         with contextlib.suppress(ConnectionError):
             answer = connection.recv(65536)
-    # What the server took from its socket; the kernel holds megabytes more, which no one reads. Beyond the limit there
-    # are the frames of the chunks, what one reading brings (up to 256 KB), and what waits to be looked at (64 KB).
+    # Beyond the limit there are the frames of the chunks, what one reading brings (up to 256 KB), and what waits to be
+    # looked at (64 KB).
     assert most < sum(read) < 1.001 * most + (256 + 64 + 64) * 1024
     # Or the answer was lost with the reset of the connection; that to a stream had begun already.
     assert answer[:12] in (b"HTTP/1.1 413", b"", b"HTTP/1.1 200" if most == LIMITS.stream else b"")
+
+
+CHUNKED = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "part"),
+    [
+        (CHUNKED + b'c\r\n{"text":"x"}\r\n0\r\n', b"X-Trailer: yyyyyyyyyyyyyyyyyyyyyyyyyyy\r\n" * 1000),
+        (CHUNKED + b'c\r\n{"text":"x"}\r\n0\r\nX-Trailer: ', b"y" * 65536),
+        (CHUNKED + b"c;extension=", b"y" * 65536),
+        (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 1000),
+        (b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\r\n" * 32768),
+    ],
+    ids=["trailers", "trailer", "extension", "ahead", "lines"],
+)
+def test_what_is_no_body_has_limits_too(client: Client, read: list[int], head: bytes, part: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
+        connection.sendall(head)
+        with pytest.raises(ConnectionError):
+            send_again_and_again(connection, part, 1_000_000_000)
+    assert sum(read) < 1_000_000
+
+
+def test_chunks_of_one_byte_and_short_trailers_are_taken(client: Client) -> None:
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in json.dumps({"text": "y" * 90_000}).encode())
+    for part in (chunks, b'c;name="x"\r\n{"text":"x"}\r\n'):
+        assert raw(client.port, CHUNKED + part + b"0\r\nX-Digest: y\r\n\r\n").startswith(b"HTTP/1.1 200")
+    ahead = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n" * 16
+    with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
+        connection.sendall(ahead)
+        answers = b""
+        while answers.count(b'{"alive":true}') < 16:
+            part = connection.recv(65536)
+            assert part
+            answers += part
 
 
 @pytest.mark.parametrize(
@@ -216,6 +258,18 @@ def test_hostile_json_is_refused(client: Client, body: bytes) -> None:
     assert client.send("POST", "/v1/learn", row, content_type="application/json")[0] in (400, 413, 422)
     lines = client.send("POST", "/v1/predict/stream", body + b"\n", content_type="application/x-ndjson")
     assert lines[0] in (400, 413, 422) or not body.strip()
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 17, "-1", "1.0", "", "x", "\xb2"])
+def test_numbers_of_entries_that_are_none(client: Client, number: str) -> None:
+    for path in ("/v1/predict", "/v1/explain"):
+        client.post(path, {"text": "x"}, 422, discern_after=number)
+
+
+def test_addresses_of_a_network_are_one_client() -> None:
+    assert _network("192.0.2.1") != _network("192.0.2.2")
+    assert _network("2001:db8::1") == _network("2001:db8:0:0:ffff::2") != _network("2001:db8:0:1::1")
+    assert _network("::bad::") == "::bad::"
 
 
 def test_texts_of_every_kind_are_taken(client: Client) -> None:

@@ -42,7 +42,8 @@ def create(settings: Settings, base: State, figures: Figures, journal: Journal) 
         yield
         await worker.stop()
 
-    api = FastAPI(title="discern", version="1", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    unlisted: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None, "redirect_slashes": False}
+    api = FastAPI(title="discern", version="1", lifespan=lifespan, **unlisted)
     for kind, handler in _HANDLERS.items():
         api.add_exception_handler(kind, handler)
     _add_routes(api, worker)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -35,6 +36,10 @@ SWEEP = 1.0
 """Seconds between two looks at answers that no one reads."""
 MOST_CLIENTS = 20_000
 """Clients whose rates are remembered."""
+MOST_AHEAD = 16
+"""Requests that may be sent on a connection before the first of them is answered."""
+CHUNKED = 9
+"""Bytes that may come for each byte of a body: in chunks of one byte there are six."""
 
 _POLICY = b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 _PAGE_POLICY = (
@@ -293,7 +298,7 @@ class Gate:
         if self._rates is None:
             return
         client = scope.get("client")
-        wait = self._rates.wait(client[0] if client else "", time.monotonic())
+        wait = self._rates.wait(_network(client[0]) if client else "", time.monotonic())
         if wait:
             headers = {"Retry-After": str(int(wait) + 1)}
             raise Problem(429, "rate", "too many requests from this address; wait and send fewer", headers)
@@ -313,6 +318,16 @@ class Gate:
             raise Problem(403, "token", "this token is for reading; teaching needs the other one")
 
 
+def _network(address: str) -> str:
+    """Give what one client has for itself: an address, or in version 6 a network of 64 bits."""
+    if ":" not in address:
+        return address
+    try:
+        return ipaddress.IPv6Address(address.partition("%")[0]).exploded[:19]
+    except ValueError:  # what a proxy has passed on
+        return address
+
+
 class Connection(HttpToolsProtocol):
     """A connection that must send the head of a request in time, and not too long a one; and must read its answers."""
 
@@ -324,7 +339,7 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
-        self._taken, self._unread = 0, (0.0, 0, 0)
+        self._taken, self._spare, self._unread = 0, 0, (0.0, 0, 0)
         if not type(self)._sweeping:
             type(self)._sweeping = True
             self._sweep_later()
@@ -343,16 +358,25 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Take the head of a request."""
         self._deadline.cancel()
-        self._head = -1
+        if len(self.pipeline) >= MOST_AHEAD:
+            raise ValueError("too many requests are sent ahead")  # which is answered with 400
+        self._head, self._spare = -1, 2 * self.limits.header_bytes
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._spare += CHUNKED * len(body)
+        super().on_body(body)
+
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Take bytes; what is neither a head nor a body, but between chunks or after the last one, may not be long."""
         self._taken += len(data)
         if self._head >= 0:
             self._head += len(data)
+        else:
+            self._spare = min(self._spare, 2 * self.limits.header_bytes) - len(data)
         super().data_received(data)
-        if self._head > self.limits.header_bytes:
+        if self._head > self.limits.header_bytes or (self._head < 0 and self._spare < 0):
             self._drop()
         elif self._head < 0 and self.cycle.response_complete and self._deadline.cancelled():
             # Bytes between two requests, such as empty lines, have ended uvicorn's own waiting.

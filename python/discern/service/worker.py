@@ -61,6 +61,7 @@ class Worker:
         self._base = base
         self._waiting = 0
         self._reading: tuple[State, Reader] | None = None
+        self._held_out: dict[str, tuple[State, bytes]] = {}
 
     async def start(self) -> None:
         """Open the log and begin to follow it."""
@@ -112,7 +113,7 @@ class Worker:
 
     async def state_after(self, after: str) -> State:
         """Give the model that has learned an entry."""
-        if not after.isdecimal() or int(after) > 2**53:
+        if not after.isdecimal() or len(after) > len(str(2**53)) or int(after) > 2**53:
             raise Problem(422, "bad-parameter", "Discern-After must be the number of an entry")
         if int(after) > self.state.sequence and self.store is not None:
             await self.in_thread(self.live.catch_up, int(after))
@@ -172,8 +173,7 @@ class Worker:
     async def evaluate(self, request: Request) -> Response:
         state = await self.state_for(request)
         rows = await self._judged(request, state)
-        evaluation = await self.in_thread(_of_data, state.classifier.evaluate, rows)
-        return _answer(to_json(evaluation.to_dict()), state)
+        return _answer(to_json(await self.in_thread(_of_data, _figures, state, rows)), state)
 
     async def _judged(self, request: Request, state: State) -> Any:
         kind = _refuse_type(request, ("application/json", "text/csv", "application/x-ndjson"))
@@ -281,22 +281,26 @@ class Worker:
             raise Problem(
                 404, "gone", "no rows were held out: start the service with --held-out FILE, or post rows to evaluate"
             )
+        return _answer(*await self._of_held_out("figures", lambda state, data: to_json(_figures(state, data))))
+
+    async def _of_held_out(self, name: str, work: Callable[[State, Any], bytes]) -> tuple[bytes, State]:
+        """Give what is made of the rows held out; it is made once for each state."""
         state = self.state
-        evaluation = await self.in_thread(_of_data, state.classifier.evaluate, self.settings.held_out)
-        return _answer(to_json(evaluation.to_dict()), state)
+        made = self._held_out.get(name)
+        if made is None or made[0] is not state:
+            made = state, await self.in_thread(_of_data, work, state, self.settings.held_out)
+            self._held_out[name] = made
+        return made[1], made[0]
 
     async def page_evaluation(self, request: Request) -> Response:
         """Give the part of the page that shows an evaluation: of rows posted, or of those held out."""
-        from discern.report import fragment, subject_of
-
-        state = self.state
         if request.method == "POST":
-            data: Any = await self._judged(request, state)
+            state = self.state
+            content = await self.in_thread(_of_data, _shown_figures, state, await self._judged(request, state))
         elif self.settings.held_out is None:
             raise Problem(404, "gone", "no rows were held out")
         else:
-            data = self.settings.held_out
-        content = await self.in_thread(_of_data, lambda: fragment(subject_of(state.classifier, data)))
+            content, _ = await self._of_held_out("page", _shown_figures)
         return Response(content, media_type="text/html")
 
     async def metrics(self) -> Response:
@@ -373,6 +377,16 @@ def _of_data(work: Callable[..., T], *arguments: Any) -> T:
         return work(*arguments)
     except DataError as error:
         raise Problem(422, "bad-rows", str(error)) from error
+
+
+def _figures(state: State, data: Any) -> dict[str, Any]:
+    return state.classifier.evaluate(data).to_dict()
+
+
+def _shown_figures(state: State, data: Any) -> bytes:
+    from discern.report import fragment, subject_of
+
+    return fragment(subject_of(state.classifier, data)).encode()
 
 
 def _labelled(rows: list[dict[str, Any]], column: str, label: str) -> list[dict[str, Any]]:
