@@ -256,6 +256,14 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -
     failing.touch()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert {*pool.map(teach, range(1, 17))} == {503}
+    others: dict[str, Any] = {
+        "/v1/forget": {"rows": [row(0)]},
+        "/v1/relabel": {"rows": [{"text": row(0)["text"]}], "from": "ham", "to": "spam"},
+        "/v1/undo": {"sequence": 1},
+        "/v1/compact": None,
+    }
+    for path, body in others.items():
+        client.post(path, body, 503)
     assert client.send("POST", "/v1/predict", {"text": "win a prize"})[0] == 200
     failing.unlink()
     assert [teach(number) for number in range(17)] == [200] * 17

@@ -237,7 +237,12 @@ class Worker:
 
     async def compact(self) -> Response:
         self._teacher()
-        through = await self.in_thread(self.live.compact)
+        try:
+            through = await self.in_thread(self.live.compact)
+        except OSError as error:
+            self.journal.tell("compaction-failed", error)
+            detail = "the model file could not be written; the old one and the log go on: see to the disk, try again"
+            raise Problem(503, "not-durable", detail, {"Retry-After": "10"}) from error
         return _answer(to_json({"through": through, "checksum": self.state.checksum}), self.state)
 
     async def reload(self) -> Response:
