@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import selectors
 import socket
 import statistics
@@ -15,6 +16,7 @@ import pytest
 
 from discern.service.limits import Connection, _network
 from discern.service.settings import Limits, Settings
+from discern.service.telemetry import JournalHandler
 from tests.service.running import Client, Process, Telling, in_process, saved
 
 READ, TEACH = "read-" + "r" * 20, "teach-" + "t" * 20
@@ -201,6 +203,23 @@ def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(
     assert most < sum(read) < 1.001 * most + (256 + 64 + 64) * 1024
     # Or the answer was lost with the reset of the connection; that to a stream had begun already.
     assert answer[:12] in (b"HTTP/1.1 413", b"", b"HTTP/1.1 200" if most == LIMITS.stream else b"")
+
+
+def test_bodies_have_limited_room_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("discern.service.limits.MOST_HELD", 1)
+    limits = Limits(body=100_000, idle_seconds=3.0)  # then there is room for four of these
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+    with in_process(Settings(saved(tmp_path), limits=limits)) as (client, _), contextlib.ExitStack() as stack:
+        for _ in range(4):
+            waiting = stack.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=10))
+            waiting.sendall(head + b"x" * 99_990)
+        time.sleep(0.5)
+        client.post("/v1/predict", {"text": "y" * 1000}, 503)
+        assert waiting.recv(65536).startswith(b"HTTP/1.1 408")  # they come too slowly
+        time.sleep(0.5)
+        for _ in range(10):
+            client.post("/v1/predict", {"text": "y" * 90_000})
+            client.post("/v1/predict", {"text": "y" * 100_000}, 413)
 
 
 CHUNKED = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -429,3 +448,14 @@ def test_no_text_of_a_user_is_in_the_log(service: tuple[Client, Telling]) -> Non
     assert len(journal.lines) > 20
     assert not [line for line in journal.lines if secret in line]
     assert all(json.loads(line)["event"] for line in journal.lines)
+
+
+def test_libraries_log_no_text_of_a_user() -> None:
+    journal = Telling()
+    handler = JournalHandler(journal)
+    for name in ("asyncio", "py.warnings", "sqlalchemy.pool", "uvicorn.error"):
+        handler.emit(logging.LogRecord(name, logging.ERROR, "", 0, "Exception in %s", ("sesame",), None))
+        handler.emit(logging.LogRecord(name, logging.ERROR, "", 0, "Exception in f('secret')", None, None))
+    told = [json.loads(line) for line in journal.lines]
+    assert [line.get("message") for line in told] == [None] * 6 + ["Exception in %s", "Exception in f('secret')"]
+    assert not [line for line in journal.lines if "sesame" in line]

@@ -36,6 +36,8 @@ SWEEP = 1.0
 """Seconds between two looks at answers that no one reads."""
 MOST_CLIENTS = 20_000
 """Clients whose rates are remembered."""
+MOST_HELD = 256 << 20
+"""Bytes of the bodies that all requests together may have in memory, in one worker."""
 MOST_AHEAD = 16
 """Requests that may be sent on a connection before the first of them is answered."""
 CHUNKED = 9
@@ -126,11 +128,18 @@ class Watch:
             asyncio.get_running_loop().call_later(LOOK, self._look)
 
 
+class Room:
+    """The memory that bodies have together."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+
 class Exchange:
     """One request and its answer, within the limits."""
 
     __slots__ = (
-        "_extra", "_limit", "_limits", "_receive", "_received", "_send", "_waited", "_watch",
+        "_extra", "_held", "_limit", "_limits", "_receive", "_received", "_room", "_send", "_waited", "_watch",
         "body_is_due", "complete", "gone", "status",
     )  # fmt: skip
 
@@ -142,9 +151,10 @@ class Exchange:
         limit: int,
         extra: list[tuple[bytes, bytes]],
         watch: Watch,
+        room: Room | None,
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
-        self._received, self._waited, self._watch = 0, 0.0, watch
+        self._received, self._held, self._waited, self._watch, self._room = 0, 0, 0.0, watch, room
         self.status, self.gone, self.complete, self.body_is_due = 0, False, False, False
 
     async def receive(self) -> Message:
@@ -159,11 +169,25 @@ class Exchange:
         if message["type"] == "http.disconnect":
             self.gone = True
             return message
-        self._received += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self._received += size
         self.body_is_due = message.get("more_body", False)
         if self._received > self._limit:
             raise _too_large(self._limit)
+        if self._room is not None:
+            self._hold(size, self._room)
         return message
+
+    def _hold(self, size: int, room: Room) -> None:
+        if size > room.left:
+            raise Problem(503, "not-ready", "too much is being sent at once; try again", {"Retry-After": "1"})
+        room.left -= size
+        self._held += size
+
+    def leave(self) -> None:
+        """Give back the memory that the body had."""
+        if self._room is not None:
+            self._room.left += self._held
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer."""
@@ -202,7 +226,7 @@ class Gate:
         self._application, self._fast, self._settings = application, fast, settings
         self._figures, self._journal = figures, journal
         self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
-        self._watch = Watch()
+        self._watch, self._room = Watch(), Room(max(MOST_HELD, 4 * settings.limits.body))
         self._rates = Rates(settings.rate) if settings.rate else None
         self._known = frozenset(ROUTES)
         self._teaching = (settings.teach_token,)
@@ -216,11 +240,12 @@ class Gate:
         began, path = time.perf_counter(), scope["path"]
         is_api = path.startswith("/v1/") or path in self._known
         limits = self._settings.limits
-        limit = limits.stream if path in STREAMED else limits.body
-        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch)
+        limit, room = (limits.stream, None) if path in STREAMED else (limits.body, self._room)
+        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch, room)
         try:
             await self._admitted(scope, path, is_api, limit, exchange)
         finally:
+            exchange.leave()
             route = path if path in self._known else "page" if path.startswith("/page/") or path == "/" else "other"
             seconds = time.perf_counter() - began
             self._figures.request(route, exchange.status or 499, seconds)

@@ -113,6 +113,7 @@ def configured(settings: Settings, base: State, figures: Figures, journal: Journ
 def _work(settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal) -> int:
     """Serve in this process."""
     logging.getLogger().handlers = [JournalHandler(journal)]
+    logging.captureWarnings(True)
     server = uvicorn.Server(configured(settings, base, figures, journal))
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
         signal.signal(number, _has_stopped)

@@ -171,7 +171,10 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 class JournalHandler(logging.Handler):
-    """Turns what libraries log into our lines; only their fixed texts, not what they fill in."""
+    """Turns what libraries log into our lines.
+
+    Only the server's texts are taken, without what it fills in: those of others may quote what they work on.
+    """
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(logging.WARNING)
@@ -180,4 +183,5 @@ class JournalHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         error = record.exc_info[1] if record.exc_info else None
-        self._journal.tell("library", error, source=record.name, message=str(record.msg).strip()[:200])
+        own = {"message": str(record.msg).strip()[:200]} if record.name.startswith("uvicorn") else {}
+        self._journal.tell("library", error, source=record.name, level=record.levelname.lower(), **own)

@@ -33,6 +33,8 @@ THREADS = 4
 """Requests that compute for long at the same time, in one worker."""
 WAITING = 64
 """More requests than these wait for no thread: they are told to come again."""
+UPLOADS = 32
+"""Streams that are read at the same time, in one worker; each waits for its client in a thread."""
 SMALL = 16_384
 """Bytes of a text up to which it is judged without handing it to a thread."""
 
@@ -59,7 +61,7 @@ class Worker:
     def __init__(self, settings: Settings, base: State, figures: Figures, journal: Journal) -> None:
         self.settings, self.figures, self.journal = settings, figures, journal
         self._base = base
-        self._waiting = 0
+        self._waiting = self._uploads = 0
         self._reading: tuple[State, Reader] | None = None
         self._held_out: dict[str, tuple[State, bytes]] = {}
 
@@ -73,7 +75,7 @@ class Worker:
         self.live = Live(self.settings.model, self.store, self._base, self.journal.tell, self.settings.compact_after)
         self.teacher = Teacher(self.store, self.live) if self.store is not None else None
         self.threads = ThreadPoolExecutor(THREADS, "answer")
-        self.upload_threads = ThreadPoolExecutor(THREADS, "upload")
+        self.upload_threads = ThreadPoolExecutor(UPLOADS, "upload")
         self.live.start()
         if self.teacher is not None:
             self.teacher.start()
@@ -158,9 +160,13 @@ class Worker:
         settings = self.settings
         stream = Stream(state, settings.limits, request.receive, request._send, waits=settings.behind_proxy)
         run = stream.of_csv if kind == "csv" else stream.of_json
+        if self._uploads >= UPLOADS:
+            raise Problem(503, "not-ready", "too many streams are being read; try again", {"Retry-After": "5"})
+        self._uploads += 1
         try:
             await asyncio.get_running_loop().run_in_executor(self.upload_threads, run)
         finally:
+            self._uploads -= 1
             stream.close()
             self.figures.add("rows_predicted", stream.rows)
         return Sent()
