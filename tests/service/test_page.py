@@ -233,7 +233,7 @@ def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: l
         page.select_option("#field-3", "yes")
         page.fill("textarea", "word3")
         expect(page.locator("#terms td", has_text="paid").first).to_be_attached()
-        assert page.locator("#terms tbody tr").count() == 3
+        expect(page.locator("#terms tbody tr")).to_have_count(3)
         expect(page.locator(".values li", has_text="paid").locator("mark.for")).to_have_text("yes")
         expect(page.locator("#flip")).to_have_text("Without paid yes it would be b.")
         page.get_by_role("button", name="is b").click()
