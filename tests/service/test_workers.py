@@ -14,10 +14,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 import pytest
 
 from discern.classifier import Classifier
+from discern.service.live import read_base
 from tests.service.running import HELD_OUT, STARTED, Client, Process, expected_file, saved
 
 CLIENTS = 16
@@ -133,6 +135,17 @@ def memory_in_use(service: Process) -> list[Any]:
         client.post(("/v1/predict", "/v1/explain")[number % 5 == 0], {"text": "w0000001 w0000077"})
         client.close()
     return [worker.memory_full_info() for worker in psutil.Process(service.process.pid).children()]
+
+
+def test_no_request_waits_for_the_table_of_a_large_model(tmp_path: Path) -> None:
+    texts = [" ".join(f"w{(number * 50 + term) * 7 % 25_000:07d}" for term in range(50)) for number in range(20)]
+    for rows, waits in ((500, True), (300, False)):
+        state = read_base(many_terms(tmp_path / "terms.discern", rows))
+        first = [state.shares_of_text(text) for text in texts]
+        assert ("_scorer" in state.__dict__) is not waits
+        state.build_if_used()
+        assert "_scorer" in state.__dict__
+        np.testing.assert_allclose([state.shares_of_text(text) for text in texts], first, rtol=1e-12)
 
 
 def test_workers_share_the_model_and_the_log(tmp_path: Path) -> None:
