@@ -20,7 +20,10 @@ import pytest
 
 from discern.classifier import Classifier
 from discern.service.live import read_base
-from tests.service.running import HELD_OUT, STARTED, Client, Process, expected_file, saved
+from discern.service.run import _Supervisor
+from discern.service.settings import Settings
+from discern.service.telemetry import Figures
+from tests.service.running import HELD_OUT, STARTED, Client, Process, Telling, expected_file, saved
 
 CLIENTS = 16
 
@@ -185,6 +188,20 @@ def test_workers_do_not_outlive_the_supervisor(tmp_path: Path) -> None:
     gone, alive = psutil.wait_procs(workers, 20)
     service.kill()
     assert (len(gone), alive) == (2, [])
+
+
+def test_a_worker_that_dies_again_and_again_is_replaced_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    replaced: list[int] = []
+    supervisor: Any = _Supervisor(Settings(Path("m")), None, None, Figures(1), Telling())  # type: ignore[arg-type]
+    supervisor._fork = replaced.append
+    monkeypatch.setattr("discern.service.run.time.sleep", pauses.append)
+    for _ in range(2000):
+        supervisor._replace(0, time.monotonic(), signal.SIGKILL)
+    assert replaced == [0] * 2000
+    assert (pauses[0], max(pauses)) == (0.02, 1.0)
+    supervisor._replace(0, time.monotonic() - 60, signal.SIGKILL)
+    assert len(pauses) == 2000  # one that has lived for long is replaced at once
 
 
 def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
