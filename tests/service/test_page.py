@@ -236,6 +236,8 @@ def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: l
         expect(page.locator("#terms tbody tr")).to_have_count(3)
         expect(page.locator(".values li", has_text="paid").locator("mark.for")).to_have_text("yes")
         expect(page.locator("#flip")).to_have_text("Without paid yes it would be b.")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
         page.get_by_role("button", name="is b").click()
         expect(page.locator("#notice")).to_contain_text("Learned as b.")
         page.context.close()
