@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -101,6 +102,25 @@ def test_a_stream_with_a_bad_row_says_so(client: Client) -> None:
     last = json.loads(content.split(b"\n")[-2])
     assert (status, last["status"]) == (200, 422)
     assert "row 8001" in last["detail"]
+
+
+def test_behind_a_proxy_a_stream_is_answered_when_all_of_it_has_come(tmp_path: Path) -> None:
+    """As nginx forwards no more of a request once its answer has begun."""
+    part, kind = json.dumps({"text": "win " * 100}).encode() + b"\n", "application/x-ndjson"
+    with in_process(Settings(saved(tmp_path), behind_proxy=True)) as (client, _):
+        with socket.create_connection(("127.0.0.1", client.port), timeout=20) as connection:
+            head = f"POST /v1/predict/stream HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\n"
+            connection.sendall(f"{head}Content-Length: {9000 * len(part)}\r\n\r\n".encode() + 8000 * part)
+            connection.settimeout(0.5)
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+            connection.settimeout(20)
+            connection.sendall(1000 * part)
+            assert connection.recv(12) == b"HTTP/1.1 200"
+        for count in (8000, 9000):
+            status, _, content = client.send("POST", "/v1/predict/stream", count * part, content_type=kind)
+            assert (status, content.count(b"\n")) == (200, count)
+        client.post("/v1/predict/stream", 8000 * part + b'{"text": 12}\n', 422, content_type=kind)
 
 
 def test_explanations_are_those_of_the_library(client: Client, place: Path) -> None:

@@ -65,6 +65,13 @@ class Load:
         self.acknowledged[number] = self._journal.stat().st_size if self._journal else 0
         return True
 
+    def wait_for_more(self) -> None:
+        """Wait until something is acknowledged."""
+        before, deadline = len(self.acknowledged), time.monotonic() + 30
+        while len(self.acknowledged) == before:
+            assert time.monotonic() < deadline, "nothing is acknowledged any more"
+            time.sleep(0.002)
+
     def end(self) -> None:
         """Let every client have its last row acknowledged."""
         self._ending.set()
@@ -79,31 +86,58 @@ def kill_again_and_again(folder: Path, kills: int, whole: float) -> None:
     before = expected_file(model, [])
     original = folder / "original.discern"
     original.write_bytes(model.read_bytes())
-    service = Process(model, workers=2)
+    service, killed = Process(model, workers=2), {"workers": 0, "services": 0}
     load = Load(service.port)
-    for _ in range(kills):
-        time.sleep(chance.uniform(0.02, 0.25))
-        parent = psutil.Process(service.process.pid)
+    while sum(killed.values()) < kills:
+        load.wait_for_more()  # else it would be a kill of what no one uses
+        time.sleep(chance.uniform(0.0, 0.25))
         if chance.random() < whole:
-            family = [parent, *parent.children()]
-            for one in family:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    one.send_signal(signal.SIGKILL)
-            service.kill()
-            psutil.wait_procs(family, 10)
+            kill_all_of(service)
             service = Process(model, workers=2)
             load.port = service.port
+            killed["services"] += 1
         else:
-            for worker in parent.children()[:1] if chance.random() < 0.5 else parent.children()[-1:]:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    worker.send_signal(signal.SIGKILL)
+            killed["workers"] += kill_one_of(service, chance)
     load.end()
-    client = service.client()
-    checksum = client.post("/v1/compact", None)["checksum"]
+    checksum = service.client().post("/v1/compact", None)["checksum"]
     assert service.stop() == 0
+    print(f"killed {killed}; {len(load.acknowledged):,} rows acknowledged")
     assert len(load.acknowledged) > kills
     assert load.surprises == []
     assert before != checksum == expected_file(original, [row(number) for number in load.acknowledged])
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Say whether a process runs no more, be it that no one has asked yet how it ended."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def kill_one_of(service: Process, chance: random.Random) -> bool:
+    """Kill a worker; false if none was alive."""
+    alive = [worker for worker in psutil.Process(service.process.pid).children() if not is_dead(worker)]
+    for worker in chance.sample(alive, min(1, len(alive))):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            worker.kill()
+            return True
+    return False
+
+
+def kill_all_of(service: Process) -> None:
+    """Kill the supervisor and its workers; it is stopped first, so that it does not replace one meanwhile."""
+    parent = psutil.Process(service.process.pid)
+    parent.send_signal(signal.SIGSTOP)
+    workers = parent.children()
+    for one in (parent, *workers):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    deadline = time.monotonic() + 10
+    while not all(map(is_dead, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    service.kill()
 
 
 def test_killed_twenty_times(tmp_path: Path) -> None:
@@ -222,6 +256,14 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -
     failing.touch()
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
         assert {*pool.map(teach, range(1, 17))} == {503}
+    others: dict[str, Any] = {
+        "/v1/forget": {"rows": [row(0)]},
+        "/v1/relabel": {"rows": [{"text": row(0)["text"]}], "from": "ham", "to": "spam"},
+        "/v1/undo": {"sequence": 1},
+        "/v1/compact": None,
+    }
+    for path, body in others.items():
+        client.post(path, body, 503)
     assert client.send("POST", "/v1/predict", {"text": "win a prize"})[0] == 200
     failing.unlink()
     assert [teach(number) for number in range(17)] == [200] * 17
@@ -229,6 +271,28 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -
     assert service.stop() == 0
     (tmp_path / "original.discern").write_bytes(original)
     assert checksum == expected_file(tmp_path / "original.discern", [row(number) for number in range(17)])
+
+
+def test_a_worker_that_begins_with_an_old_state_arrives_at_the_same_model(tmp_path: Path) -> None:
+    """Workers are forked with the model as it was when the service was started, however long ago that was."""
+    from discern.service.store import Change
+
+    model = saved(tmp_path)
+    whole = read_base(model).checksum
+    with Store(f"{model}.feedback") as store:
+        live = Live(model, store, read_base(model), lambda *_, **__: None)
+        change = Change("learn", [row(0)])
+        with store.writing() as log:
+            log.append(change)
+        live.refresh()
+        old = live.state
+        assert Live(model, store, old, lambda *_, **__: None).state.sequence == old.sequence == 1
+        with store.writing() as log:
+            log.append(change.reversed())
+        assert live.compact() == 2
+        assert read_base(model).checksum == whole  # the same file again, which now holds two entries
+        again = Live(model, store, old, lambda *_, **__: None).state
+        assert (again.sequence, again.classifier.checksum()) == (2, whole)
 
 
 def test_a_killed_compaction_leaves_no_gap(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -135,10 +136,11 @@ def test_a_file_is_dropped_and_comes_back(page: Page, place: Path) -> None:
     assert [row["text"] for row in rows] == [row["text"] for row in HELD_OUT]
     assert {row["predicted label"] for row in rows} == {"ham", "spam"}
     transfer = page.evaluate_handle(
-        "() => { const data = new DataTransfer(); data.items.add(new File(['text\\nwin a prize\\n'], 'a.csv')); return data; }"
+        "() => { const data = new DataTransfer(); data.items.add(new File(['text\\n\"win\\na prize\"\\n'], 'a.csv')); return data; }"
     )
     page.dispatch_event("#drop", "drop", {"dataTransfer": transfer})
     expect(page.locator("#upload-said")).to_have_text("1 rows have a label now.")
+    expect(page.locator("#preview td")).to_have_text(["spam", re.compile(r"0\.\d{4}"), "win\na prize"])
 
 
 def test_a_bad_file_is_explained(page: Page, place: Path, complaints: list[str]) -> None:
@@ -231,7 +233,11 @@ def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: l
         page.select_option("#field-3", "yes")
         page.fill("textarea", "word3")
         expect(page.locator("#terms td", has_text="paid").first).to_be_attached()
-        assert page.locator("#terms tbody tr").count() == 3
+        expect(page.locator("#terms tbody tr")).to_have_count(3)
+        expect(page.locator(".values li", has_text="paid").locator("mark.for")).to_have_text("yes")
+        expect(page.locator("#flip")).to_have_text("Without paid yes it would be b.")
+        found = Axe().run(page)
+        assert found.violations_count == 0, found.generate_report()
         page.get_by_role("button", name="is b").click()
         expect(page.locator("#notice")).to_contain_text("Learned as b.")
         page.context.close()

@@ -76,6 +76,7 @@ def tried(folder: Path, model: Path, examples: int) -> int:
     assert not [line for line in journal.lines if '"failed"' in line]
     found = re.search(r"(\d[\d,]*) generated", done.stdout)
     assert found, shown[-3000:]
+    print(found.group())
     return int(found.group(1).replace(",", ""))
 
 

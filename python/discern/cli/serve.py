@@ -48,7 +48,11 @@ def serve(
         typer.Option(metavar="NAME", help="A name by which the service is addressed; may be given more than once."),
     ] = None,
     behind_proxy: Annotated[
-        bool, typer.Option("--behind-proxy", help="Take the client's address from a proxy on this machine.")
+        bool,
+        typer.Option(
+            "--behind-proxy",
+            help="Take the client's address from a proxy on this machine; answer streams when they are whole.",
+        ),
     ] = False,
     held_out: Annotated[
         Path | None,

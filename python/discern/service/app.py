@@ -18,6 +18,7 @@ from discern.service.limits import Application, Gate
 from discern.service.live import State
 from discern.service.problems import KINDS, MEDIA_TYPE, Problem
 from discern.service.settings import Settings
+from discern.service.store import StoreError
 from discern.service.telemetry import Figures, Journal
 from discern.service.worker import Worker, to_json
 
@@ -42,7 +43,8 @@ def create(settings: Settings, base: State, figures: Figures, journal: Journal) 
         yield
         await worker.stop()
 
-    api = FastAPI(title="discern", version="1", lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
+    unlisted: dict[str, Any] = {"docs_url": None, "redoc_url": None, "openapi_url": None, "redirect_slashes": False}
+    api = FastAPI(title="discern", version="1", lifespan=lifespan, **unlisted)
     for kind, handler in _HANDLERS.items():
         api.add_exception_handler(kind, handler)
     _add_routes(api, worker)
@@ -83,6 +85,10 @@ async def _parameter_problem(_: Request, error: Any) -> Response:
     return _refusal(Problem(422, "bad-parameter", detail))
 
 
+async def _store_problem(_: Request, error: Any) -> Response:
+    return _refusal(Problem(503, "not-ready", f"{error}; nothing was changed, try again", {"Retry-After": "1"}))
+
+
 async def _internal_problem(_: Request, error: Any) -> Response:
     return _refusal(Problem(500, "internal", "an error of the service; its log says where"))
 
@@ -91,6 +97,7 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
     Problem: _problem,
     HTTPException: _http_problem,
     RequestValidationError: _parameter_problem,
+    StoreError: _store_problem,
     Exception: _internal_problem,
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -28,13 +29,19 @@ TEACHING = frozenset(
 """What needs the token for teaching; the rest of /v1 and /metrics needs one for reading."""
 STREAMED = frozenset({"/v1/predict/stream", "/v1/predict/csv"})
 SLOWEST = 1024.0
-"""Bytes a second that a body must have on average, after its first seconds."""
+"""Bytes a second that a body, or the reading of an answer, must have on average, after its first seconds."""
 LOOK = 0.25
 """Seconds between two looks at what is waiting."""
-SEND_SECONDS = 30.0
-"""How long a client may take to read a part of an answer."""
+SWEEP = 1.0
+"""Seconds between two looks at answers that no one reads."""
 MOST_CLIENTS = 20_000
 """Clients whose rates are remembered."""
+MOST_HELD = 256 << 20
+"""Bytes of the bodies that all requests together may have in memory, in one worker."""
+MOST_AHEAD = 16
+"""Requests that may be sent on a connection before the first of them is answered."""
+CHUNKED = 9
+"""Bytes that may come for each byte of a body: in chunks of one byte there are six."""
 
 _POLICY = b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 _PAGE_POLICY = (
@@ -121,11 +128,18 @@ class Watch:
             asyncio.get_running_loop().call_later(LOOK, self._look)
 
 
+class Room:
+    """The memory that bodies have together."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+
+
 class Exchange:
     """One request and its answer, within the limits."""
 
     __slots__ = (
-        "_extra", "_limit", "_limits", "_receive", "_received", "_send", "_waited", "_watch",
+        "_extra", "_held", "_limit", "_limits", "_receive", "_received", "_room", "_send", "_waited", "_watch",
         "body_is_due", "complete", "gone", "status",
     )  # fmt: skip
 
@@ -137,9 +151,10 @@ class Exchange:
         limit: int,
         extra: list[tuple[bytes, bytes]],
         watch: Watch,
+        room: Room | None,
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
-        self._received, self._waited, self._watch = 0, 0.0, watch
+        self._received, self._held, self._waited, self._watch, self._room = 0, 0, 0.0, watch, room
         self.status, self.gone, self.complete, self.body_is_due = 0, False, False, False
 
     async def receive(self) -> Message:
@@ -154,11 +169,25 @@ class Exchange:
         if message["type"] == "http.disconnect":
             self.gone = True
             return message
-        self._received += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self._received += size
         self.body_is_due = message.get("more_body", False)
         if self._received > self._limit:
             raise _too_large(self._limit)
+        if self._room is not None:
+            self._hold(size, self._room)
         return message
+
+    def _hold(self, size: int, room: Room) -> None:
+        if size > room.left:
+            raise Problem(503, "not-ready", "too much is being sent at once; try again", {"Retry-After": "1"})
+        room.left -= size
+        self._held += size
+
+    def leave(self) -> None:
+        """Give back the memory that the body had."""
+        if self._room is not None:
+            self._room.left += self._held
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer."""
@@ -170,21 +199,7 @@ class Exchange:
             await self._send(message)
             return
         self.complete = not message.get("more_body", False)
-        if self.complete:
-            await self._send(message)
-        else:
-            await self._send_part(message)
-
-    async def _send_part(self, message: Message) -> None:
-        """Send a part of an answer; a client may leave it unread for long only while it is still sending itself."""
-        while True:
-            received = self._received
-            try:
-                # If this is ended, nothing of the part has been written: the server waits before it writes.
-                return await self._watch.within(SEND_SECONDS, self._send(message))
-            except TimeoutError:
-                if received == self._received:
-                    raise CutOffError from None
+        await self._send(message)
 
     def cut_off(self) -> None:
         """End an answer that has begun without its end, so that it does not look complete."""
@@ -211,7 +226,7 @@ class Gate:
         self._application, self._fast, self._settings = application, fast, settings
         self._figures, self._journal = figures, journal
         self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
-        self._watch = Watch()
+        self._watch, self._room = Watch(), Room(max(MOST_HELD, 4 * settings.limits.body))
         self._rates = Rates(settings.rate) if settings.rate else None
         self._known = frozenset(ROUTES)
         self._teaching = (settings.teach_token,)
@@ -225,11 +240,12 @@ class Gate:
         began, path = time.perf_counter(), scope["path"]
         is_api = path.startswith("/v1/") or path in self._known
         limits = self._settings.limits
-        limit = limits.stream if path in STREAMED else limits.body
-        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch)
+        limit, room = (limits.stream, None) if path in STREAMED else (limits.body, self._room)
+        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch, room)
         try:
             await self._admitted(scope, path, is_api, limit, exchange)
         finally:
+            exchange.leave()
             route = path if path in self._known else "page" if path.startswith("/page/") or path == "/" else "other"
             seconds = time.perf_counter() - began
             self._figures.request(route, exchange.status or 499, seconds)
@@ -307,7 +323,7 @@ class Gate:
         if self._rates is None:
             return
         client = scope.get("client")
-        wait = self._rates.wait(client[0] if client else "", time.monotonic())
+        wait = self._rates.wait(_network(client[0]) if client else "", time.monotonic())
         if wait:
             headers = {"Retry-After": str(int(wait) + 1)}
             raise Problem(429, "rate", "too many requests from this address; wait and send fewer", headers)
@@ -327,16 +343,31 @@ class Gate:
             raise Problem(403, "token", "this token is for reading; teaching needs the other one")
 
 
+def _network(address: str) -> str:
+    """Give what one client has for itself: an address, or in version 6 a network of 64 bits."""
+    if ":" not in address:
+        return address
+    try:
+        return ipaddress.IPv6Address(address.partition("%")[0]).exploded[:19]
+    except ValueError:  # what a proxy has passed on
+        return address
+
+
 class Connection(HttpToolsProtocol):
-    """A connection that must send the head of a request in time, and not too long a one."""
+    """A connection that must send the head of a request in time, and not too long a one; and must read its answers."""
 
     limits: Limits = Limits()
     dropped: Callable[[], None] = staticmethod(lambda: None)
+    _sweeping = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
+        self._taken, self._spare, self._unread = 0, 0, (0.0, 0, 0)
+        if not type(self)._sweeping:
+            type(self)._sweeping = True
+            self._sweep_later()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait no longer."""
@@ -352,21 +383,59 @@ class Connection(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Take the head of a request."""
         self._deadline.cancel()
-        self._head = -1
+        if len(self.pipeline) >= MOST_AHEAD:
+            raise ValueError("too many requests are sent ahead")  # which is answered with 400
+        self._head, self._spare = -1, 2 * self.limits.header_bytes
         super().on_headers_complete()
 
+    def on_body(self, body: bytes) -> None:
+        """Take a part of a body."""
+        self._spare += CHUNKED * len(body)
+        super().on_body(body)
+
     def data_received(self, data: bytes) -> None:
-        """Take bytes."""
+        """Take bytes; what is neither a head nor a body, but between chunks or after the last one, may not be long."""
+        self._taken += len(data)
         if self._head >= 0:
             self._head += len(data)
+        else:
+            self._spare = min(self._spare, 2 * self.limits.header_bytes) - len(data)
         super().data_received(data)
-        if self._head > self.limits.header_bytes:
+        if self._head > self.limits.header_bytes or (self._head < 0 and self._spare < 0):
             self._drop()
         elif self._head < 0 and self.cycle.response_complete and self._deadline.cancelled():
             # Bytes between two requests, such as empty lines, have ended uvicorn's own waiting.
             self._deadline = self.loop.call_later(self.limits.header_seconds, self._drop)
 
     def _drop(self) -> None:
-        if not self.transport.is_closing():
-            type(self).dropped()
-            self.transport.abort()
+        type(self).dropped()
+        self.transport.abort()
+
+    # One look at all connections now and then, as closing does not end one whose client reads nothing.
+
+    def _sweep_later(self) -> None:
+        self.loop.call_later(SWEEP, self._sweep)
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        for connection in list(self.connections):
+            if isinstance(connection, Connection) and connection._is_left_unread(now):
+                connection._drop()
+        type(self)._sweeping = bool(self.connections)
+        if self.connections:
+            self._sweep_later()
+
+    def _is_left_unread(self, now: float) -> bool:
+        """Say whether the client reads too slowly what waits for it, without sending anything itself.
+
+        Many clients read nothing before they have sent everything.
+        """
+        waiting = self.transport.get_write_buffer_size()
+        since, before, taken = self._unread
+        if not waiting or not before or waiting > before or taken != self._taken:
+            self._unread = now, waiting, self._taken
+            return False
+        if now - since < self.limits.send_seconds:
+            return False
+        self._unread = now, waiting, self._taken
+        return before - waiting < SLOWEST * self.limits.send_seconds

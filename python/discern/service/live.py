@@ -6,13 +6,14 @@ learning makes a new one, and whoever is predicting keeps the one it has.
 
 from __future__ import annotations
 
-import itertools
+import contextlib
 import json
 import os
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,6 +39,8 @@ FILE_POLL = 1.0
 """Seconds between two looks at the model file."""
 SIZE_POLL = 5.0
 """Seconds between two looks at the length of the log."""
+SOON_BUILT = 20_000
+"""Terms of a model whose table for single texts is built within milliseconds."""
 REST = 3.0
 """After applying entries, rest so many times as long: a large model must not take all of a core."""
 
@@ -93,19 +96,31 @@ class State:
 
     def shares_of_text(self, text: str) -> list[float]:
         """Give the probabilities of one text, if the model decides by nothing else."""
-        if next(self._uses) < FEW or self._scorer is None:
-            return self.shares([{self.classifier.text or "text": text}])[0]
+        scorer = self.__dict__.get("_scorer")
+        if scorer is None:
+            return self._shares_without_table(text)
         # What the model's posterior does, for one row and without looking for threads.
-        scores, known, _ = self._scorer.score([text], 1)
+        scores, known, _ = scorer.score([text], 1)
         calibration = self.classifier.calibration
         if calibration is not None:
             scores = scores / calibration.divisors(known)[:, None]
         _native.to_probabilities(scores, 1)
         return scores[0].tolist()  # type: ignore[no-any-return]
 
+    def _shares_without_table(self, text: str) -> list[float]:
+        self._uses.append(None)
+        if self.classifier.solved.terms <= SOON_BUILT:
+            self.build_if_used()
+        return self.shares([{self.classifier.text or "text": text}])[0]
+
+    def build_if_used(self) -> None:
+        """Build the table for single texts, if some have come: of a large model in a thread that no one waits for."""
+        if len(self._uses) > FEW:
+            _ = self._scorer
+
     @cached_property
-    def _uses(self) -> Iterator[int]:
-        return itertools.count()
+    def _uses(self) -> deque[None]:
+        return deque(maxlen=FEW + 1)
 
     @cached_property
     def _scorer(self) -> Any:
@@ -113,6 +128,14 @@ class State:
         model = self.classifier.solved
         column = model.only_text if isinstance(model, Model) else None
         return None if column is None or column.scores.weights is None else column.scorer
+
+    def make_ready(self) -> State:
+        """Build now what would be built for the first predictions; processes that are forked then share it."""
+        nothing = self.batch([{}])
+        for work in (lambda: self._scorer, lambda: self.classifier.solved.explain(nothing)):
+            with contextlib.suppress(ValueError):  # whoever asks for what this model cannot do is told then
+                work()
+        return self
 
     def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
         """Give the probabilities of rows."""
@@ -230,6 +253,7 @@ class Live:
             began = time.monotonic()
             try:
                 worked = self.refresh()
+                self.state.build_if_used()
                 self._compact_if_long()
                 self.failed = None
             except Exception as error:  # the next look may go well; until then the old state answers
@@ -304,13 +328,16 @@ class Live:
     # --------------------------------------------------------------------------------------------- loading
 
     def _load(self, base: State, tries: int = 5) -> State:
-        """Put the log on top of a base."""
+        """Put the log on top of a base, which may hold the first of its entries already."""
         if self.store is None:
             return base
         through = self._known(base.checksum)
-        floor, entries = self.store.after(through, most=1 << 62)
-        if floor <= through:
-            known = replace(base, sequence=through, through=through)
+        if base.sequence and base.through != through:  # a compaction has written the same file again, for later entries
+            return self._load(read_base(self.path), tries)
+        start = max(through, base.sequence)
+        floor, entries = self.store.after(start, most=1 << 62)
+        if floor <= start:
+            known = replace(base, sequence=start, through=through)
             return self._applied(known, entries) if entries else known
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
             return self._load(read_base(self.path), tries - 1)

@@ -32,7 +32,9 @@ GRACE = 10
 ORPHANED = 0.5
 """Seconds between two looks of a worker whether the supervisor lives."""
 SOON = 5.0
-"""A worker that dies within so many seconds of its start is replaced a little later each time, up to as many."""
+"""A worker that dies within so many seconds of its start is replaced a little later each time."""
+PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0)
+"""Seconds to wait before it is replaced: a model that cannot be served must not take all of a core."""
 
 
 def serve(
@@ -40,8 +42,9 @@ def serve(
 ) -> int:
     """Serve until a signal comes; give the exit code. ``announce`` is told where the service listens."""
     journal = Journal(log_requests)
-    base = read_base(settings.model)
-    _check(settings, base, journal)
+    base = _with_log(settings, read_base(settings.model), journal)
+    if settings.workers > 1:
+        base.make_ready()
     listening = listen(settings)
     figures = Figures(settings.workers)
     host, port = listening.getsockname()[:2]
@@ -53,11 +56,11 @@ def serve(
     return _Supervisor(settings, base, listening, figures, journal).run()
 
 
-def _check(settings: Settings, base: State, journal: Journal) -> None:
-    """Complain now about a log that does not fit; afterwards nothing of it is open."""
+def _with_log(settings: Settings, base: State, journal: Journal) -> State:
+    """Put the log on top of the model, and complain now if it does not fit; afterwards nothing of it is open."""
     if base.classifier.recipe is not None or base.classifier.info()["slim"]:
         journal.tell("cannot-learn", model=base.classifier.winner)
-        return
+        return base
     with Store(settings.log_place, settings.synchronous) as store:
         if settings.accept_file:
             with store.writing() as log:
@@ -70,6 +73,7 @@ def _check(settings: Settings, base: State, journal: Journal) -> None:
                 reason="before 3.51.3 only one connection may write at a time",
             )
         journal.tell("log", engine=store.engine, sequence=state.sequence)
+    return state
 
 
 def listen(settings: Settings) -> socket.socket:
@@ -109,6 +113,7 @@ def configured(settings: Settings, base: State, figures: Figures, journal: Journ
 def _work(settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal) -> int:
     """Serve in this process."""
     logging.getLogger().handlers = [JournalHandler(journal)]
+    logging.captureWarnings(True)
     server = uvicorn.Server(configured(settings, base, figures, journal))
     for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
         signal.signal(number, _has_stopped)
@@ -163,7 +168,8 @@ class _Supervisor:
     def _replace(self, worker: int, started: float, status: int) -> None:
         self._journal.tell("worker-died", worker=worker, status=os.waitstatus_to_exitcode(status))
         self._early = self._early + 1 if time.monotonic() - started < SOON else 0
-        time.sleep(min(0.01 * 2**self._early, SOON) if self._early else 0.0)
+        if self._early:
+            time.sleep(PAUSES[min(self._early, len(PAUSES)) - 1])
         if not self._ending:
             self._fork(worker)
 

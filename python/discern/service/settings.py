@@ -18,7 +18,8 @@ class Limits:
 
     ``body`` and ``stream`` are bytes of a JSON body and of a streamed one; ``rows`` and ``stream_rows`` their rows;
     ``tokens`` those of one text. ``header_seconds`` is the time for the head of a request, ``idle_seconds`` that for
-    which nothing may come; ``rate`` is in requests a second for each client.
+    which nothing may come, ``send_seconds`` that for which an answer may be left unread; ``rate`` is in requests a
+    second for each client.
     """
 
     body: int = 8 << 20
@@ -29,6 +30,7 @@ class Limits:
     header_bytes: int = 32 << 10
     header_seconds: float = 5.0
     idle_seconds: float = 5.0
+    send_seconds: float = 30.0
     rate: float | None = None
 
 

@@ -57,6 +57,8 @@ _KEYS = sql.Table(
     sql.Column("rows", sql.BigInteger, nullable=False),
     sql.Column("created", sql.Float, nullable=False),
 )
+_BY_AGE = sql.Index("discern_keys_created", _KEYS.c.created)
+"""Old keys are looked for with every new one: without this that would read all of them."""
 _BASES = sql.Table(
     "discern_bases",
     _TABLES,
@@ -143,6 +145,7 @@ class Store:
                 if not self.is_file:
                     _take_turns(connection)
                 _TABLES.create_all(connection)
+                _BY_AGE.create(connection, checkfirst=True)  # for tables that were made without it
             # The connections are made now, in our turn, and stay in their pools.
             with self._reader.begin() as connection:
                 connection.execute(sql.select(_FACTS.c.value).limit(1))

@@ -76,8 +76,7 @@ class Outlet:
 
     def put(self, part: bytes) -> None:
         """Add to the answer; raises what went wrong with sending it."""
-        assert self._task is not None
-        if self._task.done():
+        if self._task is not None and self._task.done():
             self._task.result()
         with self._turn:
             self._waiting.seek(self._written)
@@ -129,10 +128,13 @@ async def _received(receive: Receive) -> Message:
 
 
 class Stream:
-    """Answers a stream of rows with a stream of predictions."""
+    """Answers a stream of rows with a stream of predictions.
 
-    def __init__(self, state: State, limits: Limits, receive: Receive, send: Send) -> None:
-        self._state, self._limits, self._receive = state, limits, receive
+    If it ``waits``, the answer begins when all rows have come: nginx sends no more of a request whose answer has begun.
+    """
+
+    def __init__(self, state: State, limits: Limits, receive: Receive, send: Send, waits: bool = False) -> None:
+        self._state, self._limits, self._receive, self._waits = state, limits, receive, waits
         self._loop = asyncio.get_running_loop()
         self._outlet = Outlet(send, self._loop)
         self.rows = 0
@@ -167,7 +169,8 @@ class Stream:
             raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
         known = self._fitting(batch)
         shares = self._state.classifier.predict_proba(known)
-        self._start(kind)
+        if not self._waits:
+            self._start(kind)
         self._outlet.put(encode(self._state, batch, shares, not self.rows))
         self.rows += batch.rows
 
@@ -200,7 +203,7 @@ class Stream:
 
     def _fail(self, problem: Problem, kind: str) -> None:
         """Refuse; if an answer has begun, JSON lines end with the problem, and CSV is cut off."""
-        if not self.rows:
+        if not self._outlet.has_started:
             raise problem
         if not kind.startswith("application/x-ndjson"):
             raise CutOffError

@@ -49,7 +49,7 @@ COUNTERS = {
     "rows_learned": "Rows acknowledged as learned.",
     "rows_forgotten": "Rows acknowledged as forgotten.",
     "refused": "Requests refused by a limit, a token or the host check.",
-    "slow_connections": "Connections dropped because the head of a request came too slowly or was too long.",
+    "slow_connections": "Connections dropped: a head that was too slow or too long, an answer that no one read.",
 }
 GAUGES = {
     "sequence": "The number of the last entry of the log that is part of the model of a worker.",
@@ -171,7 +171,10 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 class JournalHandler(logging.Handler):
-    """Turns what libraries log into our lines; only their fixed texts, not what they fill in."""
+    """Turns what libraries log into our lines.
+
+    Only the server's texts are taken, without what it fills in: those of others may quote what they work on.
+    """
 
     def __init__(self, journal: Journal) -> None:
         super().__init__(logging.WARNING)
@@ -180,4 +183,5 @@ class JournalHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         error = record.exc_info[1] if record.exc_info else None
-        self._journal.tell("library", error, source=record.name, message=str(record.msg).strip()[:200])
+        own = {"message": str(record.msg).strip()[:200]} if record.name.startswith("uvicorn") else {}
+        self._journal.tell("library", error, source=record.name, level=record.levelname.lower(), **own)

@@ -33,6 +33,8 @@ THREADS = 4
 """Requests that compute for long at the same time, in one worker."""
 WAITING = 64
 """More requests than these wait for no thread: they are told to come again."""
+UPLOADS = 32
+"""Streams that are read at the same time, in one worker; each waits for its client in a thread."""
 SMALL = 16_384
 """Bytes of a text up to which it is judged without handing it to a thread."""
 
@@ -59,8 +61,9 @@ class Worker:
     def __init__(self, settings: Settings, base: State, figures: Figures, journal: Journal) -> None:
         self.settings, self.figures, self.journal = settings, figures, journal
         self._base = base
-        self._waiting = 0
+        self._waiting = self._uploads = 0
         self._reading: tuple[State, Reader] | None = None
+        self._held_out: dict[str, tuple[State, bytes]] = {}
 
     async def start(self) -> None:
         """Open the log and begin to follow it."""
@@ -72,7 +75,7 @@ class Worker:
         self.live = Live(self.settings.model, self.store, self._base, self.journal.tell, self.settings.compact_after)
         self.teacher = Teacher(self.store, self.live) if self.store is not None else None
         self.threads = ThreadPoolExecutor(THREADS, "answer")
-        self.upload_threads = ThreadPoolExecutor(THREADS, "upload")
+        self.upload_threads = ThreadPoolExecutor(UPLOADS, "upload")
         self.live.start()
         if self.teacher is not None:
             self.teacher.start()
@@ -112,7 +115,7 @@ class Worker:
 
     async def state_after(self, after: str) -> State:
         """Give the model that has learned an entry."""
-        if not after.isdecimal() or int(after) > 2**53:
+        if not after.isdecimal() or len(after) > len(str(2**53)) or int(after) > 2**53:
             raise Problem(422, "bad-parameter", "Discern-After must be the number of an entry")
         if int(after) > self.state.sequence and self.store is not None:
             await self.in_thread(self.live.catch_up, int(after))
@@ -154,11 +157,16 @@ class Worker:
         expected = {"csv": ("text/csv",), "json": ("application/x-ndjson", "application/jsonl")}[kind]
         _refuse_type(request, expected)
         state = await self.state_for(request)
-        stream = Stream(state, self.settings.limits, request.receive, request._send)
+        settings = self.settings
+        stream = Stream(state, settings.limits, request.receive, request._send, waits=settings.behind_proxy)
         run = stream.of_csv if kind == "csv" else stream.of_json
+        if self._uploads >= UPLOADS:
+            raise Problem(503, "not-ready", "too many streams are being read; try again", {"Retry-After": "5"})
+        self._uploads += 1
         try:
             await asyncio.get_running_loop().run_in_executor(self.upload_threads, run)
         finally:
+            self._uploads -= 1
             stream.close()
             self.figures.add("rows_predicted", stream.rows)
         return Sent()
@@ -171,8 +179,7 @@ class Worker:
     async def evaluate(self, request: Request) -> Response:
         state = await self.state_for(request)
         rows = await self._judged(request, state)
-        evaluation = await self.in_thread(_of_data, state.classifier.evaluate, rows)
-        return _answer(to_json(evaluation.to_dict()), state)
+        return _answer(to_json(await self.in_thread(_of_data, _figures, state, rows)), state)
 
     async def _judged(self, request: Request, state: State) -> Any:
         kind = _refuse_type(request, ("application/json", "text/csv", "application/x-ndjson"))
@@ -236,7 +243,12 @@ class Worker:
 
     async def compact(self) -> Response:
         self._teacher()
-        through = await self.in_thread(self.live.compact)
+        try:
+            through = await self.in_thread(self.live.compact)
+        except OSError as error:
+            self.journal.tell("compaction-failed", error)
+            detail = "the model file could not be written; the old one and the log go on: see to the disk, try again"
+            raise Problem(503, "not-durable", detail, {"Retry-After": "10"}) from error
         return _answer(to_json({"through": through, "checksum": self.state.checksum}), self.state)
 
     async def reload(self) -> Response:
@@ -280,22 +292,26 @@ class Worker:
             raise Problem(
                 404, "gone", "no rows were held out: start the service with --held-out FILE, or post rows to evaluate"
             )
+        return _answer(*await self._of_held_out("figures", lambda state, data: to_json(_figures(state, data))))
+
+    async def _of_held_out(self, name: str, work: Callable[[State, Any], bytes]) -> tuple[bytes, State]:
+        """Give what is made of the rows held out; it is made once for each state."""
         state = self.state
-        evaluation = await self.in_thread(_of_data, state.classifier.evaluate, self.settings.held_out)
-        return _answer(to_json(evaluation.to_dict()), state)
+        made = self._held_out.get(name)
+        if made is None or made[0] is not state:
+            made = state, await self.in_thread(_of_data, work, state, self.settings.held_out)
+            self._held_out[name] = made
+        return made[1], made[0]
 
     async def page_evaluation(self, request: Request) -> Response:
         """Give the part of the page that shows an evaluation: of rows posted, or of those held out."""
-        from discern.report import fragment, subject_of
-
-        state = self.state
         if request.method == "POST":
-            data: Any = await self._judged(request, state)
+            state = self.state
+            content = await self.in_thread(_of_data, _shown_figures, state, await self._judged(request, state))
         elif self.settings.held_out is None:
             raise Problem(404, "gone", "no rows were held out")
         else:
-            data = self.settings.held_out
-        content = await self.in_thread(_of_data, lambda: fragment(subject_of(state.classifier, data)))
+            content, _ = await self._of_held_out("page", _shown_figures)
         return Response(content, media_type="text/html")
 
     async def metrics(self) -> Response:
@@ -372,6 +388,16 @@ def _of_data(work: Callable[..., T], *arguments: Any) -> T:
         return work(*arguments)
     except DataError as error:
         raise Problem(422, "bad-rows", str(error)) from error
+
+
+def _figures(state: State, data: Any) -> dict[str, Any]:
+    return state.classifier.evaluate(data).to_dict()
+
+
+def _shown_figures(state: State, data: Any) -> bytes:
+    from discern.report import fragment, subject_of
+
+    return fragment(subject_of(state.classifier, data)).encode()
 
 
 def _labelled(rows: list[dict[str, Any]], column: str, label: str) -> list[dict[str, Any]]:

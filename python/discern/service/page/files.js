@@ -3,6 +3,7 @@ import { headers } from "./api.js";
 import { byId, counted, element, fillTable } from "./parts.js";
 
 const PREVIEW = 10;
+const SHOWN = 1 << 18; // bytes of an answer that the first rows are taken from
 
 export function start() {
   const drop = byId("drop");
@@ -23,7 +24,8 @@ function send(file) {
   byId("download").hidden = true;
   byId("preview").replaceChildren();
   byId("progress").value = 0;
-  say(`Sending ${file.name}`);
+  byId("progress-label").textContent = `Sending ${file.name}`;
+  say("");
   request.open("POST", "/v1/predict/csv");
   for (const [name, value] of Object.entries(headers({ "Content-Type": "text/csv" }))) request.setRequestHeader(name, value);
   request.responseType = "blob";
@@ -35,18 +37,38 @@ function send(file) {
 
 async function arrived(request) {
   byId("progress").value = 1;
+  byId("progress-label").textContent = "Sent";
   if (request.status !== 200) {
-    const problem = JSON.parse(await request.response.text());
-    say(problem.detail);
+    say((await problem(request)).detail);
     return;
   }
-  const link = byId("download");
+  const link = byId("download"), answer = request.response;
   if (link.href) URL.revokeObjectURL(link.href);
-  link.href = URL.createObjectURL(request.response);
+  link.href = URL.createObjectURL(answer);
   link.hidden = false;
-  const rows = parse(await request.response.text());
-  say(`${counted(rows.length - 1)} rows have a label now.`);
-  fillTable(byId("preview"), rows[0], rows.slice(1, PREVIEW + 1).map((row) => row.map((cell) => cell.slice(0, 120))), [0, 2]);
+  const [head, ...rows] = parse(await answer.slice(0, SHOWN).text());
+  fillTable(byId("preview"), head, rows.slice(0, PREVIEW).map(shortened), head.map((_, place) => place).filter((place) => place !== 1));
+  say(`${counted(await lines(answer) - 1)} rows have a label now.`);
+}
+
+async function problem(request) {
+  const text = await request.response.text();
+  try { return JSON.parse(text); } catch { return { detail: `It was refused with status ${request.status}.` }; } // by a proxy
+}
+
+const shortened = (row) => row.map((cell, place) => (place === 1 ? Number(cell).toFixed(4) : cell.slice(0, 120)));
+
+// Lines that are not within a cell, of a file of any size.
+async function lines(answer) {
+  const reader = answer.stream().getReader();
+  let found = 0, quoted = false;
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    for (const byte of part.value) {
+      if (byte === 34) quoted = !quoted;
+      else if (byte === 10 && !quoted) found += 1;
+    }
+  }
+  return found;
 }
 
 const say = (text) => byId("upload-said").replaceChildren(element("span", {}, text));

@@ -63,7 +63,8 @@ function draw(seen) {
   byId("bars").replaceChildren(...ranked.slice(0, MOST_BARS).map(bar));
   byId("flip").replaceChildren(...flip(seen));
   byId("for-name").textContent = seen.label;
-  byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => said(column, parts, seen)));
+  byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => said(column, parts, seen)),
+    ...values(seen));
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
     seen.terms.map((term) => [term.term, term.column, term.count, signed(term.weight)]), [0, 1]);
   drawTeaching(seen, ranked);
@@ -82,20 +83,39 @@ function bar([label, share]) {
 function flip(seen) {
   if (seen.label === seen.against) return [];
   if (!seen.flip) return [`Leaving out words alone would not make it `, element("b", { dir: "auto" }, seen.against), "."];
-  const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, word)]);
+  const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, named(word, seen))]);
   return ["Without ", ...words, " it would be ", element("b", { dir: "auto" }, seen.against), "."];
 }
 
+// A value that is no word is told together with its column.
+function named(word, seen) {
+  const found = seen.terms.find((term) => term.term === word);
+  return found && isValue(found) ? `${found.column} ${word}` : word;
+}
+
+const isValue = (term) => model.features.some((feature) => feature.name === term.column && feature.role !== "text");
+
+const strongest = (parts) => Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
+
+function coloured(text, weight, most, seen) {
+  if (Math.abs(weight) < 0.05) return document.createTextNode(text);
+  const speaks = weight > 0 ? seen.label : seen.against;
+  const mark = element("mark", { className: weight > 0 ? "for" : "against",
+    title: `+${Math.abs(weight).toFixed(2)} nats for ${speaks}` }, text);
+  mark.style.setProperty("--strength", Math.min(Math.abs(weight) / most, 1).toFixed(2));
+  return mark;
+}
+
+function values(seen) {
+  const terms = seen.terms.filter(isValue), most = strongest(terms);
+  if (!terms.length) return [];
+  return [element("ul", { className: "said values", "aria-label": "Evidence in the other columns" }, ...terms.map((term) =>
+    element("li", {}, element("bdi", { className: "soft" }, term.column), " ", element("bdi", {}, coloured(term.term, term.weight, most, seen)))))];
+}
+
 function said(column, parts, seen) {
-  const most = Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
-  const words = parts.map((part) => {
-    if (Math.abs(part.weight) < 0.05) return document.createTextNode(part.text);
-    const speaks = part.weight > 0 ? seen.label : seen.against;
-    const mark = element("mark", { className: part.weight > 0 ? "for" : "against",
-      title: `+${Math.abs(part.weight).toFixed(2)} nats for ${speaks}` }, part.text);
-    mark.style.setProperty("--strength", Math.min(Math.abs(part.weight) / most, 1).toFixed(2));
-    return mark;
-  });
+  const most = strongest(parts);
+  const words = parts.map((part) => coloured(part.text, part.weight, most, seen));
   const name = Object.keys(seen.segments).length > 1 ? [element("h4", {}, element("bdi", {}, column))] : [];
   const text = element("div", { className: "said", dir: "auto", tabIndex: 0, role: "region",
     "aria-label": `Evidence in ${column}` }, ...words);
