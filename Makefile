@@ -28,7 +28,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench fuzz audit sbom soak docs clean
+.PHONY: help demo test lint format bench accuracy fuzz audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,10 @@ format: $(MADE)/lint ## rewrite the sources in the agreed format
 bench: $(MADE)/native $(MADE)/bench ## measure speed, memory and accuracy (JOB=name for one)
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
+
+accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every data set
+	@echo "==> benchmarks --accuracy"
+	@$(BIN)/python -W ignore -m benchmarks --accuracy
 
 fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that break the library
 	@echo "==> pytest -m fuzz"
