@@ -1,8 +1,9 @@
 """A guard of speed that does not depend on the machine's mood: how many instructions the inner loops take.
 
-``python -m benchmarks.instructions`` counts them with valgrind and compares with ``instructions.json``; with ``--record``
-they are kept there. One process only gets ready, another also counts texts and makes rows of them: the difference is the
-work alone. valgrind knows no AVX-512, so the AVX2 path is counted, which is what the library falls back to, and the plain one.
+``python -m benchmarks.instructions`` counts them with valgrind and compares with ``instructions.json``; with
+``--record`` they are kept there. One process only gets ready, another also counts texts and makes rows of them: the
+difference is the work alone. valgrind knows no AVX-512, so the AVX2 path is counted, which is what the library
+falls back to, and the plain one.
 """
 
 import argparse
