@@ -35,8 +35,6 @@ IMPORTED = (
     "fasttext", "vowpalwabbit", "river.feature_extraction", "river.naive_bayes", "nltk.classify.naivebayes",
 )  # fmt: skip
 """What the cells would otherwise import while they are timed."""
-ATTEMPTS = 5
-"""fastText sometimes ends with "Encountered NaN" for no reason in its data; it is then asked again."""
 
 
 # ------------------------------------------------------------------------------------------------------------ data
@@ -77,24 +75,15 @@ def figures(split: Split, answers: Answers) -> dict[str, float | None]:
     return {"accuracy": accuracy, "calibration error": judged.calibration_error}
 
 
-def trained(method: Method, split: Split, prepared: Any) -> tuple[Any, float]:
-    for attempt in range(ATTEMPTS):
-        start = time.process_time()
-        try:
-            return method.fit(split, prepared), time.process_time() - start
-        except RuntimeError as error:
-            if "NaN" not in str(error) or attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError
-
-
 def cell(method: Method, split: Split) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="discern-accuracy-") as folder:
         prepared = method.prepare(split, Path(folder))
-        model, seconds = trained(method, split, prepared)
         start = time.process_time()
+        model = method.fit(split, prepared)
+        trained = time.process_time()
         answers = method.ask(split, model)
-        return {**figures(split, answers), "seconds": seconds, "answering": time.process_time() - start}
+        seconds = {"seconds": trained - start, "answering": time.process_time() - trained}
+        return {**figures(split, answers), **seconds}
 
 
 def apart(work: Callable[[], dict[str, Any]], limit: int) -> dict[str, Any]:

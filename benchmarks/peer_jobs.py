@@ -16,7 +16,7 @@ from benchmarks.gaussian_jobs import prepare_table
 from benchmarks.job import Goal, Inputs, Job, Peer, close
 from benchmarks.margin_jobs import EQUAL, fit_ours, objective, prepare_weighted_reviews
 from benchmarks.measure import LeftOutError, Side, command, cpu, require
-from benchmarks.methods import Split, ask_fasttext, prepare_fasttext, word_features
+from benchmarks.methods import Split, ask_fasttext, prepare_fasttext, train_fasttext, word_features
 from benchmarks.text_jobs import prepare_reviews
 from discern.data import as_texts
 from discern.scatter import Scatter
@@ -24,7 +24,6 @@ from discern.statistics import Counts
 from discern.text import TextSettings
 
 TOKEN = r"(?u)\b\w\w+\b"
-ATTEMPTS = 5
 
 
 def needed(name: str) -> Any:
@@ -59,13 +58,7 @@ def fit_nbsvm(inputs: Inputs) -> Any:
 
 def fit_fasttext(**settings: Any) -> Callable[[Inputs], Any]:
     def fit(inputs: Inputs) -> Any:
-        train = importlib.import_module("fasttext").train_supervised
-        for _ in range(ATTEMPTS):
-            try:
-                return train(inputs.path, thread=1, verbose=0, seed=0, **settings)
-            except RuntimeError:  # "Encountered NaN", now and then: memory it has not initialised
-                continue
-        raise LeftOutError("fastText encountered NaN again and again")
+        return train_fasttext(inputs.path, **settings)
 
     return fit
 
