@@ -318,7 +318,7 @@ JOBS = (
                 "fastText, pairs",
                 Goal("faster", 1.0),
                 at_least_as_accurate_as_fasttext,
-                cpu(fit_fasttext(wordNgrams=2, epoch=25, lr=0.5, dim=50, bucket=200_000)),
+                cpu(fit_fasttext(wordNgrams=2, epoch=10, lr=0.5, dim=50, bucket=200_000)),
             ),
         ),
         repeats=3,
