@@ -300,7 +300,7 @@ SCRIPTS = ("zh_waimai", "th_wisesight")
 """Texts without spaces between words, where peers are given characters too."""
 
 METHODS = (
-    ours("discern", bayes=True),
+    ours("discern default", bayes=True),
     ours("discern multinomial", bayes=True, tables=False, model="multinomial"),
     ours("discern binary", bayes=True, tables=False, model="binary"),
     ours("discern Bernoulli", bayes=True, tables=False, model="bernoulli"),

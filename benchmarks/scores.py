@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks.report import HERE
 
 BEST = "discern best"
-DEFAULT = "discern"
+DEFAULT = "discern default"
 BUDGET = 60.0
 MOSTLY = 0.8
 """A method is in the means if it has figures of this share of the sets; they are over sets that all of these have."""

@@ -40,19 +40,19 @@ def test_figures_are_those_of_the_answers() -> None:
 def test_methods_have_their_kinds_of_rows() -> None:
     rows = Split("rows", "risk", pa.table({"risk": ["good"], "age": ["3"]}), pa.table({"risk": ["good"], "age": ["3"]}))
     suited = {method.name for method in METHODS if method.suits(rows)}
-    assert {"discern", "GaussianNB"} <= suited
+    assert {"discern default", "GaussianNB"} <= suited
     assert "fastText" not in suited
     assert len({method.name for method in METHODS}) == len(METHODS)
 
 
 def test_a_goal_is_missed_when_a_peer_is_better() -> None:
     about = {"set": "a", "bayes": True, "seconds": 1.0, "calibration error": 0.1}
-    ours = {**about, "method": "discern", "peer": "", "accuracy": 0.8}
+    ours = {**about, "method": "discern default", "peer": "", "accuracy": 0.8}
     theirs = {**about, "method": "MultinomialNB", "peer": "scikit-learn", "accuracy": 0.9}
     other = {**theirs, "method": "LinearSVC", "bayes": False, "accuracy": 0.95, "calibration error": None}
     missed = Scores({}, {"a": {"texts": True}}, [ours, theirs, other]).goals()
     assert missed[0] == (
-        "a: discern at or above every naive Bayes of a peer",
+        "a: discern default at or above every naive Bayes of a peer",
         "80.00 against 90.00 (MultinomialNB)",
         False,
     )
