@@ -28,10 +28,10 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench fuzz audit sbom soak docs clean
+.PHONY: help demo test lint format bench accuracy instructions fuzz audit sbom soak docs clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 demo: $(MADE)/native ## train, explain and classify on built-in data
 	@echo "==> discern demo"
@@ -68,6 +68,14 @@ format: $(MADE)/lint ## rewrite the sources in the agreed format
 bench: $(MADE)/native $(MADE)/bench ## measure speed, memory and accuracy (JOB=name for one)
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
+
+accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every data set
+	@echo "==> benchmarks --accuracy"
+	@$(BIN)/python -W ignore -m benchmarks --accuracy
+
+instructions: $(MADE)/native $(MADE)/valgrind ## count the instructions of the inner loops: no more than were kept
+	@echo "==> benchmarks.instructions"
+	@$(BIN)/python -m benchmarks.instructions
 
 fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that break the library
 	@echo "==> pytest -m fuzz"
@@ -143,6 +151,14 @@ $(MADE)/mail: $(MADE)/venv
 		echo "==> installing procmail and socat"; \
 		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends procmail socat; } >$@.log 2>&1 || \
 		{ tail -n 5 $@.log; echo "procmail or socat were not found and could not be installed: install them, then run make again"; exit 1; }; }
+	@touch $@
+
+# It counts the instructions that the inner loops take.
+$(MADE)/valgrind: $(MADE)/venv
+	@command -v valgrind >/dev/null || { \
+		echo "==> installing valgrind"; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends valgrind; } >$@.log 2>&1 || \
+		{ tail -n 5 $@.log; echo "valgrind was not found and could not be installed: install it, then run make again"; exit 1; }; }
 	@touch $@
 
 # Spark needs Java 17 or newer; where there is none, and Debian's packages can be had, it is installed.

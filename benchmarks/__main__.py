@@ -1,4 +1,4 @@
-"""The runner: ``python -m benchmarks [--job NAME] [--quick] [--json FILE]``."""
+"""The runner: ``python -m benchmarks [--job NAME] [--quick] [--json FILE]``, ``--accuracy`` or ``--figures``."""
 
 import argparse
 import json
@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from benchmarks import figures
 from benchmarks.data import VARIABLE, real_folder, write
 from benchmarks.job import Job
 from benchmarks.jobs import JOBS, selected
-from benchmarks.report import disturbed, machine, plain_table, record, revision, write_json
+from benchmarks.report import disturbed, machine, plain_table, record, record_accuracy, revision, write_json
 
-THREADS = ("DISCERN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+THREADS = ("DISCERN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 ROOT = Path(__file__).parent.parent
 
 
@@ -56,11 +57,35 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--job", metavar="NAME", help="only this job: " + ", ".join(job.name for job in JOBS))
     parser.add_argument("--quick", action="store_true", help="little data, few runs: shows only that it works")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the results to this file instead")
+    parser.add_argument("--accuracy", action="store_true", help="fill the table of accuracies instead")
+    parser.add_argument("--only", metavar="SET", help="with --accuracy: only this data set")
+    parser.add_argument("--figures", action="store_true", help="only write figures and pictures from what is recorded")
     return parser.parse_args()
+
+
+def run_accuracy(only: str | None, quick: bool) -> int:
+    """Fill the table of accuracies on one thread, record it, and write what is made from it."""
+    os.environ.update(dict.fromkeys(THREADS, "1"))  # before the libraries that look at them are imported
+    from benchmarks import contest
+
+    found = contest.run((only,) if only else contest.SETS, quick)
+    if not found["sets"]:
+        raise SystemExit(f"no data set was found: let {VARIABLE} name the folder that holds them")
+    if quick:
+        print("not recorded: these are quick runs")
+        return 0
+    print(record_accuracy({"machine": machine(), "revision": revision(), **found}, part=only is not None))
+    print(figures.write())
+    return 0
 
 
 def main() -> int:
     given = arguments()
+    if given.figures:
+        print(figures.write())
+        return 0
+    if given.accuracy:
+        return run_accuracy(given.only, given.quick)
     chosen = selected(given.job)
     real = real_folder()
     if real is None:
@@ -81,6 +106,7 @@ def main() -> int:
     else:
         part = given.job is not None
         print(record({**results, "part": part, "order": [job.name for job in JOBS]}))
+        print(figures.write())
     return int(any(row["status"] in ("wrong", "failed") for row in rows))
 
 

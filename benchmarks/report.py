@@ -11,7 +11,10 @@ from typing import Any
 import discern
 
 HERE = Path(__file__).parent
-LIBRARIES = ("numpy", "scipy", "pyarrow", "scikit-learn", "pandas", "vowpalwabbit")
+LIBRARIES = (
+    "numpy", "scipy", "pyarrow", "scikit-learn", "scikit-learn-intelex", "pandas", "polars", "vowpalwabbit",
+    "fasttext", "liblinear-official", "river", "nltk",
+)  # fmt: skip
 HEAD = ("job", "data", "ours", "peer", "peer's", "ratio", "goal", "result")
 BUSY = 0.1
 """Cores that other processes may use without disturbing."""
@@ -150,3 +153,19 @@ def record(results: dict[str, Any]) -> str:
     write_json(path, merged)
     (HERE / "RESULTS.md").write_text(markdown(merged), encoding="utf-8")
     return "recorded in benchmarks/results.json and benchmarks/RESULTS.md"
+
+
+def record_accuracy(results: dict[str, Any], part: bool) -> str:
+    """Keep the table of accuracies; a part of it takes the place of the same sets."""
+    path = HERE / "accuracy.json"
+    if part and path.exists():
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if known["machine"] != results["machine"]:
+            return "not recorded: the recorded table is of other versions or another machine; run all sets"
+        kept = [cell for cell in known["cells"] if cell["set"] not in results["sets"]]
+        sets = {**known["sets"], **results["sets"]}
+        order = list(sets)
+        cells = sorted([*kept, *results["cells"]], key=lambda cell: order.index(cell["set"]))
+        results = {**results, "sets": sets, "cells": cells}
+    write_json(path, results)
+    return "recorded in benchmarks/accuracy.json"

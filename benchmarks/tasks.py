@@ -74,7 +74,17 @@ def learn_vowpal_wabbit(path: str) -> dict[str, Any]:
     return {"value": seconds, "outcome": {"rows": rows}}
 
 
+def many_classes(path: str) -> dict[str, Any]:
+    from discern import Classifier
+
+    model = Classifier(smoothing=1.0).fit(path)
+    model.predict([{"text": "some words"}])
+    peak = peak_memory()
+    return {"value": peak, "outcome": {"labels": len(model.labels), "terms": model.solved.terms}}
+
+
 TASKS = {
+    "many-classes": many_classes,
     "memory-ours": memory_ours,
     "memory-scikit-learn": memory_scikit_learn,
     "learn-ours": learn_ours,
