@@ -370,3 +370,28 @@ model.predict(["xx"])
 print(*[name for name in ("sklearn", "pandas", "polars") if name in sys.modules])
 """
     assert run_python(program).strip() == ""
+
+
+def _short_texts(seed: int) -> list[dict[str, str]]:
+    """Eight classes that share most words, of very different sizes: what the complement model was made for."""
+    random = np.random.default_rng(seed)
+    shares = np.exp(-0.4 * np.arange(8))
+    rows = []
+    for number in random.choice(8, 1200, p=shares / shares.sum()):
+        own = [f"own{number}x{random.integers(12)}" for _ in range(random.integers(1, 3))]
+        other = [f"own{random.integers(8)}x{random.integers(12)}"]
+        words = [f"word{random.integers(300)}" for _ in range(4)] + own + other
+        rows.append({"label": f"class {number}", "text": " ".join(words)})
+    return rows
+
+
+def test_the_complement_model_is_chosen_where_it_is_better() -> None:
+    learned, asked = _short_texts(0), _short_texts(1)
+    model = Classifier().fit(learned)
+    assert model.chosen is not None
+    assert model.chosen["event"] == "complement"
+    chosen, plain = model.evaluate(asked), Classifier(model="multinomial").fit(learned).evaluate(asked)
+    assert chosen.log_loss < plain.log_loss
+    before = model.log_joint(asked)
+    model.learn(asked[:50]).forget(asked[:50])
+    np.testing.assert_array_equal(model.log_joint(asked), before)

@@ -41,6 +41,8 @@ which have near-duplicates there; halves have fewer."""
 MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
 """The numbers of selected terms to choose from, beside all."""
 SELECTION_FOLDS = 5
+COMPLEMENTS, MOST_WEIGHTS = (1.0, 0.3, 0.1), 20_000_000
+"""The smoothings of the complement model, tried while they help; at most so many weights are solved for each fold."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -244,7 +246,8 @@ def choose(
         found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
-    tried = [_changed(found, event, one) for event in (events if has_text else ()) for one in candidates]
+    direct = [event for event in events if event not in SOLVED_AGAIN] if has_text else []
+    tried = [_changed(found, event, one) for event in direct for one in candidates]
     tried = tried or [_changed(found, found.settings.event, one) for one in candidates] or [found]
     found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))
     for span in ngrams if has_text else ():
@@ -252,12 +255,29 @@ def choose(
             near = _near(found.settings.smoothing, candidates)
             other = replace(found, text=replace(found.text, ngrams=span))
             found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
+    if "complement" in events and has_text and len(sample.labels) > 2:
+        found = _or_complement(sample, found, min_df)
     if priors:
         found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
     if most_terms and has_text:
         found = _with_fewer_terms(sample, found, most_terms, min_df)
     final = judge(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
     return replace(found, calibration=final.calibration)
+
+
+def _or_complement(sample: Sample, found: Choice, min_df: int) -> Choice:
+    """Give the complement model if it has less log loss on the same folds; with two classes it says nothing new."""
+    terms = sum(len(sample.text(one.name, found.text).terms) for one in found.features if one.role == "text")
+    if terms * len(sample.labels) > MOST_WEIGHTS:
+        return found
+    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
+    least = judge(sample, found, folds, min_df).log_loss
+    for alpha in COMPLEMENTS:
+        other = judge(sample, _changed(found, "complement", Laplace(alpha)), folds, min_df)
+        if other.log_loss * AS_GOOD >= least:
+            break
+        found, least = other, other.log_loss
+    return found
 
 
 def _with_priors(choice: Choice, priors: str) -> Choice:
