@@ -17,14 +17,10 @@
 //! method of multipliers (Hestenes 1969), with one step of the multiplier, the intercept, after each pass.
 
 use super::rows::{Rows, Value};
-use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch};
+use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch, shuffle_in_runs};
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
-/// Rows that lie together are shown about together, in runs of so many ...
-const RUN: usize = 16;
-/// ... of which so many, from anywhere, are shuffled. Fewer make the passes alike, and converge several times slower.
-const RUNS_TOGETHER: usize = 16;
 /// A step goes so far beyond the best value of one α: less is gained by the step, more by the pass.
 const RELAXATION: f64 = 1.3;
 /// When more passes than this are to come at the present pace, we solve for many α at once.
@@ -236,28 +232,9 @@ impl<'a, V: Value> Dual<'a, V> {
         }
     }
 
-    /// Puts the active rows into the order of the next pass.
-    fn shuffle(&mut self, random: &mut Random) {
-        let count = self.active.len();
-        let first = random.below(RUN) + 1; // runs begin elsewhere in each pass
-        let mut cuts: Vec<u32> = (0..count as u32).skip(first).step_by(RUN).collect();
-        cuts.push(0);
-        random.shuffle(&mut cuts);
-        self.visits.clear();
-        for cuts in cuts.chunks(RUNS_TOGETHER) {
-            let start = self.visits.len();
-            for &cut in cuts {
-                let cut = cut as usize;
-                let end = if cut == 0 { first } else { cut + RUN };
-                self.visits.extend_from_slice(&self.active[cut..end.min(count)]);
-            }
-            random.shuffle(&mut self.visits[start..]);
-        }
-    }
-
     /// Goes once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
     fn pass(&mut self, bounds: Bounds, random: &mut Random, watch: &mut Watch<'_>) -> Option<(f64, Bounds)> {
-        self.shuffle(random);
+        shuffle_in_runs(&self.active, &mut self.visits, random);
         let mut estimate = 0.0;
         let mut next = Bounds { least: 0.0, most: 0.0 };
         let mut left_out = false;

@@ -245,6 +245,34 @@ impl<V: Value> Rows<V> {
         }
     }
 
+    /// Takes some of the rows of a sparse matrix, one after the other, the columns as they are; `None` if it is dense.
+    pub fn plain(matrix: &Matrix<'_>, rows: &[u32]) -> Option<Self> {
+        let Matrix::Sparse { columns: named, .. } = *matrix else {
+            return None;
+        };
+        let size = rows.iter().map(|&row| matrix.range(row as usize).len()).sum();
+        let (mut values, mut columns) = (on_large_pages(size), on_large_pages(size));
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        starts.push(0);
+        for (place, &row) in rows.iter().enumerate() {
+            beat();
+            if let Some(&later) = rows.get(place + AHEAD) {
+                matrix.prefetch(later as usize);
+            }
+            let range = matrix.range(row as usize);
+            values.extend(matrix.values()[range.clone()].iter().map(|&value| V::narrow(value)));
+            columns.extend(named[range].iter().map(|&column| column as u32));
+            starts.push(values.len());
+        }
+        let names = Vec::new();
+        Some(Rows {
+            squares: squares(&starts, &values),
+            pattern: Arc::new(Pattern { starts, columns, names }),
+            values,
+            width: matrix.width(),
+        })
+    }
+
     /// Gives weights the places of the columns as they were given.
     pub fn expand(&self, weights: Vec<f64>, width: usize) -> Vec<f64> {
         let names = &self.pattern.names;
