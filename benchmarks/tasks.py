@@ -83,12 +83,49 @@ def many_classes(path: str) -> dict[str, Any]:
     return {"value": peak, "outcome": {"labels": len(model.labels), "terms": model.solved.terms}}
 
 
+def fit_linear_ours(folder: str) -> dict[str, Any]:
+    from pyarrow import csv
+
+    from discern import LinearSVC, TfidfVectorizer
+
+    def read(name: str) -> Any:
+        options = csv.ParseOptions(newlines_in_values=True)
+        return csv.read_csv(Path(folder) / name, csv.ReadOptions(use_threads=False), options)
+
+    start = time.process_time()
+    train = read("train.csv")
+    vectorizer, model = TfidfVectorizer(sublinear_tf=True), LinearSVC(C=0.1, tol=1e-2)
+    model.fit(vectorizer.fit_transform(train["text"]), train["label"].to_pylist())
+    seconds = time.process_time() - start
+    test = read("test.csv")
+    accuracy = model.score(vectorizer.transform(test["text"]), test["label"].to_pylist())
+    return {"value": seconds, "outcome": {"accuracy": accuracy}}
+
+
+def fit_linear_vowpal_wabbit(folder: str) -> dict[str, Any]:
+    from vowpalwabbit import Workspace
+
+    model, answers = str(Path(folder) / "model.vw"), Path(folder) / "answers.txt"
+    train, test = (str(Path(folder) / name) for name in ("train.vw", "test.vw"))
+    start = time.process_time()
+    workspace = Workspace(arg_list=["--data", train, "--loss_function", "logistic", "--quiet", "-f", model])
+    seconds = time.process_time() - start
+    workspace.finish()
+    Workspace(arg_list=["--data", test, "-i", model, "-t", "--quiet", "-p", str(answers)]).finish()
+    scores = [float(line) for line in answers.read_text().split()]
+    with open(test, encoding="utf-8") as file:
+        right = [(score > 0) == line.startswith("1 ") for score, line in zip(scores, file, strict=True)]
+    return {"value": seconds, "outcome": {"accuracy": sum(right) / len(right)}}
+
+
 TASKS = {
     "many-classes": many_classes,
     "memory-ours": memory_ours,
     "memory-scikit-learn": memory_scikit_learn,
     "learn-ours": learn_ours,
     "learn-vowpal-wabbit": learn_vowpal_wabbit,
+    "fit-linear-ours": fit_linear_ours,
+    "fit-linear-vowpal-wabbit": fit_linear_vowpal_wabbit,
 }
 
 

@@ -8,7 +8,8 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::patience::beat;
+use crate::margin::rows::{Matrix, Order, Row, Rows as Copied};
+use crate::margin::{Random, shuffle_in_runs};
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
 
@@ -17,6 +18,14 @@ const HEAVIEST: f64 = 1e150;
 const LIGHTEST: f64 = 1e-150;
 /// Numbers read between two looks at the clock.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
+/// Fewer epochs are not worth a copy of the rows.
+const FEW_EPOCHS: u64 = 3;
+/// The key of the order in which rows are pooled.
+const ORDER: u64 = 1;
+/// Numbers of 32 bits are wrong by this share of themselves at most, if they are neither huge nor tiny; twice that also
+/// covers the rounding of sums.
+const NARROW: f64 = 2.0 / (1 << 24) as f64;
+const NARROW_RANGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 /// What a rule knows at its start, and at its end.
 #[derive(Clone, Default)]
@@ -75,6 +84,40 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
+    /// The rows shown, with numbers of 32 bits: see [`narrow`].
+    pub narrow: Option<&'a Copied<f32>>,
+}
+
+/// Copies the sparse rows to be shown, with numbers of 32 bits, one after the other: two thirds of what has to be read,
+/// and the processor sees it coming. They tell which rows are surely right; of the others the given numbers are read, so
+/// that what is learned is the same. `None` where this does not help.
+pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings) -> Option<Copied<f32>> {
+    let Vectors::Sparse { values, .. } = table else {
+        return None;
+    };
+    // One comparison after the other, without branches: this reads all numbers.
+    let fits = |all: bool, value: &f64| all & ((*value == 0.0) | NARROW_RANGE.contains(&value.abs()));
+    if !settings.shuffle || settings.most_epochs < FEW_EPOCHS || !values.iter().fold(true, fits) {
+        return None;
+    }
+    Copied::plain(&matrix_of(table), shown)
+}
+
+fn matrix_of<'a>(table: &Vectors<'a>) -> Matrix<'a> {
+    match *table {
+        Vectors::Dense { values, width, .. } => Matrix::Dense { values, width },
+        Vectors::Sparse {
+            starts,
+            columns,
+            values,
+            width,
+        } => Matrix::Sparse {
+            starts,
+            columns,
+            values,
+            width,
+        },
+    }
 }
 
 /// What came out of one learner.
@@ -94,8 +137,11 @@ pub struct Learner<'a> {
     settings: Settings,
     pub state: State,
     pub outcome: Outcome,
+    places: Vec<u32>,
     order: Vec<u32>,
-    random: u64,
+    random: Random,
+    /// ‖w‖² of the perceptron, about.
+    norm: f64,
     next: usize,
     mistakes: f64,
     loss: f64,
@@ -112,8 +158,10 @@ impl<'a> Learner<'a> {
     pub fn new(rows: Rows<'a>, rule: Rule<'a>, settings: Settings, state: State) -> Self {
         let truncates = matches!(rule, Rule::Perceptron { truncation, .. } if truncation > 0.0);
         let mut learner = Learner {
+            places: (0..rows.shown.len() as u32).collect(),
             order: (0..rows.shown.len() as u32).collect(),
-            random: settings.seed,
+            random: Random(settings.seed),
+            norm: state.weights.iter().map(|weight| weight * weight).sum(),
             paid: if truncates {
                 vec![0.0; state.weights.len()]
             } else {
@@ -161,6 +209,9 @@ impl<'a> Learner<'a> {
         let Some(&soon) = self.order.get(self.next + 4) else {
             return;
         };
+        if let Some(rows) = self.rows.narrow {
+            return rows.prefetch(soon as usize);
+        }
         match self.rows.table.row(self.rows.shown[soon as usize] as usize) {
             Vector::Dense(values) => (0..values.len().min(64))
                 .step_by(8)
@@ -179,20 +230,8 @@ impl<'a> Learner<'a> {
     fn begin_epoch(&mut self) {
         (self.next, self.mistakes, self.loss) = (0, 0.0, 0.0);
         if self.settings.shuffle {
-            for last in (1..self.order.len()).rev() {
-                let chosen = (u128::from(self.draw()) * (last as u128 + 1)) >> 64;
-                self.order.swap(last, chosen as usize);
-            }
+            shuffle_in_runs(&self.places, &mut self.order, &mut self.random);
         }
-    }
-
-    /// Gives the next number of SplitMix64 (Steele, Lea and Flood 2014).
-    fn draw(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.random;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
     }
 
     fn end_epoch(&mut self) {
@@ -222,6 +261,10 @@ impl<'a> Learner<'a> {
             -1.0
         };
         let mut left = self.rows.weights[place];
+        if self.surely_right(place, sign) {
+            self.state.shown += left;
+            return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
+        }
         let size = match vector {
             Vector::Dense(values) => values.len(),
             Vector::Sparse(columns, _) => columns.len(),
@@ -248,6 +291,27 @@ impl<'a> Learner<'a> {
             self.truncate(vector);
         }
         read
+    }
+
+    /// Whether a row would be decided rightly, as far as numbers of 32 bits can tell.
+    #[inline(always)]
+    fn surely_right(&self, place: usize, sign: f64) -> bool {
+        let Some(rows) = self.rows.narrow else { return false };
+        let (row, state) = (rows.row(place), &self.state);
+        match &self.rule {
+            Rule::Perceptron { .. } if !self.shrinks() => {
+                let doubt = NARROW * (self.norm * rows.squares[place]).sqrt();
+                sign * (row.dot(&state.weights) + state.bias) > doubt
+            }
+            Rule::Winnow { threshold, .. } => {
+                sign * (present_in(&row, |column| state.weights[column]) - threshold) > 0.0
+            }
+            Rule::BalancedWinnow { threshold, .. } => {
+                let sum = present_in(&row, |column| state.weights[column] - state.second[column]);
+                sign * (sum + state.bias - state.second_bias - threshold) > 0.0
+            }
+            _ => false,
+        }
     }
 
     #[inline(always)]
@@ -287,6 +351,7 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
+                self.norm += 2.0 * step * vector.dot(&state.weights) + step * step * vector.squared_norm();
                 vector.add_to(&mut state.weights, step / self.scale);
                 state.bias += bias_rate * step;
                 if *average {
@@ -365,6 +430,14 @@ impl<'a> Learner<'a> {
     }
 }
 
+/// The same as [`present`], in the same order.
+#[inline(always)]
+fn present_in(row: &Row<'_, f32>, weight: impl Fn(usize) -> f64) -> f64 {
+    let mut sum = 0.0;
+    row.each(|column, value| sum += if value != 0.0 { weight(column) } else { 0.0 });
+    sum
+}
+
 /// Sums over the features that are there.
 #[inline(always)]
 fn present(vector: Vector<'_>, weight: impl Fn(usize) -> f64) -> f64 {
@@ -383,50 +456,9 @@ fn multiply(weight: &mut f64, value: f64, factor: f64) {
 /// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
 /// rows say: which of them came first makes no difference.
 pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
-    let mut keys: Vec<(u64, u32)> = (0..table.rows() as u32)
-        .filter(|&row| weights[row as usize] > 0.0)
-        .map(|row| (content_hash(table.row(row as usize), classes[row as usize]), row))
-        .collect();
-    keys.sort_unstable_by(|left, right| {
-        beat();
-        left.cmp(right)
-    });
-    let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
-    let (mut last, mut start) = (None, 0);
-    for (key, row) in keys {
-        if last != Some(key) {
-            (last, start) = (Some(key), rows.len());
-        }
-        // Equal hashes are no proof: they can be made.
-        let same = |&other: &u32| {
-            classes[other as usize] == classes[row as usize]
-                && table.row(other as usize).says_the_same(table.row(row as usize))
-        };
-        match rows[start..].iter().position(same) {
-            Some(place) => totals[start + place] += weights[row as usize],
-            None => {
-                rows.push(row);
-                totals.push(weights[row as usize]);
-            }
-        }
-    }
-    (rows, totals)
-}
-
-/// Hashes the numbers that are not zero with their columns, so that dense and sparse rows agree.
-fn content_hash(vector: Vector<'_>, class: i32) -> u64 {
-    let mut hash = class as u64;
-    vector.each(|column, value| {
-        if value != 0.0 {
-            hash = (hash ^ value.to_bits())
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29);
-            hash = (hash ^ column as u64)
-                .wrapping_mul(0xbf58_476d_1ce4_e5b9)
-                .rotate_left(31);
-        }
-    });
-    hash ^ (hash >> 32)
+    let order = Order::new(&matrix_of(table), classes, Some(weights), ORDER);
+    let merged = order.merged.iter();
+    merged.map(|merged| (merged.row as u32, merged.weight)).unzip()
 }
 
 #[cfg(test)]
@@ -443,6 +475,7 @@ mod tests {
             classes,
             positive: 1,
             factors: [1.0, 1.0],
+            narrow: None,
         };
         let settings = Settings {
             most_epochs: 100,

@@ -6,20 +6,27 @@
 //! min over α   ½ Σᵢⱼ αᵢαⱼyᵢyⱼ(xᵢ·xⱼ) + ½ Σ Dᵢαᵢ² − Σ αᵢ      with 0 ≤ αᵢ ≤ Uᵢ,      w = Σ αᵢyᵢxᵢ
 //! ```
 //!
-//! One αᵢ after the other is set to its best value, in random order; rows that stay at a bound are left out
-//! ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows: cᵢ = ∞ is the hard margin.
+//! One αᵢ after the other is moved to its best value and a little beyond, in random order; rows that stay at a bound are
+//! left out ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows: cᵢ = ∞ is the hard
+//! margin.
 //! Paper: Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent method for large-scale linear SVM",
-//! ICML 2008. Different from it: the stopping rule; when passes gain little, conjugate gradients on all α between their
-//! bounds (Moré and Toraldo, "On the solution of large quadratic programming problems with bound constraints", 1991); and a free intercept, which adds Σ αᵢyᵢ = 0, by the method of
-//! multipliers (Hestenes 1969), with one step of the multiplier, the intercept, after each pass.
+//! ICML 2008. Different from it: the stopping rule; over-relaxation (Young 1954); an order that is random but for short
+//! runs of rows that lie together, so that a pass over many rows does not wait for memory; when very many passes are
+//! still to come, conjugate gradients on all α between their bounds (Moré and Toraldo, "On the solution of large
+//! quadratic programming problems with bound constraints", 1991); and a free intercept, which adds Σ αᵢyᵢ = 0, by the
+//! method of multipliers (Hestenes 1969), with one step of the multiplier, the intercept, after each pass.
 
 use super::rows::{Rows, Value};
-use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch};
+use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch, shuffle_in_runs};
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
-/// A pass that leaves more than this share of the gap makes us solve for many α at once.
-const SLOW: f64 = 0.8;
+/// A step goes so far beyond the best value of one α: less is gained by the step, more by the pass.
+const RELAXATION: f64 = 1.3;
+/// When more passes than this are to come at the present pace, we solve for many α at once.
+const MANY_PASSES: f64 = 200.0;
+/// The pace is taken from so many passes.
+const PACE: usize = 8;
 /// But not before the bounds that matter are about found.
 const FIRST_FACE: usize = 10;
 /// Conjugate gradients on a face stop at this share of the squared residual, or after so many rounds.
@@ -100,6 +107,39 @@ impl Turns {
     }
 }
 
+/// The gaps that the last passes saw, which tell how many are still to come.
+#[derive(Default)]
+struct Pace {
+    gaps: Vec<f64>,
+}
+
+impl Pace {
+    fn passed(&mut self, gap: f64) {
+        self.gaps.push(gap);
+    }
+
+    /// What the next pass is likely to see.
+    fn next(&self) -> f64 {
+        match self.gaps[..] {
+            [.., before, last] => last * (last / before).min(1.0),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// How many passes it takes to reach a gap, if it goes on falling as it did.
+    fn passes_to(&self, gap: f64) -> f64 {
+        let Some(&[first, .., last]) = self.gaps.last_chunk::<PACE>() else {
+            return 0.0;
+        };
+        let fall = (first / last).ln() / (PACE - 1) as f64;
+        if fall > 0.0 {
+            (last / gap).ln() / fall
+        } else {
+            f64::INFINITY
+        }
+    }
+}
+
 pub struct Dual<'a, V> {
     rows: &'a Rows<V>,
     loss: Loss,
@@ -112,7 +152,9 @@ pub struct Dual<'a, V> {
     lift: f64,
     balance: f64,
     value: f64,
+    /// Rows that are not left out, rising; and the order in which they are visited.
     active: Vec<u32>,
+    visits: Vec<u32>,
 }
 
 /// What one judgement over all rows found.
@@ -154,61 +196,51 @@ impl<'a, V: Value> Dual<'a, V> {
             balance: 0.0,
             value: 0.0,
             active: (0..rows.len() as u32).collect(),
+            visits: Vec::with_capacity(rows.len()),
         }
     }
 
     /// Solves; `None` when it was told to give up.
     pub fn solve(mut self, limits: Limits, seed: u64, mut watch: Watch<'_>) -> Option<Solution> {
         let mut random = Random(seed);
-        let (mut bounds, mut before) = (Bounds::NONE, f64::INFINITY);
-        let (mut passes, mut judged) = (0.0, f64::INFINITY);
+        let (mut bounds, mut passes) = (Bounds::NONE, 0.0);
         let rows = self.rows.len().max(1) as f64;
-        let mut turns = Turns::default();
+        let (mut turns, mut pace) = (Turns::default(), Pace::default());
         loop {
             let (start, visited) = (self.value, self.active.len() as f64 / rows);
             let (estimate, next) = self.pass(bounds, &mut random, &mut watch)?;
             passes += visited.max(LEAST_WORK);
             bounds = next.unless_nothing_moved();
             turns.passed((self.value - start) / visited.max(LEAST_WORK));
-            // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
-            let expected = estimate * (estimate / before).min(1.0);
-            let slow = estimate > SLOW * before;
-            before = estimate;
-            let primal = (self.value + estimate).max(0.0);
-            let everything_shrunk = self.active.is_empty();
+            pace.passed(estimate);
+            let enough = limits.tolerance * (self.value + estimate).max(0.0);
             let last = passes >= limits.passes as f64;
-            if expected > limits.tolerance * primal && !everything_shrunk && !last {
-                if slow && turns.face_is_due() {
-                    passes += self.solve_face(&mut turns, &mut watch)?;
+            // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
+            if pace.next() <= enough || self.active.is_empty() || last {
+                let judgement = self.judge(bounds, &mut watch)?;
+                let mut certificate = judgement.certificate;
+                certificate.passes = passes.ceil() as usize;
+                if last || certificate.reaches(limits.tolerance) || certificate.violation == 0.0 {
+                    return Some(self.finish(judgement, certificate));
                 }
-                self.step_multiplier();
-                continue;
+                bounds = Bounds::NONE;
             }
-            let judgement = self.judge(bounds, &mut watch)?;
-            let mut certificate = judgement.certificate;
-            certificate.passes = passes.ceil() as usize;
-            if last || certificate.reaches(limits.tolerance) || certificate.violation == 0.0 {
-                return Some(self.finish(judgement, certificate));
-            }
-            bounds = Bounds::NONE;
-            let gap = certificate.primal - certificate.dual;
-            if (gap > SLOW * judged || slow) && turns.face_is_due() {
+            if pace.passes_to(enough) > MANY_PASSES && turns.face_is_due() {
                 passes += self.solve_face(&mut turns, &mut watch)?;
             }
-            judged = gap;
             self.step_multiplier();
         }
     }
 
     /// Goes once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
     fn pass(&mut self, bounds: Bounds, random: &mut Random, watch: &mut Watch<'_>) -> Option<(f64, Bounds)> {
-        random.shuffle(&mut self.active);
+        shuffle_in_runs(&self.active, &mut self.visits, random);
         let mut estimate = 0.0;
         let mut next = Bounds { least: 0.0, most: 0.0 };
         let mut left_out = false;
-        for place in 0..self.active.len() {
-            let row = self.active[place] as usize;
-            if let Some(&later) = self.active.get(place + AHEAD) {
+        for place in 0..self.visits.len() {
+            let row = self.visits[place] as usize;
+            if let Some(&later) = self.visits.get(place + AHEAD) {
                 self.rows.prefetch(later as usize);
                 crate::simd::prefetch(&self.coordinates, later as usize);
             }
@@ -225,7 +257,7 @@ impl<'a, V: Value> Dual<'a, V> {
         Some((estimate, next))
     }
 
-    /// Sets one αᵢ to its best value; gives the row's part of the gap before that.
+    /// Moves one αᵢ to its best value and beyond; gives the row's part of the gap before that.
     #[inline(always)]
     fn improve(&mut self, row: usize, bounds: Bounds, next: &mut Bounds, left_out: &mut bool) -> f64 {
         let found = self.rows.row(row);
@@ -251,7 +283,7 @@ impl<'a, V: Value> Dual<'a, V> {
         }
         next.most = next.most.max(gradient);
         next.least = next.least.min(gradient);
-        let better = (alpha - gradient * step).clamp(0.0, upper);
+        let better = (alpha - RELAXATION * gradient * step).clamp(0.0, upper);
         let change = better - alpha;
         if change != 0.0 {
             coordinate.alpha = better;

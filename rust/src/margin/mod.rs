@@ -113,6 +113,30 @@ impl Random {
     }
 }
 
+/// Rows that lie together are visited about together, in runs of so many ...
+const RUN: usize = 64;
+/// ... of which so many, from anywhere, take turns. One run after the other would make all passes alike: coordinate
+/// descent then converges several times slower.
+const RUNS_TOGETHER: usize = 8;
+
+/// Puts rows, which rise, into a random order in which the processor sees coming what it has to read.
+pub(crate) fn shuffle_in_runs(rows: &[u32], visits: &mut Vec<u32>, random: &mut Random) {
+    visits.clear();
+    if rows.len() <= RUN * RUNS_TOGETHER {
+        visits.extend_from_slice(rows);
+        return random.shuffle(visits);
+    }
+    let first = random.below(RUN) + 1; // runs begin elsewhere each time
+    let (head, tail) = rows.split_at(first);
+    let mut runs: Vec<&[u32]> = std::iter::once(head).chain(tail.chunks(RUN)).collect();
+    random.shuffle(&mut runs);
+    for runs in runs.chunks(RUNS_TOGETHER) {
+        for turn in 0..RUN {
+            visits.extend(runs.iter().filter_map(|run| run.get(turn)));
+        }
+    }
+}
+
 #[inline(always)]
 pub(crate) fn mix(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

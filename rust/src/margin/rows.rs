@@ -4,6 +4,8 @@
 //! their weights. So what is learned does not depend on the order of the rows, a row of weight 2 is the same as that row
 //! twice, to the last bit, and files sorted by class do no harm.
 
+use std::sync::Arc;
+
 use super::mix;
 use crate::patience::beat;
 
@@ -71,6 +73,16 @@ impl<'a> Matrix<'a> {
             Matrix::Sparse { starts, .. } => starts[row] as usize..starts[row + 1] as usize,
             Matrix::Dense { width, .. } => row * width..(row + 1) * width,
         }
+    }
+
+    /// Fetches a row ahead of its use.
+    #[inline(always)]
+    fn prefetch(&self, row: usize) {
+        let range = self.range(row);
+        if let Matrix::Sparse { columns, .. } = *self {
+            fetch(columns, range.clone());
+        }
+        fetch(self.values(), range);
     }
 
     /// Calls for each number of a row that is not zero.
@@ -176,53 +188,99 @@ impl Order {
 /// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all: so the weights
 /// that are needed most lie together.
 pub struct Rows<V> {
-    starts: Vec<usize>,
-    columns: Vec<u32>,
+    pattern: Arc<Pattern>,
     values: Vec<V>,
     pub width: usize,
     /// ‖x‖² of each row.
     pub squares: Vec<f64>,
+}
+
+/// Where the numbers of the rows stand.
+struct Pattern {
+    starts: Vec<usize>,
+    columns: Vec<u32>,
     /// The given number of each column; empty if they are as given.
     names: Vec<u32>,
 }
 
+/// How many rows ahead of its use a given row is fetched.
+const AHEAD: usize = 4;
+
 impl<V: Value> Rows<V> {
-    pub fn new(matrix: &Matrix<'_>, order: &Order) -> Self {
+    /// Takes the rows, each column multiplied by its scale, if there are some.
+    pub fn new(matrix: &Matrix<'_>, order: &Order, scales: Option<&[f64]>) -> Self {
         let size = order.merged.iter().map(|merged| matrix.range(merged.row).len()).sum();
-        let (mut values, mut starts) = (Vec::with_capacity(size), vec![0]);
-        let mut squares = Vec::with_capacity(order.merged.len());
-        for merged in &order.merged {
+        let (numbers, names) = frequent_first(matrix, order);
+        let (mut values, mut columns) = (
+            on_large_pages(size),
+            on_large_pages(if names.is_empty() { 0 } else { size }),
+        );
+        let mut starts = Vec::with_capacity(order.merged.len() + 1);
+        starts.push(0);
+        for (place, merged) in order.merged.iter().enumerate() {
             beat();
-            let mut square = 0.0;
-            values.extend(matrix.values()[matrix.range(merged.row)].iter().map(|&value| {
-                let value = V::narrow(value);
-                square += value.wide() * value.wide();
-                value
-            }));
+            if let Some(later) = order.merged.get(place + AHEAD) {
+                matrix.prefetch(later.row);
+            }
+            let range = matrix.range(merged.row);
+            let given = &matrix.values()[range.clone()];
+            match *matrix {
+                Matrix::Sparse { columns: named, .. } => {
+                    let named = &named[range];
+                    columns.extend(named.iter().map(|&column| numbers[column as usize]));
+                    extend_scaled(&mut values, given, named.iter().map(|&column| column as usize), scales);
+                }
+                Matrix::Dense { width, .. } => extend_scaled(&mut values, given, 0..width, scales),
+            }
             starts.push(values.len());
-            squares.push(square);
         }
-        let (columns, names) = match *matrix {
-            Matrix::Sparse { columns, width, .. } => frequent_first(matrix, columns, width, order, size),
-            Matrix::Dense { .. } => (Vec::new(), Vec::new()),
-        };
+        let width = if names.is_empty() { matrix.width() } else { names.len() };
+        let squares = squares(&starts, &values);
+        let pattern = Arc::new(Pattern { starts, columns, names });
         Rows {
-            starts,
-            columns,
+            pattern,
             values,
-            width: if names.is_empty() { matrix.width() } else { names.len() },
+            width,
             squares,
-            names,
         }
+    }
+
+    /// Takes some of the rows of a sparse matrix, one after the other, the columns as they are; `None` if it is dense.
+    pub fn plain(matrix: &Matrix<'_>, rows: &[u32]) -> Option<Self> {
+        let Matrix::Sparse { columns: named, .. } = *matrix else {
+            return None;
+        };
+        let size = rows.iter().map(|&row| matrix.range(row as usize).len()).sum();
+        let (mut values, mut columns) = (on_large_pages(size), on_large_pages(size));
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        starts.push(0);
+        for (place, &row) in rows.iter().enumerate() {
+            beat();
+            if let Some(&later) = rows.get(place + AHEAD) {
+                matrix.prefetch(later as usize);
+            }
+            let range = matrix.range(row as usize);
+            values.extend(matrix.values()[range.clone()].iter().map(|&value| V::narrow(value)));
+            columns.extend(named[range].iter().map(|&column| column as u32));
+            starts.push(values.len());
+        }
+        let names = Vec::new();
+        Some(Rows {
+            squares: squares(&starts, &values),
+            pattern: Arc::new(Pattern { starts, columns, names }),
+            values,
+            width: matrix.width(),
+        })
     }
 
     /// Gives weights the places of the columns as they were given.
     pub fn expand(&self, weights: Vec<f64>, width: usize) -> Vec<f64> {
-        if self.names.is_empty() {
+        let names = &self.pattern.names;
+        if names.is_empty() {
             return weights;
         }
         let mut every = vec![0.0; width];
-        for (&name, weight) in self.names.iter().zip(weights) {
+        for (&name, weight) in names.iter().zip(weights) {
             every[name as usize] = weight;
         }
         every
@@ -230,25 +288,20 @@ impl<V: Value> Rows<V> {
 
     /// The same rows with each column multiplied by its scale.
     pub fn scaled(&self, scales: &[f64]) -> Self {
-        let mut scaled = Rows {
-            starts: self.starts.clone(),
-            columns: self.columns.clone(),
-            names: self.names.clone(),
-            values: Vec::with_capacity(self.values.len()),
-            width: self.width,
-            squares: Vec::with_capacity(self.len()),
-        };
+        let names = &self.pattern.names;
+        let mut values = on_large_pages(self.values.len());
         for row in 0..self.len() {
-            let mut square = 0.0;
             self.row(row).each(|column, value| {
-                let name = self.names.get(column).map_or(column, |&name| name as usize);
-                let value = V::narrow(value * scales[name]);
-                square += value.wide() * value.wide();
-                scaled.values.push(value);
+                let name = names.get(column).map_or(column, |&name| name as usize);
+                values.push(V::narrow(value * scales[name]));
             });
-            scaled.squares.push(square);
         }
-        scaled
+        Rows {
+            squares: squares(&self.pattern.starts, &values),
+            pattern: self.pattern.clone(),
+            values,
+            width: self.width,
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -262,51 +315,107 @@ impl<V: Value> Rows<V> {
     /// How many numbers a row holds.
     #[inline(always)]
     pub fn size(&self, row: usize) -> usize {
-        self.starts[row + 1] - self.starts[row]
+        self.pattern.starts[row + 1] - self.pattern.starts[row]
     }
 
     #[inline(always)]
     pub fn row(&self, row: usize) -> Row<'_, V> {
-        let range = self.starts[row]..self.starts[row + 1];
+        let Pattern { starts, columns, .. } = &*self.pattern;
+        let range = starts[row]..starts[row + 1];
         Row {
-            columns: if self.columns.is_empty() {
+            columns: if columns.is_empty() {
                 None
             } else {
-                Some(&self.columns[range.clone()])
+                Some(&columns[range.clone()])
             },
             values: &self.values[range],
         }
     }
 
-    /// Fetches the beginning of a row ahead of its use.
+    /// Fetches a row ahead of its use.
     #[inline(always)]
     pub fn prefetch(&self, row: usize) {
-        crate::simd::prefetch(&self.columns, self.starts[row]);
-        crate::simd::prefetch(&self.values, self.starts[row]);
+        let Pattern { starts, columns, .. } = &*self.pattern;
+        fetch(columns, starts[row]..starts[row + 1]);
+        fetch(&self.values, starts[row]..starts[row + 1]);
     }
 }
 
-/// The columns of all rows, numbered by how many rows hold them, and the given number of each.
-fn frequent_first(
-    matrix: &Matrix<'_>,
-    columns: &[i32],
-    width: usize,
-    order: &Order,
-    size: usize,
-) -> (Vec<u32>, Vec<u32>) {
+/// Fetches the beginning of a range, line by line.
+#[inline(always)]
+fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
+    let line = 64 / size_of::<T>();
+    for place in range.step_by(line).take(MOST_LINES) {
+        crate::simd::prefetch(items, place);
+    }
+}
+
+/// Of a long row more need not be asked for: what follows is read one after the other.
+const MOST_LINES: usize = 32;
+
+fn on_large_pages<T>(size: usize) -> Vec<T> {
+    let mut memory = Vec::with_capacity(size);
+    crate::simd::prefer_large_pages(memory.spare_capacity_mut());
+    memory
+}
+
+#[inline(always)]
+fn extend_scaled<V: Value>(
+    values: &mut Vec<V>,
+    given: &[f64],
+    columns: impl Iterator<Item = usize>,
+    scales: Option<&[f64]>,
+) {
+    match scales {
+        Some(scales) => {
+            let pairs = given.iter().zip(columns);
+            values.extend(pairs.map(|(&value, column)| V::narrow(value * scales[column])));
+        }
+        None => values.extend(given.iter().map(|&value| V::narrow(value))),
+    }
+}
+
+fn squares<V: Value>(starts: &[usize], values: &[V]) -> Vec<f64> {
+    let rows = starts.windows(2).map(|span| &values[span[0]..span[1]]);
+    rows.map(|row| row.iter().map(|value| value.wide() * value.wide()).sum())
+        .collect()
+}
+
+/// The number of each given column of sparse rows, by how many rows hold it, and the given number of each.
+fn frequent_first(matrix: &Matrix<'_>, order: &Order) -> (Vec<u32>, Vec<u32>) {
+    let Matrix::Sparse { columns, width, .. } = *matrix else {
+        return (Vec::new(), Vec::new());
+    };
+    let mut rows: Vec<usize> = order.merged.iter().map(|merged| merged.row).collect();
+    rows.sort_unstable(); // as they lie in memory
     let mut counts = vec![0u32; width];
-    let rows = || order.merged.iter().map(|merged| &columns[matrix.range(merged.row)]);
-    rows().flatten().for_each(|&column| counts[column as usize] += 1);
-    let mut names: Vec<u32> = (0..width as u32)
-        .filter(|&column| counts[column as usize] > 0)
-        .collect();
-    names.sort_unstable_by_key(|&column| (std::cmp::Reverse(counts[column as usize]), column));
+    for &row in &rows {
+        beat();
+        columns[matrix.range(row)]
+            .iter()
+            .for_each(|&column| counts[column as usize] += 1);
+    }
+    let names = by_count(&counts, rows.len());
     for (number, &name) in names.iter().enumerate() {
         counts[name as usize] = number as u32;
     }
-    let mut numbered = Vec::with_capacity(size);
-    rows().for_each(|row| numbered.extend(row.iter().map(|&column| counts[column as usize])));
-    (numbered, names)
+    (counts, names)
+}
+
+/// The places of the counts above 0, the largest first, equal ones as they come (a counting sort).
+fn by_count(counts: &[u32], most: usize) -> Vec<u32> {
+    let mut starts = vec![0u32; most + 2]; // of the places of each count
+    counts.iter().for_each(|&count| starts[most - count as usize + 1] += 1);
+    for rank in 1..starts.len() {
+        starts[rank] += starts[rank - 1];
+    }
+    let mut places = vec![0; starts[most] as usize];
+    for (place, &count) in counts.iter().enumerate().filter(|(_, count)| **count > 0) {
+        let start = &mut starts[most - count as usize];
+        places[*start as usize] = place as u32;
+        *start += 1;
+    }
+    places
 }
 
 pub struct Row<'a, V> {

@@ -205,7 +205,13 @@ fn solve<V: Value>(
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
     let width = matrix.width();
-    let rows: Rows<V> = patiently(py, || Rows::new(matrix, order))?;
+    // A single function has rows of its own.
+    let (own, scales) = if costs.len() == 1 {
+        (scales, None)
+    } else {
+        (None, scales)
+    };
+    let rows: Rows<V> = patiently(py, || Rows::new(matrix, order, own))?;
     let expand = |solution: Solution| Solution {
         weights: rows.expand(solution.weights, width),
         ..solution

@@ -9,7 +9,7 @@ use super::tables::{checked_classes, checked_weights};
 use super::vectors::{Table, check_row_numbers};
 use super::work::{patiently, step_to_end};
 use crate::kernel::Points;
-use crate::online::{Learner, Rows, Rule, Settings, State, pooled};
+use crate::online::{Learner, Rows, Rule, Settings, State, narrow, pooled};
 use crate::vectors::Vectors;
 
 /// A row is shown as often as it weighs.
@@ -90,6 +90,10 @@ pub(super) fn learn_online<'py>(
     if positives.len() != states.len() || factors.len() != states.len() {
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
+    let copy = match points {
+        None => patiently(py, || narrow(&table, &shown, &settings))?,
+        Some(_) => None,
+    };
     let mut learners = Vec::with_capacity(states.len());
     for ((state, &positive), &(negative_factor, positive_factor)) in states.iter().zip(&positives).zip(&factors) {
         let rows = Rows {
@@ -99,6 +103,7 @@ pub(super) fn learn_online<'py>(
             classes,
             positive,
             factors: [negative_factor, positive_factor],
+            narrow: copy.as_ref(),
         };
         let rule = rule_of(&rule, points.as_ref())?;
         let state = state_of(state, &rule, &table)?;
