@@ -54,6 +54,7 @@ lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions 
 	@cargo fmt --check
 	@echo "==> cargo clippy"
 	@cargo clippy --locked --quiet --all-targets -- -D warnings
+	@! command -v cargo-fuzz >/dev/null || cargo check --locked --quiet --manifest-path fuzz/Cargo.toml
 	@echo "==> mypy --strict"
 	@$(BIN)/mypy
 	@echo "==> lint-imports"
@@ -77,10 +78,11 @@ fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that br
 	@echo "==> pytest -m fuzz"
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests -m fuzz --timeout=0 -s $(ARGS)
 	@command -v cargo-fuzz >/dev/null || { echo "for the Rust targets: cargo install --locked cargo-fuzz"; exit 1; }
-	@for target in tokens counts layout rows csv; do \
+	@# Comparisons of keyed hashes tell the fuzzer nothing: without them tokens and counts run half as fast again.
+	@for target in "layout" "csv" "rows" "--no-trace-compares tokens" "--no-trace-compares counts"; do \
 		echo "==> cargo fuzz run $$target, $(RUNS) inputs"; \
 		( cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- \
-			-runs=$(RUNS) -max_len=512 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ) || exit 1; done
+			-runs=$(RUNS) -max_len=64 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ) || exit 1; done
 	@for target in terms files; do \
 		echo "==> atheris $$target, $(RUNS) inputs"; \
 		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=512 || exit 1; done

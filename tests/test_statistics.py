@@ -78,6 +78,8 @@ def test_a_long_document_is_counted_exactly() -> None:
         ("entry_classes", [0]),
         ("occurrences", [1, 0]),
         ("occurrences", [2**62, 2**62]),
+        ("occurrences", [2**61, 2**61]),
+        ("class_documents", [2**61, 2**61]),
         ("documents", [0, 1]),
         ("documents", [2, 1]),
     ],
@@ -119,6 +121,7 @@ def test_terms_must_be_whole_characters() -> None:
     with pytest.raises(ValueError, match="decode"):
         check_terms(Strings(np.array([0, 1], np.int64), np.frombuffer(b"\xff", np.uint8)))
     check_terms(Strings.of(["", "a", "é", "\ud800", "🎉"]))
+    check_terms(Strings.of([""]))
 
 
 # ----------------------------------------------------------------------------------------------- parts of counts
@@ -204,6 +207,10 @@ def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     cores = len(os.sched_getaffinity(0))
     for given, expected in (("3", 3), ("1", 1), ("0", cores), ("", cores), ("many", cores), ("-2", cores)):
         monkeypatch.setenv("DISCERN_THREADS", given)
+        assert statistics.default_threads() == expected
+    monkeypatch.delattr(os, "sched_getaffinity")
+    for counted, expected in ((5, 5), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
         assert statistics.default_threads() == expected
 
 
@@ -386,6 +393,7 @@ def test_sums_as_arrays_and_back() -> None:
         ("1.counts", [[1.0], [0.0], [1.0]], "fit together"),
         ("1.first", [[1e120], [0.0], [0.0]], "fit together"),
         ("1.first", [[0.0], [1e10], [0.0]], "fit together"),
+        ("1.first", [[0.5], [-4.4], [2.5]], "fit together"),  # 4.4² > 2 · 6.5
         ("1.second", [[0.0], [np.inf], [0.0]], "not numbers"),
         ("1.second", [[0.0], [1e240], [0.0]], "fit together"),
         ("1.second", [[0.0], [-1.0], [0.0]], "fit together"),
