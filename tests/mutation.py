@@ -42,6 +42,7 @@ SAME = {
         "head.find(expected, start + 1) >= 0": "what is found after the first place is not at 0",
         "line 86, another constant: 0": "0 and 1 need the same type",
         "line 150, another constant: 8": "a head that is taken for longer holds the checksum no second time",
+        "line 144, another constant: 0": "all kinds of maps are there",
         "line 145, another constant: 1": "where memory of a file cannot be mapped, which is not so here",
     },
     "decide": {

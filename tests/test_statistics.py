@@ -339,6 +339,7 @@ def test_nothing_is_left_of_numbers_taken_away() -> None:
     assert (rest.first[0].tolist(), rest.second[0].tolist()) == ([0.0], [0.0])
     np.testing.assert_allclose(rest.means()[1], [1e9 + 1], rtol=1e-15)
     assert (rest.second * rest.counts >= rest.first**2).all()
+    assert rest.variances()[1].tolist() == [0.0]  # one number is left
 
 
 def test_decay_of_all_columns() -> None:
