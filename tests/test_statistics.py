@@ -208,6 +208,8 @@ def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     for given, expected in (("3", 3), ("1", 1), ("0", cores), ("", cores), ("many", cores), ("-2", cores)):
         monkeypatch.setenv("DISCERN_THREADS", given)
         assert statistics.default_threads() == expected
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {1, 2, 3} if process == 0 else {1})
+    assert statistics.default_threads() == 3  # those of this process
     monkeypatch.delattr(os, "sched_getaffinity")
     for counted, expected in ((5, 5), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
@@ -307,6 +309,9 @@ def test_sums_over_columns_are_added_and_taken_away() -> None:
         assert rest.columns[0] == parts[0].columns[0]
         np.testing.assert_allclose(rest.columns[1].means(), parts[0].columns[1].means())
     assert Sums.total([sums(DATA[:2]), Sums(), sums(DATA[2:])]).class_rows.tolist() == whole.class_rows.tolist()
+    total = Sums.total([sums(DATA[:1]), sums(DATA[1:3]), sums(DATA[3:])])
+    assert total.columns[0] == whole.columns[0]
+    np.testing.assert_allclose(total.columns[1].means(), whole.columns[1].means())
     assert whole + Sums() is whole
     assert (Sums() + whole) == whole
     assert Sums.total([]) == Sums()
