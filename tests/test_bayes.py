@@ -26,12 +26,12 @@ from discern.bayes import (
 )
 from discern.statistics import Counts
 
-TEXTS = ["win win prize", "win cash", "lunch at noon", "noon noon win", "news"]
+TEXTS = ["win win prize", "win cash", "lunch at at noon", "noon noon win", "news"]
 LABELS = ["spam", "spam", "ham", "ham", "news"]
 COUNTS = Counts.of(TEXTS, LABELS)
 CLASSES = ("ham", "news", "spam")
 TERMS = ["at", "cash", "lunch", "news", "noon", "prize", "win"]
-OCCURRENCES = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [3, 0, 0], [0, 0, 1], [1, 0, 3]])
+OCCURRENCES = np.array([[2, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [3, 0, 0], [0, 0, 1], [1, 0, 3]])
 DOCUMENTS = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [2, 0, 0], [0, 0, 1], [1, 0, 2]])
 ROWS = np.array([2, 1, 2])
 
