@@ -34,26 +34,34 @@ TESTS = {
 """The tests of each module, beside its own examples."""
 SAME = {
     "bayes": {
-        "line 269, another constant: 1": "NumPy takes every negative size for the one that is left",
-        "line 345, another constant: 0": "the Bernoulli model does not look at the sum over classes",
+        "line 269:56, another constant": "NumPy takes every negative size for the one that is left",
+        "line 345:38, another constant": "the Bernoulli model does not look at the sum over classes",
     },
     "statistics": {
-        "line 27, another constant: 1e+": "a number so large is the same with 1 added",
-        "compares otherwise: most > 4": "both ways give the same keys",
-        "line 707, another constant: True": "both lists always have four parts",
+        "line 27:16, another constant": "a number so large is the same with 1 added",
+        "line 27:37, another constant": "a number so large is the same with 1 added",
+        "line 27:44, another constant": "a number so large is the same with 1 added",
+        "line 351:7, compares otherwise": "both ways give the same keys, one of them sooner",
+        "line 351:14, ": "both ways give the same keys, one of them sooner",
+        "line 351:33, another constant": "both ways give the same keys, one of them sooner",
+        "line 351:38, another constant": "both ways give the same keys, one of them sooner",
+        "line 707:107, another constant": "both lists always have four parts",
     },
     "files": {
-        "compares otherwise: start < 0": "a head cannot begin with its checksum",
-        "line 152, another constant: 0": "a head cannot begin with its checksum",
-        "head.find(expected, start + 1) >= 0": "what is found after the first place is not at 0",
-        "line 86, another constant: 0": "0 and 1 need the same type",
-        "line 150, another constant: 8": "a head that is taken for longer holds the checksum no second time",
-        "line 144, another constant: 0": "all kinds of maps are there",
-        "line 145, another constant: 1": "where memory of a file cannot be mapped, which is not so here",
+        "line 86:29, another constant": "neither 0 nor 1 is below 0",
+        "line 144:36, another constant": "all kinds of maps are there",
+        "line 145:68, without its sign": "where no kind of map is there, which is not so here",
+        "line 145:69, another constant": "where no kind of map is there, which is not so here",
+        "line 150:21, another constant": "a head that is taken for longer holds the checksum no second time",
+        "line 150:49, another constant": "a head that is taken for longer holds the checksum no second time",
+        "line 152:38, compares otherwise": "a head cannot begin with its checksum",
+        "line 152:46, another constant": "a head cannot begin with its checksum",
+        "line 152:51, compares otherwise": "what is found after the first place is not at 0",
+        "line 152:85, another constant": "what is found after the first place is not at 0",
     },
     "decide": {
-        "line 19, another constant: 16": "with more columns another way to the same labels is faster",
-        "line 135, another constant: 1.0": "what is divided by it is not used",
+        "line 19:14, another constant": "with more columns another way to the same labels is faster",
+        "line 135:76, another constant": "what is divided by it is not used",
     },
 }
 """By module: a part of what is told of a change, and why no test can notice it."""
@@ -135,7 +143,7 @@ def changed(source: str, number: int) -> tuple[str, str]:
     """Change the so-many-th place of a source."""
     tree = ast.parse(source)
     target = list(places(tree))[number]
-    line, before = getattr(target, "lineno", 0), ast.unparse(target)
+    line, before = f"{getattr(target, 'lineno', 0)}:{getattr(target, 'col_offset', 0)}", ast.unparse(target)
     told = change(target)
     return ast.unparse(tree), f"line {line}, {told}: {before[:90]}"
 
