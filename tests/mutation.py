@@ -35,6 +35,8 @@ TESTS = {
 SAME = {
     "bayes": {
         "line 269:56, another constant": "NumPy takes every negative size for the one that is left",
+        "line 27:13, another constant": "weights are dense or sparse, and the same",
+        "line 65:38, another constant": "a number so large is the same with 1 added",
         "line 345:38, another constant": "the Bernoulli model does not look at the sum over classes",
     },
     "statistics": {

@@ -326,6 +326,7 @@ def test_sums_that_were_never_learned_are_refused() -> None:
         ([("b", "noon", 2.0)], "'noon' does not occur so often"),
         ([("a", "lunch", 6.0)], "not among those learned"),
         ([("b", "win", 200.0)], "not among those learned"),
+        ([("b", "win", 4.2)], "not among those learned"),  # one number cannot have a negative variance
         ([("b", "win", np.nan), ("b", "win win", np.nan)], "without a number"),
         ([("b", "win", 2.0), ("b", "prize", 4.0), ("b", "win win", 3.0)], "not so many numbers"),
     ):
@@ -384,6 +385,7 @@ def test_sums_as_arrays_and_back() -> None:
         ("class_rows", [1, 3], "fit the labels"),
         ("class_rows", [0, 3, 1], "fit the labels"),
         ("class_rows", [2**61, 2**61, 2**61], "too many rows"),
+        ("class_rows", [2**61, 2**60, 2**60], "too many rows"),
         ("class_rows", [1, 2, 1], "more values than there are rows"),
         ("class_rows", [1.0, 3.0, 1.0], "whole numbers"),
         ("0.classes", [0, 1, 3], "do not fit the labels"),
