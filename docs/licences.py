@@ -1,18 +1,27 @@
 """Writes docs/licences.md: what discern is built with and runs with, and under which licence.
 
-    python docs/licences.py
+    python docs/licences.py            write the page
+    python docs/licences.py --check    fail if it lacks a package or crate, or if a licence is not among ALLOWED
 
 Only what is installed is asked: no network is needed.
 """
 
 import json
+import re
 import subprocess
+import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
 FOLDER = Path(__file__).parent
+ALLOWED = {
+    "0BSD", "Apache License", "Apache Software License", "Apache-2.0", "BSD License", "BSD-2-Clause", "BSD-3-Clause",
+    "CC0-1.0", "ISC License", "MIT", "MIT License", "MIT-0", "Python Software Foundation License", "PSF-2.0",
+    "Unicode-3.0", "Unlicense", "Zlib",
+}  # fmt: skip
+"""Licences that ask for no more than to be named."""
 HEAD = """# Licences
 
 What discern needs at run time, and what is compiled into it. Written by `make sbom`; `sbom.json` has the same as
@@ -54,7 +63,12 @@ def crates() -> dict[str, tuple[str, str]]:
             if any(kind["kind"] is None for kind in needed["dep_kinds"]):
                 waiting.append(needed["pkg"])
     chosen = [packages[one] for one in reached if one != described["resolve"]["root"]]
-    return {package["name"]: (package["version"], package["license"] or "?") for package in chosen}
+    # Of some crates there are two versions.
+    named = {package["name"]: [one for one in chosen if one["name"] == package["name"]] for package in chosen}
+    return {
+        name: (", ".join(sorted(one["version"] for one in same)), same[0]["license"] or "?")
+        for name, same in named.items()
+    }
 
 
 def table(title: str, found: dict[str, tuple[str, str]]) -> str:
@@ -62,10 +76,34 @@ def table(title: str, found: dict[str, tuple[str, str]]) -> str:
     return "\n".join([f"\n## {title}\n", "| name | version | licence |", "| --- | --- | --- |", *rows, ""])
 
 
+def allowed(licence: str) -> bool:
+    """Say whether all parts of an expression with AND, or one of those with OR, are allowed."""
+    plain = re.sub(r" \([A-Z]+\)$| WITH [\w-]+|[()]", "", licence).replace("/", " OR ")
+    every = (part.strip() for part in re.split(r" AND |; ", plain))
+    return all(any(one.strip() in ALLOWED for one in part.split(" OR ")) for part in every)
+
+
+def check(packages: dict[str, tuple[str, str]], linked: dict[str, tuple[str, str]]) -> None:
+    """Packages may be of other versions elsewhere; crates are locked."""
+    page = (FOLDER / "licences.md").read_text(encoding="utf-8")
+    missing = [name for name in packages if f"| {name} |" not in page]
+    missing += [
+        name for name, (version, licence) in linked.items() if f"| {name} | {version} | {licence} |" not in page
+    ]
+    refused = [f"{name}: {licence}" for name, (_, licence) in {**packages, **linked}.items() if not allowed(licence)]
+    if missing:
+        sys.exit(f"docs/licences.md does not have {', '.join(missing)} as it is now: run make sbom")
+    if refused:
+        sys.exit(f"not a licence that docs/licences.py allows: {', '.join(refused)}")
+
+
 def main() -> None:
     packages: dict[str, tuple[str, str]] = {}
     python_packages("discern", packages)
     packages.pop("discern", None)
+    if "--check" in sys.argv:
+        check(packages, crates())
+        return
     words = "\nThe stop words in `python/discern/stopwords` have their own licence, beside them.\n"
     text = HEAD + table("Python packages", packages) + table("Rust crates", crates()) + words
     (FOLDER / "licences.md").write_text(text, encoding="utf-8")

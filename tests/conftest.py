@@ -24,6 +24,9 @@ settings.register_profile(
     suppress_health_check=slow_is_well,
 )
 settings.register_profile("fuzz", deadline=None, max_examples=20_000, suppress_health_check=slow_is_well)
+settings.register_profile(  # for mutation testing: each change is tried by all tests of its module
+    "brief", deadline=None, max_examples=12, derandomize=True, suppress_health_check=slow_is_well
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

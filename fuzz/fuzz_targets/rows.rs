@@ -28,9 +28,22 @@ fuzz_target!(|input: (Vec<i8>, Vec<i8>, Vec<f64>, u8, bool)| {
     if let Some(rows) = Sparse::new(&starts, &columns, &values, width) {
         let _ = Inverted::new(rows, width);
     }
-    let counts: Vec<i64> = values.iter().map(|&value| value as i64).collect();
-    if let Some(rows) = folds::Rows::new(&starts, &columns, &counts, width) {
-        let order: Vec<usize> = (0..rows.len()).collect();
-        let _ = folds::Entries::of(&rows, &vec![0; rows.len()], width, &order);
+    // Counts of one to eight, so that most are taken; as they are, so that some are refused.
+    let few = values.iter().map(|&value| 1 + (value.to_bits() % 8) as i64).collect();
+    let any = values.iter().map(|&value| value as i64).collect();
+    for counts in [few, any] as [Vec<i64>; 2] {
+        let Some(rows) = folds::Rows::new(&starts, &columns, &counts, width) else { continue };
+        let classes: Vec<u32> = (0..rows.len()).map(|row| row as u32 % 3).collect();
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|&row| classes[row]);
+        // By the table or, as if there were very many classes, by the rows: the same sums.
+        let narrow = folds::Entries::of(&rows, &classes, 3, width, &order);
+        let wide = folds::Entries::of(&rows, &classes, usize::MAX, width, &order);
+        assert_eq!(narrow.starts, wide.starts);
+        assert_eq!(narrow.classes, wide.classes);
+        assert_eq!(narrow.occurrences, wide.occurrences);
+        assert_eq!(narrow.documents, wide.documents);
+        let total: u64 = narrow.occurrences.iter().map(|&count| u64::from(count)).sum();
+        assert_eq!(total, counts.iter().sum::<i64>() as u64);
     }
 });

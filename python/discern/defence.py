@@ -1,16 +1,18 @@
 """Defences for filters whose senders fight back: words added to look harmless, and labels that lie.
 
 A sender who adds words that speak for "ham" (the good-word attack of Lowd and Meek, 2005) outweighs any sum over all
-words. :class:`Guard` looks only at words that speak for the guarded label: s = (the strongest ``WORDS`` of them, added
-up) / (how many there are + 10)^¼. Words that speak for other labels do not change s at all, however many are added;
-the divisor keeps long messages, which hold a few of everything, from being caught. The threshold is the lowest that
-catches no more than a given share of the other labels' rows that were left out of training.
+words. :class:`Guard` looks only at words and pairs of words that speak for the guarded label: s = (the strongest n of
+them, added up) / (how many there are + 10)^p. What speaks for other labels does not change s at all, however much of it
+is added; the divisor keeps long messages, which hold a few of everything, from being caught. Each row of the training
+data is scored by a model of the other parts of it. By these scores the threshold is found, the lowest that catches no
+more than a given share of the other labels' rows, and the form (n and p) that then catches most.
 
 :func:`doubtful` finds labels that lie: rows to which the model of all other rows gives their own label the least.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +31,11 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-WORDS = 20
-"""So many of the strongest words are added up."""
+FORMS = tuple((words, power) for words in (10, 20, 40, 80) for power in (0.125, 0.25, 0.375, 0.5, 0.75))
+"""How many of the strongest terms are added up, and the power of their number that the sum is divided by."""
 FOLDS = 3
-"""One row in so many is left out of training to find the threshold by."""
+"""Each of so many parts of the rows is scored by a model of the others, to find form and threshold by."""
+SMOOTHING = 0.1
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,7 @@ class Guard:
     classifier: Classifier
     label: str
     threshold: float
+    form: tuple[int, float]
 
     @classmethod
     def fit(
@@ -64,34 +68,30 @@ class Guard:
         whole = [batch for batch in batches(data) if batch.rows]
         if not whole:
             raise DataError("there are no rows to learn from")
-        left_out = [row_keys(batch, [text]) % np.uint64(FOLDS) == 0 for batch in whole]
-        rest = _learned([batch.take(~out) for batch, out in zip(whole, left_out, strict=True)], text, label_column)
-        others = [
-            batch.take(out & _others(batch, label_column, label)) for batch, out in zip(whole, left_out, strict=True)
-        ]
-        scores = np.concatenate([strongest(rest, other.texts(text), label) for other in others])
-        if not len(scores):
+        classifier = _learned(whole, text, label_column)
+        _check(classifier, label)
+        scores, mine = _held_out(whole, label, text, label_column)
+        if mine.all():
             raise DataError(f"there are too few rows of other labels than {label!r} to find a threshold by")
-        threshold = float(np.quantile(scores, 1.0 - most_caught, method="higher"))
-        return cls(_learned(whole, text, label_column), label, threshold)
+        thresholds = np.quantile(scores[~mine], 1.0 - most_caught, axis=0, method="higher")
+        best = int(np.argmax((scores[mine] > thresholds).sum(axis=0)))
+        return cls(classifier, label, float(thresholds[best]), FORMS[best])
 
     def scores(self, texts: Any) -> Array:
         """Give the score of each text: what its strongest words say for the guarded label."""
         [batch] = batches({"text": texts})
-        return strongest(self.classifier, batch.texts("text"), self.label)
+        return strongest(self.classifier, batch.texts("text"), self.label, [self.form])[:, 0]
 
     def catches(self, texts: Any) -> NDArray[np.bool_]:
         """Say which texts are caught."""
         return np.asarray(self.scores(texts) > self.threshold)
 
 
-def strongest(classifier: Classifier, texts: Any, label: str) -> Array:
-    """Add up the strongest words of each text that speak for a label against the best of the others."""
+def strongest(classifier: Classifier, texts: Any, label: str, forms: Sequence[tuple[int, float]]) -> Array:
+    """Add up the strongest terms of each text that speak for a label against the best of the others, by each form."""
+    _check(classifier, label)
     column = classifier.solved.only_text  # type: ignore[union-attr]
-    if column is None:
-        raise ValueError("a guard needs naive Bayes on one text column")
-    if label not in classifier.labels:
-        raise ValueError(f"there is no label {label!r}{did_you_mean(label, classifier.labels)}")
+    assert column is not None
     place = classifier.labels.index(label)
     found, _ = column.vocabulary.rows(texts, 1)
     weights = column.scores.at(found.terms)
@@ -103,9 +103,35 @@ def strongest(classifier: Classifier, texts: Any, label: str) -> Array:
     order = np.lexsort((-said, rows))
     rows, said = rows[order], said[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
-    best = rank < WORDS
-    sums = np.bincount(rows[best], said[best], count)
-    return np.asarray(sums / (np.bincount(rows, minlength=count) + 10.0) ** 0.25)
+    spread = np.bincount(rows, minlength=count) + 10.0
+    sums = (np.bincount(rows[rank < words], said[rank < words], count) / spread**power for words, power in forms)
+    return np.column_stack(list(sums))
+
+
+def _check(classifier: Classifier, label: str) -> None:
+    if classifier.solved.only_text is None:  # type: ignore[union-attr]
+        raise ValueError("a guard needs naive Bayes on one text column")
+    if label not in classifier.labels:
+        raise ValueError(f"there is no label {label!r}{did_you_mean(label, classifier.labels)}")
+
+
+def _held_out(whole: list[Batch], label: str, text: str, label_column: str) -> tuple[Array, NDArray[np.bool_]]:
+    """Score each row by a model of the parts that it is not in, by each form; say which have the label."""
+    parts = [row_keys(batch, [text]) % np.uint64(FOLDS) for batch in whole]
+    scores, mine = [], []
+    for fold in range(FOLDS):
+        inside = [batch.take(part == fold) for batch, part in zip(whole, parts, strict=True)]
+        outside = [batch.take(part != fold) for batch, part in zip(whole, parts, strict=True)]
+        if not sum(batch.rows for batch in inside) or not sum(batch.rows for batch in outside):
+            continue
+        rest = _learned(outside, text, label_column)
+        if label not in rest.labels:
+            continue
+        scores += [strongest(rest, batch.texts(text), label, FORMS) for batch in inside]
+        mine += [~_others(batch, label_column, label) for batch in inside]
+    if not scores:
+        raise DataError(f"there are too few rows of label {label!r} to find a threshold by")
+    return np.concatenate(scores), np.concatenate(mine)
 
 
 def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column: str = "label") -> NDArray[np.bool_]:
@@ -139,7 +165,7 @@ def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column
 
 
 def _learned(parts: list[Batch], text: str, label_column: str) -> Classifier:
-    return Classifier(label_column, text=text, model="binary", smoothing=1.0, ngrams=(1, 1)).fit(iter(parts))
+    return Classifier(label_column, text=text, model="binary", smoothing=SMOOTHING, ngrams=(1, 2)).fit(iter(parts))
 
 
 def _others(batch: Batch, label_column: str, label: str) -> NDArray[np.bool_]:

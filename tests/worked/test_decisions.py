@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import discern
-from discern.decide import Decision
+from discern.curves import Ranking
+from discern.decide import Decision, LeastCost, MostRecall, best_labels, choose_threshold, probability_given
 from discern.evaluate import Evaluation
 
 # ISLR Tables 4.4 and 4.5: how many "No" and "Yes" rows have a probability below 0.2, below 0.5, and above.
@@ -82,3 +83,148 @@ def test_hand_computed_area_and_losses():
     assert evaluation.brier == pytest.approx((0.08 + 0.32 + 0.98 + 0.02) / 4)
     assert evaluation.cost([[0, 3], [7, 0]]) == 0.0
     assert evaluation.at(0.7, "b").cost([[0, 3], [7, 0]]) == pytest.approx(14 / 4)
+
+
+# ---------------------------------------------------------------------------------------------- at the edges
+
+
+def test_of_equal_probabilities_the_first_wins_with_few_columns_and_many():
+    for width in (2, 3, 16, 17, 40):
+        shares = np.full((2, width), 0.1)
+        shares[1, 1:] = 0.2
+        places, highest = best_labels(shares)
+        assert places.tolist() == [0, 1]
+        assert highest.tolist() == [0.1, 0.2]
+
+
+def test_no_rows_give_no_labels():
+    none = np.zeros((0, 2))
+    for decision in (Decision.argmax(), Decision.at(0.5, "a"), Decision.argmax(unsure=0.2)):
+        assert decision(none, "ab").shape == (0,)
+
+
+def test_a_threshold_is_reached_by_an_equal_probability():
+    decision = Decision.at(0.25, "b")
+    assert decision([[0.75, 0.25], [0.76, 0.24]], "ab").tolist() == ["b", "a"]
+    assert Decision.at(0.9, "a")([[1.0], [0.5]], "a").tolist() == ["a", "a"]  # there is no other label to give
+    many = [[0.1, 0.5, 0.4], [0.3, 0.1, 0.6], [0.2, 0.2, 0.6]]
+    assert Decision.at(0.5, "b")(many, "abc").tolist() == ["b", "c", "c"]
+    assert Decision.at(0, "a").threshold == 0.0
+
+
+def test_expected_costs_without_unsure():
+    shares = [[0.7, 0.3], [0.2, 0.8]]
+    np.testing.assert_allclose(Decision.argmax().expected_costs(shares, "ab"), [[0.3, 0.7], [0.8, 0.2]])
+    dear = Decision.of_costs([[0, 5], [1, 0]], "ab")
+    np.testing.assert_allclose(dear.expected_costs(shares, "ab"), [[0.3, 3.5], [0.8, 1.0]])
+    np.testing.assert_allclose(dear.expected_costs([[0.3, 0.7]], "ba"), [[3.5, 0.3]])
+
+
+def test_unsure_is_said_where_every_label_is_dearer():
+    decision = Decision.argmax(unsure=0.3)
+    assert decision([[0.75, 0.25], [0.6, 0.4], [0.1, 0.9]], "ab").tolist() == ["a", "unsure", "b"]
+    free = Decision.argmax(unsure=0.0)
+    assert free([[1.0, 0.0], [0.9, 0.1]], "ab").tolist() == ["a", "unsure"]
+
+
+def test_a_new_mix_of_labels():
+    decision = Decision.argmax().with_priors({"b": 0.5, "a": 0.5}, {"a": 0.0, "b": 1.0})
+    assert (decision.labels, decision.weights) == (("a", "b"), (0.0, 2.0))
+    np.testing.assert_allclose(decision.adjusted(np.array([[0.9, 0.1]]), "ab"), [[0.0, 1.0]])
+    # A row that the new mix rules out altogether stays as it is.
+    assert decision.adjusted(np.array([[1.0, 0.0]]), "ab").tolist() == [[1.0, 0.0]]
+    assert decision([[0.9, 0.1]], "ab").tolist() == ["b"]
+    assert decision([[0.1, 0.9]], "ba").tolist() == ["b"]
+
+
+def test_a_decision_in_words_and_as_plain_values():
+    assert str(Decision.argmax()) == "the most probable label"
+    assert str(Decision.at(0.25, "b")) == "b from probability 0.25 on"
+    costly = Decision.of_costs([[0, 5], [1, 0]], "ab", unsure=0.5).with_priors(
+        {"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8}
+    )
+    assert str(costly) == "the label of least expected cost, unsure at a cost of 0.5, for another mix of labels"
+    assert Decision.at(0.25, "b").to_json() == {"threshold": 0.25, "positive": "b", "unsure_label": "unsure"}
+    assert costly.to_json()["costs"] == [[0.0, 5.0], [1.0, 0.0]]
+    assert costly.to_json()["weights"] == [0.4, 1.6]
+    assert Decision.from_json(costly.to_json()) == costly
+    numbers = Decision.of_costs([[0, 5], [1, 0]], np.array([3, 4]))
+    assert [type(label) for label in numbers.labels] == [int, int]
+    assert numbers([[0.5, 0.5]], np.array([3, 4])).tolist() == [3]
+
+
+def test_the_probability_that_goes_with_a_decision():
+    shares = np.array([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+    assert probability_given(np.array(["b", "unsure", "b"]), shares, ["a", "b"]) == [0.1, 0.6, 0.8]
+
+
+def test_thresholds_lie_halfway_between_scores():
+    # Nothing may be called positive: halfway from the highest score to 1, or just above it.
+    assert MostRecall(false_positive_rate=0.0)(Ranking.of([0.9, 0.5], [False, True])) == pytest.approx(0.95)
+    assert MostRecall(false_positive_rate=0.0)(Ranking.of([1.0, 0.5], [False, True])) == np.nextafter(1.0, 2.0)
+    # All may be: halfway from the lowest score to 0.
+    assert MostRecall(precision=0.4)(Ranking.of([0.9, 0.5], [False, True])) == 0.25
+    # Where no number lies between two scores, the upper one.
+    upper = np.nextafter(0.5, 1.0)
+    assert MostRecall(false_positive_rate=0.0)(Ranking.of([upper, 0.5], [True, False])) == upper
+    # Half of the negative rows may be called positive; so may exactly this share, and no more.
+    ranking = Ranking.of([0.9, 0.8, 0.6, 0.4, 0.2], [True, False, True, False, True])
+    assert MostRecall(false_positive_rate=0.5)(ranking) == pytest.approx(0.5)
+    assert MostRecall(precision=2 / 3)(ranking) == pytest.approx(0.5)
+    assert MostRecall(precision=0.75)(ranking) == pytest.approx(0.85)
+
+
+def test_the_least_cost_weighs_both_errors():
+    ranking = Ranking.of([0.9, 0.8, 0.6, 0.2], [True, False, True, False])
+    assert LeastCost(10, 1)(ranking) == pytest.approx(0.85)
+    assert LeastCost(1, 10)(ranking) == pytest.approx(0.4)
+    assert LeastCost(1, 0)(Ranking.of([0.9, 0.8], [False, True])) == pytest.approx(0.95)  # nothing is called
+    # Of three places of equal cost, the middle one.
+    assert LeastCost(1, 1)(Ranking.of([0.9, 0.8, 0.6, 0.2], [False, True, False, True])) == pytest.approx(0.7)
+
+
+def test_what_a_chosen_threshold_reaches():
+    true, shares = list("bbaab"), np.array([[0.1, 0.9], [0.4, 0.6], [0.5, 0.5], [0.8, 0.2], [0.9, 0.1]])
+    chosen = choose_threshold(true, shares, "ab", "b", MostRecall(false_positive_rate=0.5))
+    assert chosen.threshold == pytest.approx(0.35)
+    assert (chosen.recall, chosen.precision, chosen.false_positive_rate) == (2 / 3, 2 / 3, 0.5)
+    assert chosen.decision == Decision.at(chosen.threshold, "b")
+    assert chosen.interval is not None
+    assert chosen.interval.low <= chosen.threshold <= chosen.interval.high
+    assert choose_threshold(true, shares, "ab", "b", MostRecall(precision=0.9), samples=0).interval is None
+    # A threshold that calls nothing has made no mistake.
+    nothing = choose_threshold(list("ab"), [[0.1, 0.9], [0.9, 0.1]], "ab", "b", MostRecall(precision=1.0), samples=0)
+    assert (nothing.recall, nothing.precision, nothing.false_positive_rate) == (0.0, 1.0, 0.0)
+
+
+def test_the_interval_of_a_threshold_is_that_of_thresholds_of_redrawn_rows():
+    random = np.random.default_rng(5)
+    truth = np.arange(40) % 2 == 1
+    scores = np.clip(random.normal(0.4 + 0.2 * truth, 0.2), 0, 1)
+    shares, rule = np.column_stack([1 - scores, scores]), LeastCost(1, 2)
+    true = np.where(truth, "b", "a")
+    draws, found = np.random.default_rng(0), []
+    for _ in range(200):
+        rows = draws.integers(0, 40, 40)
+        found.append(rule(Ranking.of(scores[rows], truth[rows])))
+    chosen = choose_threshold(true, shares, "ab", "b", rule)
+    assert [chosen.interval.low, chosen.interval.high] == np.quantile(found, [0.025, 0.975]).tolist()
+    assert chosen.interval.level == 0.95
+    other = choose_threshold(true, shares, "ab", "b", rule, samples=50, level=0.5, random_state=3)
+    draws, found = np.random.default_rng(3), []
+    for _ in range(50):
+        rows = draws.integers(0, 40, 40)
+        found.append(rule(Ranking.of(scores[rows], truth[rows])))
+    assert [other.interval.low, other.interval.high] == np.quantile(found, [0.25, 0.75]).tolist()
+
+
+def test_estimated_shares_start_from_those_of_training_and_settle():
+    shares = [[0.9, 0.1]] * 3 + [[0.1, 0.9]]
+    assert discern.estimate_priors(shares, [2, 6], max_iter=0).tolist() == [0.25, 0.75]
+    once = discern.estimate_priors(shares, [0.5, 0.5], max_iter=1)
+    np.testing.assert_allclose(once, [0.7, 0.3])
+    settled = discern.estimate_priors(shares, [0.5, 0.5])
+    following = discern.reweight(shares, [0.5, 0.5], settled).mean(axis=0)
+    np.testing.assert_allclose(following, settled, atol=1e-8)
+    rough = discern.estimate_priors(shares, [0.5, 0.5], tol=0.1)
+    np.testing.assert_allclose(rough, discern.estimate_priors(shares, [0.5, 0.5], max_iter=2))
