@@ -47,8 +47,8 @@ BETTER = 0.5
 """A change is kept that makes the winner better by so many standard errors of the difference."""
 COUNTING = 0.15
 """Counting takes about this share of the time of judging; the rest is learning, of three rows in four for each fold."""
-STEP, MOST_TUNED = 0.4, 6000
-"""The cost of an error is changed by this factor or its inverse, of every entry on up to so many rows."""
+STEP = 0.4
+"""The cost of an error changes by this factor or its inverse: of all entries in the first round, then of the winner."""
 TUNED = ("linear-svm", "nbsvm", "ridge", "logistic")
 """The models that have such a cost: linear ones, so they can be added."""
 MOST_ADDED = 5
@@ -295,7 +295,7 @@ class Contest:
                 is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
             if is_time:
                 judged = self._judge(part, entry, folds)
-                if PROBED < rows <= MOST_TUNED or rows == self.sample.rows <= MOST_TUNED:
+                if rows == min(FIRST, self.sample.rows):
                     judged = self._tuned(part, folds, judged)
                 known.pop(entry, None)
                 found[judged.entry] = judged
@@ -338,9 +338,9 @@ class Contest:
         changed = winner
         for change in self.changes:
             entry = change.of(winner.entry)
-            if entry is None or not self._is_time(
-                change.slower * winner.seconds, change.slower * winner.learning(self.sample.rows)
-            ):
+            # Twice, because others may be added.
+            learning = 2 * change.slower * winner.learning(self.sample.rows)
+            if entry is None or not self._is_time(change.slower * winner.seconds, learning):
                 continue
             tried = self._judge(part, entry, folds)
             part.keep_only(entry.recipe.plan.text if entry.recipe is not None else ())

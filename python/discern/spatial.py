@@ -163,13 +163,13 @@ class SpaceModel:
         )
 
     def _terms(self, spoken: Spoken, batch: Batch) -> list[TermEvidence]:
-        counts, said = self.space.counts(batch), dict[tuple[str, str], tuple[int, float]]()
-        for place, weight in spoken.axes.items():  # of models that are added, each has an axis for a term
+        counts, terms = self.space.counts(batch), []
+        for place, weight in spoken.axes.items():
             axes, own = self.space.axis(place)
-            key = axes.feature.name, axes.spoken(own, batch)
-            count, before = said.get(key, (0, 0.0))
-            said[key] = max(count, counts.get(place, 1)), before + self._scale * weight
-        terms = [TermEvidence(name, count, weight, column) for (column, name), (count, weight) in said.items()]
+            name = axes.spoken(own, batch)
+            terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+        if self.recipe.others:
+            terms = merged_terms(terms)
         for row, place, weight in spoken.rows:
             terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
         return terms
@@ -226,6 +226,22 @@ class SpaceModel:
         own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
         decider = KINDS.get(recipe.model, Linear).from_arrays(own, space.width, len(labels))
         return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
+
+
+def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
+    """Give each term once, with what it said in all models that are added.
+
+    Examples
+    --------
+    >>> merged_terms([TermEvidence("a", 2, 1.0, "text"), TermEvidence("a", 1, 0.5, "text")])
+    [TermEvidence(term='a', count=2, weight=1.5, column='text')]
+    """
+    found: dict[tuple[str, str], TermEvidence] = {}
+    for one in terms:
+        before = found.get((one.column, one.term), replace(one, count=0, weight=0.0))
+        count, weight = max(before.count, one.count), before.weight + one.weight
+        found[one.column, one.term] = replace(one, count=count, weight=weight)
+    return list(found.values())
 
 
 # ------------------------------------------------------------------------------------------------- learning
