@@ -459,6 +459,8 @@ def test_the_best_may_be_a_sum_of_models(tmp_path: Path) -> None:
     model.save(tmp_path / "m.discern")
     loaded = load(tmp_path / "m.discern")
     assert loaded.recipe == model.recipe
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
+    assert ("whose scores are added" in shown) == bool(loaded.recipe and loaded.recipe.others)
     assert np.array_equal(loaded.predict_proba(texts(40)), model.predict_proba(texts(40)))
     assert {one["cost"] for one in model.leaderboard} - {None, 1.0, 30.0}  # costs were changed
     best, *others = model.leaderboard
