@@ -47,8 +47,9 @@ BETTER = 0.5
 """A change is kept that makes the winner better by so many standard errors of the difference."""
 COUNTING = 0.15
 """Counting takes about this share of the time of judging; the rest is learning, of three rows in four for each fold."""
-STEP = 0.4
-"""The cost of an error changes by this factor or its inverse: of all entries in the first round, then of the winner."""
+STEP, CHEAP = 0.4, 0.01
+"""The cost of an error changes by this factor or its inverse: in every round where judging takes at most this share of
+the whole time, and at last of the winner."""
 TUNED = ("linear-svm", "nbsvm", "ridge", "logistic")
 """The models that have such a cost: linear ones, so they can be added."""
 MOST_ADDED = 5
@@ -260,11 +261,12 @@ class Contest:
     min_df: int = 1
     changes: Sequence[Change] = ()
     watch: Watch | None = None
+    cheap: float = 0.0
 
     def run(self) -> list[Standing]:
         """Hold all rounds that there is time for; gives the standings, the winner first."""
         standings: list[Standing] = []
-        left = list(self.entries)
+        left, self.cheap = list(self.entries), CHEAP * (self.deadline - time.monotonic())
         sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
         while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
             sizes.append(GROWTH * sizes[-1])
@@ -295,7 +297,7 @@ class Contest:
                 is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
             if is_time:
                 judged = self._judge(part, entry, folds)
-                if rows == min(FIRST, self.sample.rows):
+                if rows > PROBED and judged.seconds < self.cheap:
                     judged = self._tuned(part, folds, judged)
                 known.pop(entry, None)
                 found[judged.entry] = judged
