@@ -3,6 +3,7 @@
 import bz2
 import hashlib
 import io
+import itertools
 import json
 import shutil
 import subprocess
@@ -17,21 +18,26 @@ import discern
 from benchmarks.data import real_folder
 from benchmarks.job import Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, each, require
-from discern.data import Strings
+from discern.bayes import Laplace, NaiveBayesSettings
+from discern.calibrate import Temperature
+from discern.data import Batch, Strings
 from discern.data.mailboxes import Mails, of_messages
 from discern.mail import COLUMNS, columns_of, split, with_headers
+from discern.samples import Folds
+from discern.samples import Sample as Rows
+from discern.text import TextSettings
+from discern.validate import held_out
 
 MAILS = 6_046
 LARGE = 25_000_000
 FOLDS = 10
-THRESHOLD = 0.6
-"""Ours: probabilities are calibrated, so it is the same for all folds."""
-MOST_LOST = 0.003
-"""That of bogofilter is the one that errs least among those that lose no more of the ham in the other folds."""
+LOST = 5
+"""A good mail that is called spam is as bad as so many spams that are let through: thresholds are chosen by that."""
 CUTOFF = 0.99
 """From which on bogofilter calls a mail spam unless told otherwise."""
-SETTINGS: dict[str, Any] = {"model": "binary", "smoothing": 0.01, "ngrams": (1, 2), "calibrate": True}
-"""As docs/mail.md recommends for mail."""
+SMOOTHINGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
+NGRAMS = ((1, 1), (1, 2))
+"""Ours is learned with that of these which costs least on mails left out of the other folds, one fold at a time."""
 Scores = NDArray[np.float64]
 
 
@@ -92,9 +98,11 @@ def prepare_folds(folder: Path, quick: bool) -> Inputs:
             keep = range(0, len(mails), 10)
             mails, labels = [mails[place] for place in keep], [labels[place] for place in keep]
         spam, fold = np.array(labels) == "spam", folds_of(mails, labels)
-        sides = {"ours": our_scores(mails, labels, fold), "bogofilter": scores_of_bogofilter(mails, spam, fold, folder)}
-        choose = {"ours": our_thresholds, "bogofilter": thresholds_of_bogofilter}
-        figures = {name: figures_of(scores, spam, choose[name](scores, spam, fold)) for name, scores in sides.items()}
+        theirs = scores_of_bogofilter(mails, spam, fold, folder)
+        figures = {
+            "ours": figures_of(spam, *our_scores(mails, labels, fold)),
+            "bogofilter": figures_of(spam, theirs, thresholds_of_bogofilter(theirs, spam, fold)),
+        }
         judged.write_text(json.dumps(figures), encoding="utf-8")
     return Inputs(judged=json.loads(judged.read_text(encoding="utf-8")))
 
@@ -117,15 +125,37 @@ def folds_of(mails: list[bytes], labels: list[str]) -> NDArray[np.int64]:
     return fold
 
 
-def our_scores(mails: list[bytes], labels: list[str], fold: NDArray[np.int64]) -> Scores:
-    """Give the probability of spam of each mail under the model of the other folds."""
+def our_scores(mails: list[bytes], labels: list[str], fold: NDArray[np.int64]) -> tuple[Scores, Scores]:
+    """Give the probability of spam of each mail under the model of the other folds, and the threshold for it.
+
+    What the model is learned with, and the threshold, are chosen by the other folds alone.
+    """
     columns: dict[str, Any] = {"label": Strings.of(labels), **of_messages(mails, "the mails").columns}
-    rows, scores = Mails(columns, len(mails), "the mails"), np.zeros(len(mails))
+    rows = Mails(columns, len(mails), "the mails")
+    scores, thresholds = np.zeros(len(mails)), np.zeros(len(mails))
     for number in range(FOLDS):
-        model = discern.Classifier(**SETTINGS).fit(rows.take(fold != number))
-        test = rows.take(fold == number)
-        scores[fold == number] = model.predict_proba(test)[:, model.labels.index("spam")]
-    return scores
+        own, known = fold == number, rows.take(fold != number)
+        smoothing, ngrams, thresholds[own] = chosen_within(known, fold[fold != number])
+        model = discern.Classifier(model="binary", smoothing=smoothing, ngrams=ngrams, calibrate=True).fit(known)
+        scores[own] = model.predict_proba(rows.take(own))[:, model.labels.index("spam")]
+    return scores, thresholds
+
+
+def chosen_within(rows: Batch, fold: NDArray[np.int64]) -> tuple[float, tuple[int, int], float]:
+    """Give the smoothing, the n-grams and the threshold that cost least on mails left out, a fold at a time."""
+    features, _ = discern.Classifier().request.features_of(rows)
+    sample = Rows.of([rows], "label", [feature.name for feature in features], None)
+    folds = Folds.of(np.unique(fold, return_inverse=True)[1])
+    classes = sample.classes[folds.order]
+    found = []
+    for ngrams, smoothing in itertools.product(NGRAMS, SMOOTHINGS):
+        settings = NaiveBayesSettings("binary", Laplace(smoothing))
+        said = held_out(sample, features, settings, TextSettings(ngrams=ngrams), folds)
+        shares = Temperature.fit(said.scores, classes, said.known)(said.scores, said.known)
+        spam = sample.labels.index("spam")
+        threshold, cost = threshold_of(shares[:, spam], classes == spam)
+        found.append((cost, smoothing, ngrams, threshold))
+    return min(found)[1:]
 
 
 def scores_of_bogofilter(mails: list[bytes], spam: NDArray[np.bool_], fold: NDArray[np.int64], folder: Path) -> Scores:
@@ -154,26 +184,22 @@ def scores_of_bogofilter(mails: list[bytes], spam: NDArray[np.bool_], fold: NDAr
     return scores
 
 
-def threshold_of(scores: Scores, spam: NDArray[np.bool_]) -> float:
-    """Give the lowest threshold of least error among those that lose not too much ham."""
+def threshold_of(scores: Scores, spam: NDArray[np.bool_]) -> tuple[float, float]:
+    """Give the lowest threshold of least cost, and the cost."""
     found = np.unique(scores)
-    lost = np.array([(scores[~spam] >= one).sum() for one in found])
-    missed = np.array([(scores[spam] < one).sum() for one in found])
-    errors = np.where(lost <= MOST_LOST * (~spam).sum(), lost + missed, len(spam))
-    return float(found[int(errors.argmin())])
-
-
-def our_thresholds(scores: Scores, spam: NDArray[np.bool_], fold: NDArray[np.int64]) -> Scores:
-    return np.full(len(spam), THRESHOLD)
+    good, bad = np.sort(scores[~spam]), np.sort(scores[spam])
+    costs = LOST * (len(good) - np.searchsorted(good, found)) + np.searchsorted(bad, found)
+    place = int(costs.argmin())
+    return float(found[place]), float(costs[place])
 
 
 def thresholds_of_bogofilter(scores: Scores, spam: NDArray[np.bool_], fold: NDArray[np.int64]) -> Scores:
     """Give each mail the threshold that is chosen by the scores of the other folds."""
-    found = [threshold_of(scores[fold != number], spam[fold != number]) for number in range(FOLDS)]
+    found = [threshold_of(scores[fold != number], spam[fold != number])[0] for number in range(FOLDS)]
     return np.array(found)[fold]
 
 
-def figures_of(scores: Scores, spam: NDArray[np.bool_], thresholds: Scores) -> dict[str, float]:
+def figures_of(spam: NDArray[np.bool_], scores: Scores, thresholds: Scores) -> dict[str, float]:
     """Give the share of errors and of ham that is called spam, at the thresholds and at the usual cutoff."""
     figures = {}
     for name, called in (("", scores >= thresholds), (f" at {CUTOFF}", scores >= CUTOFF)):
@@ -210,8 +236,8 @@ def fold_job(name: str, about: str, key: str, most: float) -> Job:
 JOBS = (
     fold_job(
         "mail-folds",
-        "6,046 mails, ten folds: share of errors at 0.6; bogofilter at the threshold that suits it best while it loses "
-        "at most 0.3% of the ham",
+        "6,046 mails, ten folds: share of errors; settings and thresholds are chosen by the other folds, a lost ham "
+        "counting as five spams",
         "error",
         0.01,
     ),

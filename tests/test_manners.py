@@ -301,6 +301,7 @@ def test_did_you_mean(tmp_path: Path, data: Path) -> None:
     for arguments, said in (
         (["predict", tmp_path / "n.discern", data], "/m.discern'?"),
         (["predict", model, tmp_path / "dat.csv"], "/data.csv'?"),
+        (["predict", model, tmp_path / "data.cvs"], "/data.csv'?"),
         (["fit", data, "-o", model, "--label", "lable"], "'label'?"),
         (["evaluate", model, data, "--positive", "spma", "--threshold", "0.5"], "'spam'?"),
         (["relabel", model, tmp_path / "a.eml", "--from", "spma", "--to", "ham"], "'spam'?"),

@@ -8,6 +8,7 @@ import math
 import pickle
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,14 +16,19 @@ import pytest
 from typer.testing import CliRunner
 
 import discern.files as files
+import discern.spatial as spatial
 from discern.classifier import Classifier, load
 from discern.cli.entry import app
-from discern.columns import MOST_NUMBER
+from discern.columns import MOST_NUMBER, Feature
 from discern.crossvalidation import cross_validate
-from discern.data import DataError
-from discern.deciders import LEARNERS
+from discern.data import DataError, batches
+from discern.deciders import LEARNERS, Strength
 from discern.files import ModelFileError
 from discern.request import EVENTS, MODELS, NOT_SUMS
+from discern.samples import Sample, stratified
+from discern.space import Plan
+from discern.spatial import Recipe
+from discern.text import TextSettings
 
 SPACE = tuple(NOT_SUMS)
 TOPICS = {
@@ -408,3 +414,56 @@ def test_the_best_at_the_command_line(tmp_path: Path) -> None:
     assert "the best 20 by chi2" in run.invoke(app, ["info", str(path)]).stdout
     refused = run.invoke(app, ["learn", str(path), str(data)])
     assert refused.exit_code != 0
+
+
+def test_costs_are_chosen_and_models_are_added() -> None:
+    """The sum of linear models is one linear model: its scores, and its evidence, are the sums of theirs."""
+    rows = texts(600, share=0.3)
+    sample = Sample.of(list(batches(rows)), "label", ["text"], 1)
+    words, pairs = TextSettings(), TextSettings(ngrams=(1, 2))
+    other = Recipe("nbsvm", Plan((pairs,), presence=True, min_df=1), Strength(0.5))
+    recipe = Recipe("linear-svm", Plan((words,)), Strength(2.0), others=((3.0, other),))
+    features = [Feature("text", "text")]
+    alone = [spatial.fit(sample, features, one) for one in (replace(recipe, others=()), other)]
+    model = spatial.fit(sample, features, recipe)
+    batch = next(iter(batches(texts(50, seed=5))))
+    expected = alone[0].of_batch(batch, 1).scores + 3.0 * alone[1].of_batch(batch, 1).scores
+    np.testing.assert_allclose(model.of_batch(batch, 1).scores, expected, rtol=1e-12, atol=1e-12)
+    folds = stratified(sample.classes, sample.keys, 4)
+    parts = [spatial.held_out(sample, features, one, folds) for one in (replace(recipe, others=()), other)]
+    found = spatial.held_out(sample, features, recipe, folds)
+    np.testing.assert_allclose(found, parts[0] + 3.0 * parts[1], rtol=1e-12, atol=1e-12)
+    one = batch.take(np.arange(batch.rows) == 0)
+    evidence = model.explain(one)
+    assert len({(term.column, term.term) for term in evidence.terms}) == len(evidence.terms)
+    second, first = np.sort(model.of_batch(one, 1).scores[0])[-2:]
+    said = evidence.prior + sum(term.weight for term in evidence.terms)
+    assert said == pytest.approx(first - second)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+    names = [name for name, _ in model.weights(model.labels[0], 10)]
+    assert len(names) == len(set(names)) == 10
+
+
+@pytest.mark.parametrize(
+    ("model", "factor", "message"),
+    [("linear-svm", 0.0, "a factor above 0"), ("linear-svm", float("inf"), "a factor above 0"), ("knn", 1.0, "linear")],
+)
+def test_what_cannot_be_added(model: str, factor: float, message: str) -> None:
+    plan = Plan((TextSettings(),))
+    with pytest.raises(ValueError, match=message):
+        Recipe("ridge", plan, others=((factor, Recipe(model, plan)),))
+
+
+def test_the_best_may_be_a_sum_of_models(tmp_path: Path) -> None:
+    model = Classifier(model="best", budget=600).fit(texts(1500, share=0.5, seed=2))
+    model.save(tmp_path / "m.discern")
+    loaded = load(tmp_path / "m.discern")
+    assert loaded.recipe == model.recipe
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
+    assert ("whose scores are added" in shown) == bool(loaded.recipe and loaded.recipe.others)
+    assert np.array_equal(loaded.predict_proba(texts(40)), model.predict_proba(texts(40)))
+    assert {one["cost"] for one in model.leaderboard} - {None, 1.0, 30.0}  # costs were changed
+    best, *others = model.leaderboard
+    assert best["accuracy"] >= max(one["accuracy"] for one in others if one["rows"] == best["rows"]) - 0.02
+    assert model.recipe is not None
+    assert bool(model.recipe.others) == ("; and " in best["terms"])

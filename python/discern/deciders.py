@@ -7,7 +7,7 @@ their scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,21 @@ class Linear:
         if weights.shape != (width, functions) or bias.shape != (functions,):
             raise ValueError("the weights do not fit the terms and labels")
         return cls(weights, bias, classes)
+
+
+def added(parts: Sequence[tuple[float, Decider]]) -> Linear:
+    """Give the linear decider, on the axes of all, whose scores are the sum of others', each times a factor.
+
+    Examples
+    --------
+    >>> one = Linear(np.array([[1.0]]), np.array([2.0]), 2)
+    >>> found = added([(1.0, one), (3.0, one)])
+    >>> found.weights.tolist(), found.bias.tolist()
+    ([[1.0], [3.0]], [8.0])
+    """
+    linear = [(factor, part) for factor, part in parts if isinstance(part, Linear)]
+    weights = np.vstack([factor * part.weights for factor, part in linear])
+    return Linear(weights, np.sum([factor * part.bias for factor, part in linear], axis=0), linear[0][1].classes)
 
 
 @dataclass(frozen=True)

@@ -207,8 +207,12 @@ class Request:
         """Give what may be changed of the winner's terms: what was not given."""
         from discern.contest import CHANGES
 
+        cut = self.text.stem is not None or self.text.stop_words or self.text.shortest != TextSettings.shortest
         given = {
             "characters": self.characters is not None or self.text.analyzer != "word",
+            "short characters": self.characters is not None,
+            "across words": self.characters is not None,
+            "punctuation": self.text.analyzer != "word" or bool(cut),
             "triples": self.ngrams is not None,
             "rare terms": self.min_df is not None,
         }

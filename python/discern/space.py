@@ -240,10 +240,13 @@ class Space:
         }
 
     @classmethod
-    def from_arrays(cls, plan: Plan, features: Sequence[Feature], arrays: Mapping[str, NDArray[Any]]) -> Space:
+    def from_arrays(
+        cls, plans: Sequence[Plan], features: Sequence[Feature], arrays: Mapping[str, NDArray[Any]]
+    ) -> Space:
         """Make a space of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         axes = []
-        for number, (feature, text) in enumerate(plan.parts(features)):
+        parts = ((plan, feature, text) for plan in plans for feature, text in plan.parts(features))
+        for number, (plan, feature, text) in enumerate(parts):
             begin = f"{number}."
             own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
             axes.append(_axes_from_arrays(feature, text, plan.presence, own))

@@ -18,7 +18,7 @@ from discern.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_f
 from discern.calibrate import Temperature
 from discern.columns import Feature
 from discern.data import Batch, did_you_mean
-from discern.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, learn
+from discern.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, added, learn
 from discern.evidence import Evidence, TermEvidence
 from discern.mixed import Said
 from discern.samples import Folds, Sample, stratified
@@ -47,26 +47,46 @@ class Recipe:
     strength: Strength = field(default_factory=Strength)
     priors: str | tuple[tuple[str, float], ...] = "data"
     numbers: str = "gaussian"
+    others: tuple[tuple[float, Recipe], ...] = ()
+    """Linear models whose scores are added to this one's, each times a factor."""
 
     def __post_init__(self) -> None:
         if self.model not in LEARNERS:
             raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, LEARNERS)}")
+        for factor, other in self.others:
+            if not 0 < factor < float("inf") or other.others:
+                raise ValueError("models are added with a factor above 0, each alone")
+            if self.model in KINDS or other.model in KINDS:
+                raise ValueError("only linear models can be added")
+
+    @property
+    def parts(self) -> tuple[tuple[float, Recipe], ...]:
+        """The recipes whose scores are added, each alone with its factor."""
+        return (1.0, replace(self, others=())), *self.others
 
     def to_json(self) -> dict[str, Any]:
         """Give the recipe as plain values."""
+        others = [{"factor": factor, **other.to_json()} for factor, other in self.others]
         return {
             "model": self.model,
             "plan": self.plan.to_json(),
             "cost": self.strength.cost,
             "smoothing": smoothing_to_json(self.strength.smoothing),
             "numbers": self.numbers,
+            **({"others": others} if others else {}),
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Recipe:
         """Make a recipe of what :meth:`to_json` gave."""
         strength = Strength(float(values["cost"]), smoothing_from_json(values["smoothing"]))
-        return cls(str(values["model"]), Plan.from_json(values["plan"]), strength, numbers=str(values["numbers"]))
+        return cls(
+            str(values["model"]),
+            Plan.from_json(values["plan"]),
+            strength,
+            numbers=str(values["numbers"]),
+            others=tuple((float(one["factor"]), cls.from_json(one)) for one in values.get("others", ())),
+        )
 
 
 def strength_of(model: str, smoothing: Smoothing | None = None) -> Strength:
@@ -148,6 +168,8 @@ class SpaceModel:
             axes, own = self.space.axis(place)
             name = axes.spoken(own, batch)
             terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+        if self.recipe.others:
+            terms = merged_terms(terms)
         for row, place, weight in spoken.rows:
             terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
         return terms
@@ -163,9 +185,12 @@ class SpaceModel:
         odds = self.decider.odds(self.labels.index(label))
         if odds is None:
             return []
-        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
+        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top) * (1 + len(self.recipe.others))]
         names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
-        return list(zip(names, (self._scale * odds[order]).tolist(), strict=True))
+        found: dict[str, float] = {}
+        for name, weight in zip(names, (self._scale * odds[order]).tolist(), strict=True):
+            found.setdefault(name, weight)  # of models that are added, that which says most
+        return list(found.items())[: abs(top)]
 
     @property
     def parameters(self) -> int:
@@ -194,7 +219,7 @@ class SpaceModel:
             raise ValueError("the labels do not fit their rows")
         if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
             raise ValueError("a label has no rows")
-        space = Space.from_arrays(recipe.plan, features, arrays)
+        space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
         for axes in space.axes:
             _ = axes.feature.role == "text" and axes.vocabulary  # type: ignore[union-attr]
         begin = "decider."
@@ -203,17 +228,42 @@ class SpaceModel:
         return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
 
 
+def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
+    """Give each term once, with what it said in all models that are added.
+
+    Examples
+    --------
+    >>> merged_terms([TermEvidence("a", 2, 1.0, "text"), TermEvidence("a", 1, 0.5, "text")])
+    [TermEvidence(term='a', count=2, weight=1.5, column='text')]
+    """
+    found: dict[tuple[str, str], TermEvidence] = {}
+    for one in terms:
+        before = found.get((one.column, one.term), replace(one, count=0, weight=0.0))
+        count, weight = max(before.count, one.count), before.weight + one.weight
+        found[one.column, one.term] = replace(one, count=count, weight=weight)
+    return list(found.values())
+
+
 # ------------------------------------------------------------------------------------------------- learning
 
 
 def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceModel:
     """Learn from all rows of a sample, without calibration."""
-    columns = columns_of(sample, features, recipe)
-    fitted = columns.fitted(np.arange(sample.rows))
     class_rows = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
     priors = np.exp(log_priors(sample.labels, class_rows, recipe.priors))
+    space, decider = _learned(sample, features, recipe, priors)
+    if recipe.others:
+        learned = [(1.0, space, decider)]
+        learned += [(factor, *_learned(sample, features, other, priors)) for factor, other in recipe.others]
+        space = Space(tuple(axes for _, part, _ in learned for axes in part.axes))
+        decider = added([(factor, part) for factor, _, part in learned])
+    return SpaceModel(sample.labels, class_rows, recipe, space, decider)
+
+
+def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
+    fitted = columns_of(sample, features, recipe).fitted(np.arange(sample.rows))
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
-    return SpaceModel(sample.labels, class_rows, recipe, fitted.space, learn(recipe.model, table, recipe.strength))
+    return fitted.space, learn(recipe.model, table, recipe.strength)
 
 
 def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
@@ -226,6 +276,11 @@ def held_out(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds:
 
     A label that only rows of the fold have gets no score there: −∞.
     """
+    parts = [factor * _held_out_alone(sample, features, part, folds) for factor, part in recipe.parts]
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _held_out_alone(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
     columns, every = columns_of(sample, features, recipe), np.arange(sample.rows)
     parts = []
     for fold in folds:

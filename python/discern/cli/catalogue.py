@@ -45,7 +45,7 @@ def datasets(
         return
     from discern.cli.show import console, plain_table, show
 
-    table = plain_table("name", "what it is", "licence", "homepage", "here")
+    table = plain_table("name", "what it is", "licence", "homepage", "here", left=5)
     for one in CATALOGUE.values():
         table.add_row(one.name, one.about, one.licence, one.homepage, "yes" if found(one) else "no")
     show(console(), table)

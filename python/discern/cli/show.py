@@ -256,6 +256,8 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "checksum", about["checksum"]
     if about["recipe"]:
         yield "model", f"{about['model']}: cannot learn, forget or merge"
+        for other in about["recipe"].get("others", ()):
+            yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
         yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
     if about["leaderboard"]:

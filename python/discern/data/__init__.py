@@ -228,6 +228,8 @@ def _format_of(path: Path, reading: Reading) -> str:
     if str(path) == "-":
         name = name or "csv"
     if name is None or name not in set(FORMATS.values()):
+        if str(path) != "-":
+            refuse_missing(path)  # a name that was mistyped tells no format either
         known = ", ".join(sorted(FORMATS))
         raise DataError(
             f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .xz, .zst) or give the format"
