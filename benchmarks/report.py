@@ -139,12 +139,17 @@ def write_json(path: Path, results: dict[str, Any]) -> None:
     path.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
+def fits(known: dict[str, Any], now: dict[str, Any]) -> bool:
+    """Say whether what is recorded was measured on this machine, with these versions; a new peer changes nothing."""
+    return all(now[name] == value for name, value in known.items() if name in now)
+
+
 def record(results: dict[str, Any]) -> str:
     """Put the results among the recorded ones, if those are of the same machine, and say what was done."""
     path, rows = HERE / "results.json", results["rows"]
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     if known and results["part"]:
-        if known["machine"] != results["machine"]:
+        if not fits(known["machine"], results["machine"]):
             return "not recorded: the recorded results are of other versions or another machine; run all jobs"
         again = {row["job"] for row in rows}
         rows = [*(row for row in known["rows"] if row["job"] not in again), *rows]
@@ -160,7 +165,7 @@ def record_accuracy(results: dict[str, Any], part: bool) -> str:
     path = HERE / "accuracy.json"
     if part and path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
-        if known["machine"] != results["machine"]:
+        if not fits(known["machine"], results["machine"]):
             return "not recorded: the recorded table is of other versions or another machine; run all sets"
         kept = [cell for cell in known["cells"] if cell["set"] not in results["sets"]]
         sets = {**known["sets"], **results["sets"]}
