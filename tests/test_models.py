@@ -222,8 +222,9 @@ def test_calibration_is_on_rows_left_out() -> None:
     raw = Classifier(model="linear-svm", min_df=1, calibrate=False).fit(rows)
     assert model.calibration is not None
     assert raw.calibration is None
-    assert judged.log_loss < raw.evaluate(texts(1000, seed=9, share=0.12)).log_loss
-    assert judged.calibration_error < 0.05
+    uncalibrated = raw.evaluate(texts(1000, seed=9, share=0.12))
+    assert judged.log_loss < uncalibrated.log_loss
+    assert judged.calibration_error < uncalibrated.calibration_error / 2
 
 
 @pytest.mark.parametrize(

@@ -184,11 +184,13 @@ class TextColumn:
 
     def best_of(self, text: str) -> int:
         """Give the place of the label of one text, by searching the vocabulary."""
-        if self.scores.weights is None:
-            found, _ = self.vocabulary.rows([text], 1)
-            return int(self._score_few(found, 1)[0].argmax())
-        weights = np.ascontiguousarray(self.scores.weights)
-        return self.vocabulary.best([text], weights, self.scores.bias, self.scores.presence)
+        if self.scores.weights is not None:
+            weights = np.ascontiguousarray(self.scores.weights)
+            place = self.vocabulary.best([text], weights, self.scores.bias, self.scores.presence)
+            if place is not None:
+                return place
+        found, _ = self.vocabulary.rows([text], 1)
+        return int(self._score_few(found, 1)[0].argmax())
 
     def of_batch(self, batch: Batch, threads: int) -> Said:
         """Score the texts of a batch."""

@@ -8,8 +8,9 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::margin::rows::{Matrix, Order, Row, Rows as Copied};
-use crate::margin::{Random, shuffle_in_runs};
+use crate::margin::rows::{Matrix, Row, Rows as Copied};
+use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
+use crate::patience::beat;
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
 
@@ -20,8 +21,6 @@ const LIGHTEST: f64 = 1e-150;
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 /// Fewer epochs are not worth a copy of the rows.
 const FEW_EPOCHS: u64 = 3;
-/// The key of the order in which rows are pooled.
-const ORDER: u64 = 1;
 /// Numbers of 32 bits are wrong by this share of themselves at most, if they are neither huge nor tiny; twice that also
 /// covers the rounding of sums.
 const NARROW: f64 = 2.0 / (1 << 24) as f64;
@@ -230,7 +229,11 @@ impl<'a> Learner<'a> {
     fn begin_epoch(&mut self) {
         (self.next, self.mistakes, self.loss) = (0, 0.0, 0.0);
         if self.settings.shuffle {
-            shuffle_in_runs(&self.places, &mut self.order, &mut self.random);
+            if self.order.len() <= FEW_ROWS {
+                self.random.shuffle(&mut self.order);
+            } else {
+                shuffle_in_runs(&self.places, &mut self.order, &mut self.random);
+            }
         }
     }
 
@@ -456,9 +459,50 @@ fn multiply(weight: &mut f64, value: f64, factor: f64) {
 /// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
 /// rows say: which of them came first makes no difference.
 pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
-    let order = Order::new(&matrix_of(table), classes, Some(weights), ORDER);
-    let merged = order.merged.iter();
-    merged.map(|merged| (merged.row as u32, merged.weight)).unzip()
+    let mut keys: Vec<(u64, u32)> = (0..table.rows() as u32)
+        .filter(|&row| weights[row as usize] > 0.0)
+        .map(|row| (content_hash(table.row(row as usize), classes[row as usize]), row))
+        .collect();
+    keys.sort_unstable_by(|left, right| {
+        beat();
+        left.cmp(right)
+    });
+    let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
+    let (mut last, mut start) = (None, 0);
+    for (key, row) in keys {
+        if last != Some(key) {
+            (last, start) = (Some(key), rows.len());
+        }
+        // Equal hashes are no proof: they can be made.
+        let same = |&other: &u32| {
+            classes[other as usize] == classes[row as usize]
+                && table.row(other as usize).says_the_same(table.row(row as usize))
+        };
+        match rows[start..].iter().position(same) {
+            Some(place) => totals[start + place] += weights[row as usize],
+            None => {
+                rows.push(row);
+                totals.push(weights[row as usize]);
+            }
+        }
+    }
+    (rows, totals)
+}
+
+/// Hashes the numbers that are not zero with their columns, so that dense and sparse rows agree.
+fn content_hash(vector: Vector<'_>, class: i32) -> u64 {
+    let mut hash = class as u64;
+    vector.each(|column, value| {
+        if value != 0.0 {
+            hash = (hash ^ value.to_bits())
+                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+                .rotate_left(29);
+            hash = (hash ^ column as u64)
+                .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+                .rotate_left(31);
+        }
+    });
+    hash ^ (hash >> 32)
 }
 
 #[cfg(test)]

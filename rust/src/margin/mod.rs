@@ -118,11 +118,13 @@ const RUN: usize = 64;
 /// ... of which so many, from anywhere, take turns. One run after the other would make all passes alike: coordinate
 /// descent then converges several times slower.
 const RUNS_TOGETHER: usize = 8;
+/// So many rows need no runs.
+pub(crate) const FEW_ROWS: usize = RUN * RUNS_TOGETHER;
 
 /// Puts rows, which rise, into a random order in which the processor sees coming what it has to read.
 pub(crate) fn shuffle_in_runs(rows: &[u32], visits: &mut Vec<u32>, random: &mut Random) {
     visits.clear();
-    if rows.len() <= RUN * RUNS_TOGETHER {
+    if rows.len() <= FEW_ROWS {
         visits.extend_from_slice(rows);
         return random.shuffle(visits);
     }

@@ -426,8 +426,8 @@ impl PyVocabulary {
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
-    /// The place of the highest of bias + sums of weights for the only document: the first answer of a model, when
-    /// nothing is built yet.
+    /// The place of the highest of bias + sums of weights for the only document, if it is short: the first answer of a
+    /// model, when no table is built yet.
     fn best(
         &self,
         py: Python<'_>,
@@ -435,22 +435,15 @@ impl PyVocabulary {
         weights: PyReadonlyArray2<'_, f64>,
         bias: PyReadonlyArray1<'_, f64>,
         presence: bool,
-    ) -> PyResult<usize> {
+    ) -> PyResult<Option<usize>> {
         let source = Source::new(document)?;
         let documents = source.documents()?;
         let (weights, bias) = (weights.as_slice()?, bias.as_slice()?);
         if documents.len() != 1 || weights.len() != self.__len__(py)? * bias.len() {
             return Err(PyValueError::new_err("weights and bias do not fit the vocabulary"));
         }
-        let rows = match self.searched(py, &documents)? {
-            Some((rows, _)) => rows,
-            None => {
-                let (table, mut rows) = (self.table(py)?, Rows::default());
-                table.at_desk(|desk| table.row(desk, documents.document(0), &mut rows));
-                rows
-            }
-        };
-        Ok(highest(&rows, weights, bias, presence))
+        let found = self.searched(py, &documents)?;
+        Ok(found.map(|(rows, _)| highest(&rows, weights, bias, presence)))
     }
 }
 
