@@ -162,6 +162,10 @@ def _steps(corners: list[tuple[float, float]], end: float) -> list[str]:
     return [f'<path d="{path} H{end:.1f}" fill="none" stroke="{OTHERS}" stroke-dasharray="4 4"/>']
 
 
+FAR = 9
+"""A label so far from its dot is tied to it by a line."""
+
+
 def _labels(dots: list[tuple[float, float, Point]], inside: Box) -> list[str]:
     """Put each label beside its dot where it covers no other, if there is such a place."""
     taken = [Box(a - 5, b - 5, a + 5, b + 5) for a, b, _ in dots]
@@ -178,6 +182,9 @@ def _labels(dots: list[tuple[float, float, Point]], inside: Box) -> list[str]:
         free = [box for box in boxes if not any(box.meets(other) for other in taken) and _within(box, inside)]
         box = (free or boxes)[0]
         taken.append(box)
+        near = min(max(a, box.left), box.right), min(max(b, box.top), box.bottom)
+        if math.dist(near, (a, b)) > FAR:
+            parts.append(line(a, b, *near, colour=colour(point)))
         parts.append(text(box.left, box.bottom - 2, point.method, 11, colour=colour(point)))
     return parts
 
