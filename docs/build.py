@@ -38,7 +38,7 @@ OPENING = """\
 Every option but `--output` can be given a default. The command line is strongest, then the environment, then a file:
 
 - `DISCERN_FIT_SMOOTHING=0.5` for one command, `DISCERN_THREADS=2` for all that have the option; several values are
-  separated by spaces, a switch is `1` or `0`;
+  separated by spaces, a switch is `1` or `0` (`DISCERN_DATA` alone is the folder of data sets, no default of `--data`);
 - the file that `DISCERN_CONFIG` names, or else `discern.toml` in the current folder, or else
   `~/.config/discern/config.toml` (`$XDG_CONFIG_HOME` counts). What stands above all sections is for all commands:
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli import app, defaults
 from discern.similarity import similar
 from discern.window import drift
 
@@ -322,3 +322,10 @@ def test_learning_a_label_that_looks_like_another(tmp_path: Path, data: Path) ->
     (tmp_path / "a.txt").write_text("free\n")
     assert "did you mean 'spam'?" in well("learn", model, tmp_path / "a.txt", "--label", "spma").stderr
     assert "labels new: news" in well("learn", model, tmp_path / "a.txt", "--label", "news").stderr
+
+
+def test_the_folder_of_data_sets_is_no_default_of_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCERN_DATA", "/a/folder/of/data/sets")
+    assert defaults.of_command("similar", ["data"], {}) == {}
+    monkeypatch.setenv("DISCERN_SIMILAR_DATA", "texts.csv")
+    assert defaults.of_command("similar", ["data"], {}) == {"data": "texts.csv"}

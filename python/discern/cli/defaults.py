@@ -10,6 +10,8 @@ from typing import Any
 PREFIX = "DISCERN_"
 FILE = "DISCERN_CONFIG"
 """The environment variable that names the configuration file; empty: there is none."""
+TAKEN = frozenset([FILE, "DISCERN_DATA"])
+"""Variables that mean something else: ``DISCERN_DATA`` is the folder of data sets, and no default of ``--data``."""
 NEVER = frozenset(["output", "help", "version"])
 """Options that only the command line may give."""
 
@@ -53,7 +55,7 @@ def of_command(command: str, options: Iterable[str], written: Mapping[str, Any])
                 if key in holder and not isinstance(holder[key], dict):
                     given[name] = holder[key]
         for variable in (PREFIX + name.upper(), f"{PREFIX}{command.upper()}_{name.upper()}"):
-            if variable in os.environ:
+            if variable in os.environ and variable not in TAKEN:
                 given[name] = os.environ[variable]
     return given
 
