@@ -44,11 +44,18 @@ def recorded() -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------------- fragments
 
 
-def speed(rows: Rows) -> str:
-    """Give the table of the headlines and how many goals are reached."""
+def speed(results: dict[str, Any]) -> str:
+    """Give the table of the headlines, how many goals are reached, and which jobs are not among the results."""
+    rows: Rows = results["rows"]
     chosen = [row for name in HEADLINES for row in rows if row["job"] == name and row.get("theirs")]
     lines = ["| job | discern | peer | | |", "| --- | --- | --- | --- | --- |", *map(_headline, chosen)]
-    return "\n".join([*lines, "", _verdict(rows)])
+    return "\n".join([*lines, "", _verdict(rows) + _not_measured(results)])
+
+
+def _not_measured(results: dict[str, Any]) -> str:
+    known = {row["job"] for row in results["rows"]}
+    missing = [name for name in results["jobs"] if name not in known]
+    return f" Not among these results: {', '.join(missing)}." if missing else ""
 
 
 def _headline(row: dict[str, Any]) -> str:
@@ -104,8 +111,9 @@ def replaced(page: str, name: str, text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Give every file that is made from the results, with its text."""
-    rows, scores = recorded()["rows"], Scores.recorded()
-    readme = replaced(README.read_text("utf-8"), "speed", speed(rows))
+    results, scores = recorded(), Scores.recorded()
+    rows = results["rows"]
+    readme = replaced(README.read_text("utf-8"), "speed", speed(results))
     readme = replaced(readme, "accuracy", scores.summary())
     performance = replaced(PERFORMANCE.read_text("utf-8"), "limits", limits(rows))
     performance = replaced(performance, "accuracy", scores.summary())

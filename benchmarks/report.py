@@ -154,7 +154,7 @@ def record(results: dict[str, Any]) -> str:
         again = {row["job"] for row in rows}
         rows = [*(row for row in known["rows"] if row["job"] not in again), *rows]
         rows.sort(key=lambda row: results["order"].index(row["job"]))
-    merged = {"machine": results["machine"], "rows": rows}
+    merged = {"machine": results["machine"], "jobs": results["order"], "rows": rows}
     write_json(path, merged)
     (HERE / "RESULTS.md").write_text(markdown(merged), encoding="utf-8")
     return "recorded in benchmarks/results.json and benchmarks/RESULTS.md"

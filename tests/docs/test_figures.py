@@ -38,7 +38,8 @@ def test_another_result_gives_other_figures() -> None:
     rows = figures.recorded()["rows"]
     [row] = [row for row in rows if row["job"] == "count-vectorizer"]
     changed = [{**row, "figure": row["figure"] + 1} if other is row else other for other in rows]
-    assert figures.speed(changed) != figures.speed(rows)
+    results = figures.recorded()
+    assert figures.speed({**results, "rows": changed}) != figures.speed(results)
     assert pictures.speed(changed) != pictures.speed(rows)
 
 
@@ -70,3 +71,9 @@ def test_means_are_over_sets_that_all_compared_methods_have() -> None:
     cells += [{**about, "set": name, "method": "most", "accuracy": 0.9} for name in "abcd"]
     cells += [{**about, "set": "a", "method": "one", "accuracy": 1.0}, {"set": "b", "method": "one", "left out": "why"}]
     assert Scores({}, sets, cells).compared() == (["whole", "most"], ["a", "b", "c", "d"])
+
+
+def test_jobs_without_results_are_named() -> None:
+    results = figures.recorded()
+    without = [row for row in results["rows"] if row["job"] != "arrow-to-model"]
+    assert "arrow-to-model" in figures.speed({**results, "rows": without}).split("Not among these results:")[1]
