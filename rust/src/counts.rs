@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
-use crate::patience::beat;
+use crate::patience::{beat, beats};
 use crate::reader::{Growing, Reader};
-use crate::simd::prefetch;
+use crate::simd::{prefetch, roomy};
 use crate::text::Text;
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
@@ -166,7 +166,10 @@ impl Tally {
         if let Tally::Dense { width, cells } = self
             && cells.len() < terms * *width
         {
-            cells.resize((terms * *width).next_power_of_two(), [0; 2]);
+            let mut larger = roomy((terms * *width).max(2 * cells.len()));
+            larger.extend_from_slice(cells);
+            larger.resize(larger.capacity(), [0; 2]);
+            *cells = larger;
         }
     }
 
@@ -204,6 +207,14 @@ enum ByTerm<'a> {
 }
 
 impl ByTerm<'_> {
+    /// How many cells were counted.
+    fn len(&self) -> usize {
+        match self {
+            ByTerm::Dense { cells, .. } => cells.iter().filter(|cell| cell[1] != 0).count(),
+            ByTerm::Listed { cells, .. } => cells.len(),
+        }
+    }
+
     fn prefetch(&self, term: u32) {
         match self {
             ByTerm::Dense { width, cells } => prefetch(cells, term as usize * width),
@@ -433,7 +444,8 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     let kept: Vec<_> = shards.iter().map(Shard::kept_terms).collect();
     let mut numbers: Vec<_> = kept.iter().map(|kept| vec![UNKNOWN; kept.len()]).collect();
     let order = sorted_terms(&names);
-    drained.reserve(order.len(), names.iter().map(|names| names.size()).sum());
+    let entries = tallies.iter().map(ByTerm::len).sum();
+    drained.reserve(order.len(), entries, names.iter().map(|names| names.size()).sum());
     let mut cells: Vec<(u32, Cell)> = Vec::new();
     let mut done = 0;
     for same in order.chunk_by(|left, right| left.is_same(right, &names)) {
@@ -458,9 +470,10 @@ fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
     numbers
 }
 
-/// A term of a shard, with its first eight bytes as a number: short terms need not be looked up.
+/// A term of a shard, with its first bytes as numbers: short terms need not be looked up.
+#[derive(Clone, Copy)]
 struct Place {
-    first: u64,
+    leading: [u64; 2],
     term: u32,
     shard: u16,
     /// The length of the term, or the most that fits.
@@ -468,18 +481,37 @@ struct Place {
 }
 
 impl Place {
+    fn new(name: &[u8], term: usize, shard: usize) -> Self {
+        let mut leading = [0; 16];
+        let length = name.len().min(16);
+        leading[..length].copy_from_slice(&name[..length]);
+        let leading = u128::from_be_bytes(leading);
+        Place {
+            leading: [(leading >> 64) as u64, leading as u64],
+            term: term as u32,
+            shard: shard as u16,
+            length: name.len().min(u16::MAX as usize) as u16,
+        }
+    }
+
+    fn first_byte(&self) -> usize {
+        (self.leading[0] >> 56) as usize
+    }
+
+    fn name<'a>(&self, names: &'a [Names<'_>]) -> &'a [u8] {
+        names[self.shard as usize].get(self.term as usize)
+    }
+
     fn is_same(&self, other: &Place, names: &[Names<'_>]) -> bool {
-        let name = |place: &Place| names[place.shard as usize].get(place.term as usize);
-        self.first == other.first
+        self.leading == other.leading
             && self.length == other.length
-            && (self.length as usize <= size_of::<u64>() || name(self) == name(other))
+            && (self.length <= 16 || self.name(names) == other.name(names))
     }
 
     fn write(&self, names: &[Names<'_>], target: &mut Vec<u8>) {
-        match self.first.to_be_bytes().get(..self.length as usize) {
-            Some(name) => target.extend_from_slice(name),
-            None => target.extend_from_slice(names[self.shard as usize].get(self.term as usize)),
-        }
+        let [first, second] = self.leading;
+        let leading = (u128::from(first) << 64 | u128::from(second)).to_be_bytes();
+        target.extend_from_slice(leading.get(..self.length as usize).unwrap_or_else(|| self.name(names)));
     }
 }
 
@@ -489,42 +521,49 @@ fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
     for (shard, names) in names.iter().enumerate() {
         order.extend((0..names.len()).map(|term| {
             beat();
-            let name = names.get(term);
-            let length = name.len().min(u16::MAX as usize) as u16;
-            Place {
-                first: leading(name),
-                term: term as u32,
-                shard: shard as u16,
-                length,
-            }
+            Place::new(names.get(term), term, shard)
         }));
     }
-    order.sort_unstable_by_key(|place| {
-        beat();
-        place.first
-    });
+    let mut order = by_first_byte(&order);
+    for part in order.chunk_by_mut(|left, right| left.first_byte() == right.first_byte()) {
+        beats(part.len());
+        part.sort_unstable_by_key(|place| place.leading);
+    }
     for equal in order
-        .chunk_by_mut(|left, right| left.first == right.first)
+        .chunk_by_mut(|left, right| left.leading == right.leading)
         .filter(|equal| equal.len() > 1)
     {
         equal.sort_unstable_by_key(|place| {
             beat();
-            names[place.shard as usize].get(place.term as usize)
+            place.name(names)
         });
     }
     order
 }
 
+/// The same places, those with equal first bytes together, in the order of these bytes.
+fn by_first_byte(places: &[Place]) -> Vec<Place> {
+    let mut next = [0; 257];
+    places.iter().for_each(|place| next[place.first_byte() + 1] += 1);
+    (0..256).for_each(|byte| next[byte + 1] += next[byte]);
+    let mut ordered = places.to_vec();
+    for place in places {
+        let target = &mut next[place.first_byte()];
+        ordered[*target] = *place;
+        *target += 1;
+    }
+    ordered
+}
+
 impl Drained {
-    fn reserve(&mut self, terms: usize, bytes: usize) {
-        self.bytes.reserve(bytes);
-        self.offsets.reserve(terms + 1);
+    fn reserve(&mut self, terms: usize, entries: usize, bytes: usize) {
+        self.bytes = roomy(bytes);
+        self.offsets = roomy(terms + 1);
         self.offsets.push(0);
-        let entries = terms + terms / 2;
-        self.entry_terms.reserve(entries);
-        self.entry_classes.reserve(entries);
-        self.occurrences.reserve(entries);
-        self.documents.reserve(entries);
+        self.entry_terms = roomy(entries);
+        self.entry_classes = roomy(entries);
+        self.occurrences = roomy(entries);
+        self.documents = roomy(entries);
     }
 
     /// Appends the term just written with its cells, those of equal class added up, and gives its number.
@@ -540,13 +579,6 @@ impl Drained {
         }
         number
     }
-}
-
-fn leading(name: &[u8]) -> u64 {
-    let mut first = [0u8; 8];
-    let length = name.len().min(8);
-    first[..length].copy_from_slice(&name[..length]);
-    u64::from_be_bytes(first)
 }
 
 /// The kept rows in the order of the stream, each portion with the index of its shard.

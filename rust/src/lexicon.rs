@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use crate::bag::Bag;
 use crate::patience::beat;
-use crate::simd::{Marked, prefer_large_pages, prefetch};
+use crate::simd::{Marked, Table};
 
 /// The number of a term that the lexicon does not hold.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -18,6 +18,12 @@ pub const UNKNOWN: u32 = u32::MAX;
 pub const SHORT: usize = 15;
 const LONG_TAG: u64 = 0xFF << 56;
 const LOOK_AHEAD: usize = 16;
+/// Words that are placed first in a table of weights.
+const HEAVY_WORDS: usize = 1 << 13;
+/// A table is never full: a search ends at an empty slot.
+const FEWEST_SLOTS: usize = 64;
+/// The share of the slots, as 1 in so many, up to which those with running sums are listed.
+const LISTED_SHARE: usize = 16;
 
 /// The first 15 bytes of a word, then its length + 1. A long word has its hash, then 255; in a token, where its
 /// bytes are too, so that the fast loops, which know only equal keys, never find it. All zeros is no word.
@@ -45,6 +51,17 @@ impl Key {
             low,
             high: high | (length as u64 + 1) << 56,
         }
+    }
+
+    /// The key of a run of at most 15 bytes.
+    #[inline(always)]
+    fn of_run(marked: &Marked, start: u16, end: u16) -> Option<Self> {
+        let &(low, high, tag) = MASKS.get(usize::from(end.wrapping_sub(start)))?;
+        let [first, second] = marked.load(start);
+        Some(Key {
+            low: first & low,
+            high: second & high | tag,
+        })
     }
 
     fn is_long(self) -> bool {
@@ -156,13 +173,6 @@ const MASKS: [(u64, u64, u64); 16] = {
     masks
 };
 
-/// The two words of 8 bytes from `start` on.
-#[inline(always)]
-fn load(bytes: &[u8], start: usize) -> Option<(u64, u64)> {
-    let (words, _) = bytes.get(start..start + 16)?.as_chunks::<8>();
-    Some((u64::from_le_bytes(words[0]), u64::from_le_bytes(words[1])))
-}
-
 /// The tokens of one document, ready for look-up.
 pub struct Tokens {
     seeds: Seeds,
@@ -233,51 +243,67 @@ impl Tokens {
     /// Pushes the runs of word bytes in a marked text that have at least `shortest` bytes; runs with bytes beyond
     /// ASCII go to `other`.
     pub fn push_marked(&mut self, marked: &Marked, shortest: usize, mut other: impl FnMut(&mut Self, &[u8])) {
-        let (starts, ends) = marked.runs();
-        let mut done = 0;
-        while done < starts.len() {
-            done += self.push_short(marked, &starts[done..], &ends[done..], shortest);
-            if let (Some(&start), Some(&end)) = (starts.get(done), ends.get(done)) {
-                self.push_rare(&marked.bytes[start as usize..end as usize], shortest, &mut other);
-                done += 1;
+        let mut runs = marked.runs();
+        while !runs.is_empty() {
+            let done = if marked.ascii && shortest <= 2 {
+                self.push_plain(marked, runs)
+            } else {
+                self.push_short(marked, runs, shortest)
+            };
+            runs = &runs[done..];
+            if let Some((&run, behind)) = runs.split_first() {
+                self.push_rare(marked.run(run), shortest, &mut other);
+                runs = behind;
             }
         }
+    }
+
+    /// Pushes short runs, all of which are ASCII and long enough; stops at the first long one and says how many were
+    /// done.
+    fn push_plain(&mut self, marked: &Marked, runs: &[[u16; 2]]) -> usize {
+        self.make_room(runs.len());
+        let (seeds, room) = (self.seeds, &mut self.room[self.count..]);
+        let mut done = 0;
+        for (&[start, end], place) in runs.iter().zip(room) {
+            let Some(key) = Key::of_run(marked, start, end) else {
+                break;
+            };
+            *place = Token {
+                key,
+                hash: seeds.key(key),
+            };
+            done += 1;
+        }
+        self.count += done;
+        done
     }
 
     /// Pushes short ASCII runs; stops at the first other one and says how many were done.
     ///
     /// A run that is too short is written and not counted, which costs less than a branch that nobody can predict.
-    fn push_short(&mut self, marked: &Marked, starts: &[u32], ends: &[u32], shortest: usize) -> usize {
-        self.make_room(starts.len());
+    fn push_short(&mut self, marked: &Marked, runs: &[[u16; 2]], shortest: usize) -> usize {
+        self.make_room(runs.len());
         let (seeds, room) = (self.seeds, &mut self.room[self.count..]);
         let (mut count, mut done) = (0, 0);
-        for (&start, &end) in starts.iter().zip(ends) {
-            let length = (end - start) as usize;
-            let Some(&(low, high, tag)) = MASKS.get(length) else {
+        for &[start, end] in runs {
+            let key = Key::of_run(marked, start, end).filter(|key| (key.low | key.high) & BEYOND_ASCII == 0);
+            let (Some(key), Some(place)) = (key, room.get_mut(count)) else {
                 break;
             };
-            let Some((first, second)) = load(&marked.bytes, start as usize) else {
-                break;
-            };
-            let (low, high) = (first & low, second & high);
-            if (low | high) & BEYOND_ASCII != 0 {
-                break;
-            }
-            let key = Key { low, high: high | tag };
-            let Some(place) = room.get_mut(count) else { break };
             *place = Token {
                 key,
                 hash: seeds.key(key),
             };
-            count += usize::from(length >= shortest);
+            count += usize::from(usize::from(end - start) >= shortest);
             done += 1;
         }
         self.count += count;
         done
     }
 
+    /// Pushes a run of any kind.
     #[cold]
-    fn push_rare(&mut self, run: &[u8], shortest: usize, other: &mut impl FnMut(&mut Self, &[u8])) {
+    pub fn push_rare(&mut self, run: &[u8], shortest: usize, other: &mut impl FnMut(&mut Self, &[u8])) {
         if !run.is_ascii() {
             other(self, run);
         } else if run.len() >= shortest {
@@ -339,6 +365,8 @@ pub struct Run {
     /// Room for positions; the first `length` are there.
     touched: Vec<u32>,
     length: usize,
+    /// So many slots have sums that no more are listed: all are looked at in the end.
+    all: bool,
 }
 
 impl Run {
@@ -355,7 +383,7 @@ impl Run {
     }
 
     /// After the table has grown, slots stand elsewhere.
-    fn find_again(&mut self, slots: &[Slot]) {
+    fn find_again(&mut self, slots: &Table<Slot>) {
         let with_sums = slots.iter().enumerate().filter(|(_, slot)| slot.occurrences > 0);
         for (touched, (position, _)) in self.touched.iter_mut().zip(with_sums) {
             *touched = position as u32;
@@ -365,34 +393,29 @@ impl Run {
 
 /// Looks for a key behind `position`; `None` if it is not there.
 #[cold]
-fn probe_on(slots: &[Slot], key: Key, mut position: usize) -> Option<usize> {
+fn probe_on(slots: &Table<Slot>, key: Key, mut position: usize) -> Option<usize> {
     while slots[position].key != Key::NONE {
-        position = (position + 1) & (slots.len() - 1);
+        position += 1;
         if slots[position].key == key {
-            return Some(position);
+            return Some(slots.place(position));
         }
     }
     None
 }
 
-/// Adds one occurrence; gives 1 if it is the word's first since the last flush. Whether it is, and whether it is new
-/// in the document, are values and not branches: nobody could predict them.
+/// Lists a slot; gives 1 if it has no sums yet, and 0 if it is listed already: then it is written over by the next.
 #[inline(always)]
-fn mark(slot: &mut Slot, position: usize, document: u32, touched: &mut u32) -> usize {
+fn list_new(slot: &Slot, position: usize, touched: &mut u32) -> usize {
     *touched = position as u32;
-    let first = usize::from(slot.occurrences == 0);
+    usize::from(slot.occurrences == 0)
+}
+
+/// Adds one occurrence. Whether it is new in the document is a value and not a branch: nobody could predict it.
+#[inline(always)]
+fn mark(slot: &mut Slot, document: u32) {
     slot.documents += u32::from(slot.document != document);
     slot.occurrences += 1;
     slot.document = document;
-    first
-}
-
-/// A table of so many empty slots, on large pages if the system has them: the slots are visited at random.
-fn roomy<T: Clone + Default>(size: usize) -> Vec<T> {
-    let mut table = Vec::with_capacity(size);
-    prefer_large_pages(table.spare_capacity_mut());
-    table.resize(size, T::default());
-    table
 }
 
 #[derive(Clone, Copy, Default)]
@@ -402,44 +425,61 @@ struct WeightSlot {
     weights: [f64; 2],
 }
 
+/// The least of the `count` highest sums of two weights; of fewer, it is below all.
+fn least_of_heaviest(weights: &[[f64; 2]], count: usize) -> f64 {
+    let mut sums: Vec<f64> = weights.iter().map(|[first, second]| first + second).collect();
+    match sums.len().checked_sub(count) {
+        Some(place) if place < sums.len() => *sums.select_nth_unstable_by(place, f64::total_cmp).1,
+        _ => f64::NEG_INFINITY,
+    }
+}
+
 /// A lexicon's words with two weights each in their slots: a token costs one cache line.
 pub struct WeightTable {
-    slots: Vec<WeightSlot>,
+    slots: Table<WeightSlot>,
 }
 
 impl WeightTable {
     /// `weights` has a pair for each term of the lexicon up to some number; later ones weigh nothing.
+    ///
+    /// Where the weights are logarithms of frequencies, the heavy words are the frequent ones: placed first, they stand
+    /// where their hash points. Long words are looked up in the lexicon.
     pub fn new(lexicon: &Lexicon, weights: &[[f64; 2]]) -> Self {
-        let mut slots: Vec<WeightSlot> = roomy(lexicon.slots.len());
-        // Empty slots weigh nothing. Long words keep their places, but are looked up in the lexicon.
-        let full = slots
-            .iter_mut()
-            .zip(&lexicon.slots)
-            .filter(|(_, slot)| slot.key != Key::NONE);
-        for (target, slot) in full {
-            beat();
-            *target = WeightSlot {
-                key: slot.key,
-                weights: weights.get(slot.id as usize).copied().unwrap_or_default(),
-            };
+        let least = least_of_heaviest(weights, HEAVY_WORDS);
+        let mut slots: Table<WeightSlot> = Table::new(lexicon.slots.size());
+        for heavy in [true, false] {
+            for word in lexicon
+                .slots
+                .iter()
+                .filter(|word| word.key != Key::NONE && !word.key.is_long())
+            {
+                beat();
+                let weights = weights.get(word.id as usize).copied().unwrap_or_default();
+                if (weights[0] + weights[1] >= least) == heavy {
+                    let mut position = slots.place(lexicon.seeds.key(word.key) as usize);
+                    while slots[position].key != Key::NONE {
+                        position += 1;
+                    }
+                    slots[position] = WeightSlot { key: word.key, weights };
+                }
+            }
         }
         WeightTable { slots }
     }
 
     /// Adds the weights of words to `sums` and gives how many are known; `lexicon` is the one this was made of.
     pub fn add(&self, tokens: &Tokens, lexicon: &Lexicon, weights: &[[f64; 2]], sums: &mut [f64; 2]) -> usize {
-        let slots = self.slots.as_slice();
-        let mask = slots.len() - 1;
+        let slots = &self.slots;
         let list = tokens.list();
         list.iter()
             .take(LOOK_AHEAD)
-            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         let ([mut first, mut second], mut known) = (*sums, 0);
         for (index, &token) in list.iter().enumerate() {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
-                prefetch(slots, ahead.hash as usize & mask);
+                slots.prefetch(ahead.hash as usize);
             }
-            let slot = &slots[token.hash as usize & mask];
+            let slot = &slots[token.hash as usize];
             let pair = if slot.key == token.key {
                 Some(&slot.weights)
             } else {
@@ -467,12 +507,12 @@ impl WeightTable {
         if token.key.is_long() {
             return weights.get(lexicon.find(token, tokens) as usize);
         }
-        let mut position = token.hash as usize & (self.slots.len() - 1);
+        let mut position = self.slots.place(token.hash as usize);
         while self.slots[position].key != Key::NONE {
             if self.slots[position].key == token.key {
                 return Some(&self.slots[position].weights);
             }
-            position = (position + 1) & (self.slots.len() - 1);
+            position += 1;
         }
         None
     }
@@ -511,9 +551,9 @@ impl Names<'_> {
 /// Words and n-grams, numbered from 0 in the order of their first appearance.
 pub struct Lexicon {
     seeds: Seeds,
-    slots: Vec<Slot>,
+    slots: Table<Slot>,
     words: usize,
-    pairs: Vec<PairSlot>,
+    pairs: Table<PairSlot>,
     grams: usize,
     names: Vec<Name>,
     arena: Vec<u8>,
@@ -529,9 +569,9 @@ impl Lexicon {
     pub fn with_capacity(words: usize) -> Self {
         Lexicon {
             seeds: Seeds::random(),
-            slots: roomy((words * 5 / 3).next_power_of_two().max(64)),
+            slots: Table::new((words * 5 / 4).max(FEWEST_SLOTS)),
             words: 0,
-            pairs: Vec::new(),
+            pairs: Table::new(FEWEST_SLOTS),
             grams: 0,
             names: Vec::with_capacity(words),
             arena: Vec::new(),
@@ -588,9 +628,8 @@ impl Lexicon {
     /// The slot of the token, or the empty one where it would go.
     #[inline(always)]
     fn probe(&self, token: Token, tokens: &Tokens) -> usize {
-        let mask = self.slots.len() - 1;
         let key = token.slot_key();
-        let mut position = token.hash as usize & mask;
+        let mut position = self.slots.place(token.hash as usize);
         loop {
             let slot = &self.slots[position];
             if slot.key == key && (!key.is_long() || self.is_name(slot.id, token, tokens)) {
@@ -599,7 +638,7 @@ impl Lexicon {
             if slot.key == Key::NONE {
                 return position;
             }
-            position = (position + 1) & mask;
+            position = self.slots.place(position + 1);
         }
     }
 
@@ -653,22 +692,21 @@ impl Lexicon {
     /// Writes the numbers of short words that are there; stops at the first other one and says where.
     #[inline]
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
-        let slots = self.slots.as_slice();
-        let mask = slots.len() - 1;
+        let slots = &self.slots;
         list[from.min(list.len())..]
             .iter()
             .take(LOOK_AHEAD)
-            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         for (index, (token, number)) in list.iter().zip(numbers).enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
-                prefetch(slots, ahead.hash as usize & mask);
+                slots.prefetch(ahead.hash as usize);
             }
-            let mut position = token.hash as usize & mask;
+            let mut position = slots.place(token.hash as usize);
             while slots[position].key != token.key {
                 if slots[position].key == Key::NONE {
                     return index;
                 }
-                position = (position + 1) & mask;
+                position += 1;
             }
             *number = slots[position].id;
         }
@@ -677,46 +715,58 @@ impl Lexicon {
 
     /// Adds words, new ones too, to the running sums in their slots, for the current document of `run`.
     pub fn count(&mut self, tokens: &Tokens, run: &mut Run) {
-        run.make_room(tokens.len());
+        run.all |= run.length > self.slots.size() / LISTED_SHARE;
+        if run.all {
+            self.count_all::<false>(tokens, run);
+        } else {
+            run.make_room(tokens.len());
+            self.count_all::<true>(tokens, run);
+        }
+    }
+
+    fn count_all<const LISTED: bool>(&mut self, tokens: &Tokens, run: &mut Run) {
         let list = tokens.list();
-        let mut index = self.count_short(list, 0, run);
+        let mut index = self.count_short::<LISTED>(list, 0, run);
         while index < list.len() {
-            let size = self.slots.len();
+            let size = self.slots.size();
             let position = self.settle(list[index], tokens);
-            if self.slots.len() != size {
+            if self.slots.size() != size {
                 run.find_again(&self.slots);
             }
-            let touched = run.touched.get_mut(run.length);
-            run.length += touched.map_or(0, |touched| {
-                mark(&mut self.slots[position], position, run.document, touched)
-            });
-            index = self.count_short(list, index + 1, run);
+            let touched = run.touched.get_mut(run.length).filter(|_| LISTED);
+            let slot = &mut self.slots[position];
+            run.length += touched.map_or(0, |touched| list_new(slot, position, touched));
+            mark(slot, run.document);
+            index = self.count_short::<LISTED>(list, index + 1, run);
         }
     }
 
     /// The fast way for short words that are there; stops at the first other one and says where.
-    fn count_short(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
-        let slots = self.slots.as_mut_slice();
-        let mask = slots.len() - 1;
-        let list = &list[..list.len().min(from + run.touched.len() - run.length)];
+    fn count_short<const LISTED: bool>(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
+        let slots = &mut self.slots;
         let rest = &list[from.min(list.len())..];
         rest.iter()
             .take(LOOK_AHEAD)
-            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         let (document, room) = (run.document, &mut run.touched[run.length..]);
         let (mut length, mut done) = (0, 0);
         for token in rest {
             if let Some(ahead) = rest.get(done + LOOK_AHEAD) {
-                prefetch(slots, ahead.hash as usize & mask);
+                slots.prefetch(ahead.hash as usize);
             }
-            let mut position = token.hash as usize & mask;
+            let mut position = slots.place(token.hash as usize);
             if slots[position].key != token.key {
                 let Some(further) = probe_on(slots, token.key, position) else {
                     break;
                 };
                 position = further;
             }
-            length += mark(&mut slots[position], position, document, &mut room[length]);
+            let slot = &mut slots[position];
+            if LISTED {
+                let Some(touched) = room.get_mut(length) else { break };
+                length += list_new(slot, position, touched);
+            }
+            mark(slot, document);
             done += 1;
         }
         run.length += length;
@@ -738,22 +788,21 @@ impl Lexicon {
 
     /// The fast way for short words that are there; stops at the first other one and says where.
     fn bag_short(&mut self, list: &[Token], from: usize, bag: &mut Bag) -> usize {
-        let slots = self.slots.as_mut_slice();
-        let mask = slots.len() - 1;
+        let slots = &mut self.slots;
         list[from.min(list.len())..]
             .iter()
             .take(LOOK_AHEAD)
-            .for_each(|ahead| prefetch(slots, ahead.hash as usize & mask));
+            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         for (index, token) in list.iter().enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
-                prefetch(slots, ahead.hash as usize & mask);
+                slots.prefetch(ahead.hash as usize);
             }
-            let mut position = token.hash as usize & mask;
+            let mut position = slots.place(token.hash as usize);
             while slots[position].key != token.key {
                 if slots[position].key == Key::NONE {
                     return index;
                 }
-                position = (position + 1) & mask;
+                position += 1;
             }
             let slot = &mut slots[position];
             bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
@@ -763,17 +812,22 @@ impl Lexicon {
 
     /// Ends the running sums: gives number, occurrences and documents of each word that has them.
     pub fn flush(&mut self, run: &mut Run, mut each: impl FnMut(u32, u32, u32)) {
-        let touched = &run.touched[..run.length];
-        for (index, &position) in touched.iter().enumerate() {
-            if let Some(&ahead) = touched.get(index + LOOK_AHEAD) {
-                prefetch(&self.slots, ahead as usize);
-            }
-            let slot = &mut self.slots[position as usize];
+        let mut take = |slot: &mut Slot| {
             each(slot.id, slot.occurrences, slot.documents);
             (slot.document, slot.occurrences, slot.documents) = (0, 0, 0);
+        };
+        if run.all {
+            self.slots.iter_mut().filter(|slot| slot.occurrences > 0).for_each(take);
+        } else {
+            let touched = &run.touched[..run.length];
+            for (index, &position) in touched.iter().enumerate() {
+                if let Some(&ahead) = touched.get(index + LOOK_AHEAD) {
+                    self.slots.prefetch(ahead as usize);
+                }
+                take(&mut self.slots[position as usize]);
+            }
         }
-        run.length = 0;
-        run.document = 0;
+        (run.length, run.document, run.all) = (0, 0, false);
     }
 
     /// The slot of a word, new or not.
@@ -782,9 +836,9 @@ impl Lexicon {
         if self.slots[position].key != Key::NONE {
             return position;
         }
-        let size = self.slots.len();
+        let size = self.slots.size();
         self.insert(position, token, tokens);
-        if self.slots.len() == size {
+        if self.slots.size() == size {
             position
         } else {
             self.probe(token, tokens)
@@ -813,20 +867,19 @@ impl Lexicon {
             ..Slot::default()
         };
         self.words += 1;
-        if self.words * 5 > self.slots.len() * 3 {
+        if self.words * 5 > self.slots.size() * 4 {
             self.grow();
         }
     }
 
     /// Words that came early are mostly frequent: put back first, they stand where their hash points.
     fn grow(&mut self) {
-        let factor = if self.slots.len() < 1 << 16 { 4 } else { 2 };
-        let larger = roomy(self.slots.len() * factor);
-        let mask = larger.len() - 1;
+        let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };
+        let larger = Table::new(self.slots.size() * factor);
         let old = std::mem::replace(&mut self.slots, larger);
         let mut ordered = vec![Slot::default(); self.names.len()];
-        for slot in old.into_iter().filter(|slot| slot.key != Key::NONE) {
-            ordered[slot.id as usize] = slot;
+        for slot in old.iter().filter(|slot| slot.key != Key::NONE) {
+            ordered[slot.id as usize] = *slot;
         }
         for slot in ordered.into_iter().filter(|slot| slot.key != Key::NONE) {
             let hash = if slot.key.is_long() {
@@ -834,9 +887,9 @@ impl Lexicon {
             } else {
                 self.seeds.key(slot.key)
             };
-            let mut position = hash as usize & mask;
+            let mut position = self.slots.place(hash as usize);
             while self.slots[position].key != Key::NONE {
-                position = (position + 1) & mask;
+                position += 1;
             }
             self.slots[position] = slot;
         }
@@ -845,10 +898,9 @@ impl Lexicon {
     /// The slot of a pair, or the empty one where it would go. Keys are stored + 1, so that 0 is empty.
     #[inline(always)]
     fn probe_pair(&self, key: u64) -> usize {
-        let mask = self.pairs.len() - 1;
-        let mut position = self.seeds.pair(key) as usize & mask;
+        let mut position = self.pairs.place(self.seeds.pair(key) as usize);
         while self.pairs[position].key != 0 && self.pairs[position].key != key {
-            position = (position + 1) & mask;
+            position += 1;
         }
         position
     }
@@ -858,14 +910,12 @@ impl Lexicon {
     }
 
     pub fn prefetch_pair(&self, prefix: u32, word: u32) {
-        if !self.pairs.is_empty() {
-            let hash = self.seeds.pair(Self::pair_key(prefix, word));
-            prefetch(&self.pairs, hash as usize & (self.pairs.len() - 1));
-        }
+        self.pairs
+            .prefetch(self.seeds.pair(Self::pair_key(prefix, word)) as usize);
     }
 
     pub fn find_pair(&self, prefix: u32, word: u32) -> u32 {
-        if self.pairs.is_empty() || prefix == UNKNOWN || word == UNKNOWN {
+        if prefix == UNKNOWN || word == UNKNOWN {
             return UNKNOWN;
         }
         let slot = self.pairs[self.probe_pair(Self::pair_key(prefix, word))];
@@ -885,7 +935,7 @@ impl Lexicon {
 
     #[cold]
     fn place_pair(&mut self, prefix: u32, word: u32, id: u32) {
-        if self.grams * 5 >= self.pairs.len() * 3 {
+        if self.grams * 5 >= self.pairs.size() * 3 {
             self.grow_pairs();
         }
         let key = Self::pair_key(prefix, word);
@@ -896,11 +946,11 @@ impl Lexicon {
     }
 
     fn grow_pairs(&mut self) {
-        let larger = roomy((self.pairs.len() * 2).max(1 << 10));
+        let larger = Table::new((self.pairs.size() * 2).max(1 << 10));
         let old = std::mem::replace(&mut self.pairs, larger);
-        for slot in old.into_iter().filter(|slot| slot.key != 0) {
+        for slot in old.iter().filter(|slot| slot.key != 0) {
             let position = self.probe_pair(slot.key);
-            self.pairs[position] = slot;
+            self.pairs[position] = *slot;
         }
     }
 
@@ -1000,7 +1050,7 @@ mod tests {
             tokens.text(tokens.list()[0], &mut written);
             assert_eq!(written, &text[3..3 + length]);
             let mut marked = Marked::default();
-            marked.fill(crate::simd::CodePath::Plain, &text[3..3 + length], true);
+            marked.fill(crate::simd::CodePath::Plain, &text[3..3 + length], true, true);
             tokens.push_marked(&marked, 1, |_, _| ());
             assert!(tokens.list()[0].slot_key() == tokens.list()[1].slot_key());
             assert_eq!(tokens.list()[0].hash, tokens.list()[1].hash);

@@ -36,6 +36,16 @@ pub fn beat() {
     }
 }
 
+/// Says that so much work was done as many beats stand for.
+pub fn beats(number: usize) {
+    let before = COUNT.get();
+    let count = before.wrapping_add(number as u32);
+    COUNT.set(count);
+    if before / BEATS != count / BEATS {
+        ask();
+    }
+}
+
 #[cold]
 fn ask() {
     let given_up = WAITING.with_borrow_mut(|waiting| match waiting {
@@ -90,6 +100,13 @@ mod tests {
         assert!(matches!(ended, Err(Unfinished::GivenUp)));
         assert!(start.elapsed() >= 3 * ASK);
         beats(10 * BEATS)(); // nobody waits
+        let endless = || {
+            loop {
+                super::beats(BEATS as usize / 2);
+            }
+        };
+        let ended: Result<(), _> = watched(|| false, endless);
+        assert!(matches!(ended, Err(Unfinished::GivenUp)));
     }
 
     #[test]

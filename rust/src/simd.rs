@@ -102,31 +102,65 @@ pub fn on_every_path<K: Kernel>(kernel: impl Fn() -> K) -> Vec<K::Output> {
 ///
 /// Word bytes are ASCII letters, digits, the underscore and every byte of a non-ASCII character:
 /// which of those really belong to words is decided later, on the few runs that hold them.
-#[derive(Default)]
 pub struct Marked {
-    /// The text, padded with zeros to a multiple of [`BLOCK`], and one block more.
-    pub bytes: Vec<u8>,
+    /// The text, padded with zeros to a multiple of [`BLOCK`], and one block more. There is room for a block at any
+    /// 16-bit position: those that come from the edges need not be checked.
+    bytes: Box<[u8; ROOM]>,
     pub ascii: bool,
+    /// A bit for each byte, and a block of zeros behind the last.
     words: Vec<u64>,
-    /// Room for the edges of the runs; the first `runs` are there.
-    starts: Vec<u32>,
-    ends: Vec<u32>,
+    /// Room for the start and the end of each run; the first `runs` pairs are there.
+    edges: Vec<u16>,
     runs: usize,
 }
 
+/// Any 16-bit position, and a block behind.
+const ROOM: usize = (1 << 16) + BLOCK;
+
+impl Default for Marked {
+    fn default() -> Self {
+        Marked {
+            bytes: Box::new([0; ROOM]),
+            ascii: true,
+            words: Vec::new(),
+            edges: Vec::new(),
+            runs: 0,
+        }
+    }
+}
+
 impl Marked {
+    /// The longest text: its edges are 16-bit numbers.
+    pub const LONGEST: usize = 1 << 15;
+
     /// Starts and ends of the runs.
-    pub fn runs(&self) -> (&[u32], &[u32]) {
-        (&self.starts[..self.runs], &self.ends[..self.runs])
+    pub fn runs(&self) -> &[[u16; 2]] {
+        self.edges.as_chunks().0.get(..self.runs).unwrap_or_default()
     }
 
-    pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool) {
+    /// The bytes of a run.
+    pub fn run(&self, [start, end]: [u16; 2]) -> &[u8] {
+        self.bytes.get(start as usize..end as usize).unwrap_or_default()
+    }
+
+    /// The two words of 8 bytes from `start` on.
+    #[inline(always)]
+    pub fn load(&self, start: u16) -> [u64; 2] {
+        let word = |from: usize| {
+            let bytes = self.bytes[from..].first_chunk().copied();
+            u64::from_le_bytes(bytes.unwrap_or_default())
+        };
+        [word(start as usize), word(start as usize + 8)]
+    }
+
+    /// Marks a text of at most [`Marked::LONGEST`] bytes; runs of a single byte are left out if `single` is false.
+    pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool, single: bool) {
+        assert!(source.len() <= Self::LONGEST);
         let blocks = source.len().div_ceil(BLOCK);
-        self.words.resize(blocks, 0);
-        self.bytes.resize((blocks + 1) * BLOCK, 0);
+        self.words.resize(blocks + 1, 0);
         let whole = source.len() / BLOCK;
         let (head, tail) = source.split_at(whole * BLOCK);
-        let mut high = mark(path, head, &mut self.bytes, &mut self.words, lowercase);
+        let mut high = mark(path, head, &mut self.bytes[..], &mut self.words, lowercase);
         if !tail.is_empty() {
             let mut last = [0u8; BLOCK];
             last[..tail.len()].copy_from_slice(tail);
@@ -138,60 +172,73 @@ impl Marked {
                 lowercase,
             );
         }
-        self.bytes[blocks * BLOCK..].fill(0);
+        self.bytes[blocks * BLOCK..][..BLOCK].fill(0);
+        self.words[blocks] = 0;
         self.ascii = high == 0;
-        self.find_runs(path);
+        self.find_runs(path, single);
     }
 
-    fn find_runs(&mut self, path: CodePath) {
-        // Whole vectors of 32 edges are written for each block, whatever their number.
-        let room = self.words.len() * 32 + 64;
-        if self.starts.len() < room {
-            self.starts.resize(room, 0);
-            self.ends.resize(room, 0);
+    fn find_runs(&mut self, path: CodePath, single: bool) {
+        // Whole vectors are written for each block, whatever the number of its edges.
+        let room = (self.words.len() + 1) * BLOCK;
+        if self.edges.len() < room {
+            self.edges.resize(room, 0);
         }
-        let (starts, ends) = (&mut self.starts[..room], &mut self.ends[..room]);
         self.runs = match path {
-            // SAFETY: this path is only chosen when the processor has the features; the room was made above.
+            // SAFETY: this path is only chosen when the processor has the features.
             #[cfg(target_arch = "x86_64")]
-            CodePath::Avx512 => unsafe { edges_avx512(&self.words, starts, ends) },
-            _ => edges_plain(&self.words, starts, ends),
+            CodePath::Avx512 => unsafe { edges_avx512(&self.words, &mut self.edges, single) },
+            _ => edges_plain(&self.words, &mut self.edges, single),
         };
     }
 }
 
-/// The starts and the ends of runs in a block of marks, `carry` being the mark before it.
-#[inline(always)]
-fn edges(mask: u64, carry: u64) -> (u64, u64) {
-    let shifted = mask << 1 | carry;
-    (mask & !shifted, !mask & shifted)
+/// The edges of runs in one block of marks after the other.
+struct Edges {
+    /// Marks that stay even without a neighbour: all or none.
+    alone: u64,
+    /// The last mark of the block before, and whether it stayed.
+    before: u64,
+    kept: u64,
 }
 
-fn edges_plain(words: &[u64], starts: &mut [u32], ends: &mut [u32]) -> usize {
-    let (mut carry, mut started, mut ended) = (0, 0, 0);
-    for (block, &mask) in words.iter().enumerate() {
-        let (mut opening, mut closing) = edges(mask, carry);
-        carry = mask >> 63;
-        let base = (block * BLOCK) as u32;
-        while opening != 0 {
-            starts[started] = base + opening.trailing_zeros();
-            opening &= opening - 1;
-            started += 1;
-        }
-        while closing != 0 {
-            ends[ended] = base + closing.trailing_zeros();
-            closing &= closing - 1;
-            ended += 1;
+impl Edges {
+    fn new(single: bool) -> Self {
+        Edges {
+            alone: if single { u64::MAX } else { 0 },
+            before: 0,
+            kept: 0,
         }
     }
-    ends[ended] = (words.len() * BLOCK) as u32;
-    started
+
+    /// Bits where a run starts, or has just ended; `next` is the block behind.
+    #[inline(always)]
+    fn of(&mut self, mask: u64, next: u64) -> u64 {
+        let neighbours = mask << 1 | self.before | mask >> 1 | next << 63;
+        let kept = mask & (neighbours | self.alone);
+        let edges = kept ^ (kept << 1 | self.kept);
+        (self.before, self.kept) = (mask >> 63, kept >> 63);
+        edges
+    }
 }
 
-/// Positions of set bits by compressing the numbers 0 to 63: no loop over bits, no branch.
+fn edges_plain(words: &[u64], target: &mut [u16], single: bool) -> usize {
+    let (mut edges, mut count) = (Edges::new(single), 0);
+    for (block, &mask) in words.iter().enumerate() {
+        let mut bits = edges.of(mask, words.get(block + 1).copied().unwrap_or(0));
+        while bits != 0 {
+            target[count] = (block * BLOCK) as u16 + bits.trailing_zeros() as u16;
+            bits &= bits - 1;
+            count += 1;
+        }
+    }
+    count / 2
+}
+
+/// Positions of set bits by compressing the numbers 0 to 63: no loop over bits, and no branch that is often taken.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,popcnt")]
-unsafe fn edges_avx512(words: &[u64], starts: &mut [u32], ends: &mut [u32]) -> usize {
+fn edges_avx512(words: &[u64], target: &mut [u16], single: bool) -> usize {
     use std::arch::x86_64::*;
     const NUMBERS: [u8; BLOCK] = {
         let mut numbers = [0; BLOCK];
@@ -202,34 +249,28 @@ unsafe fn edges_avx512(words: &[u64], starts: &mut [u32], ends: &mut [u32]) -> u
         }
         numbers
     };
-    /// Writes `base` + the positions of the bits of `mask`, of which there are at most 32.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vbmi2")]
-    fn write(mask: u64, base: __m512i, numbers: __m512i, target: &mut [u32; 32]) {
-        let positions = _mm512_maskz_compress_epi8(mask, numbers);
-        let first = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(positions)));
-        let second = _mm512_add_epi32(base, _mm512_cvtepu8_epi32(_mm512_extracti32x4_epi32::<1>(positions)));
-        // SAFETY: the target has room for both vectors.
-        unsafe {
-            _mm512_storeu_si512(target.as_mut_ptr().cast(), first);
-            _mm512_storeu_si512(target.as_mut_ptr().add(16).cast(), second);
-        }
-    }
     // SAFETY: the array has 64 bytes.
     let numbers = unsafe { _mm512_loadu_si512(NUMBERS.as_ptr().cast()) };
-    let (mut carry, mut started, mut ended) = (0, 0, 0);
+    let (mut edges, mut count) = (Edges::new(single), 0);
     for (block, &mask) in words.iter().enumerate() {
-        let (opening, closing) = edges(mask, carry);
-        carry = mask >> 63;
-        let base = _mm512_set1_epi32((block * BLOCK) as i32);
-        if let (Some(starts), Some(ends)) = (starts[started..].first_chunk_mut(), ends[ended..].first_chunk_mut()) {
-            write(opening, base, numbers, starts);
-            write(closing, base, numbers, ends);
+        let bits = edges.of(mask, words.get(block + 1).copied().unwrap_or(0));
+        let base = _mm512_set1_epi16((block * BLOCK) as i16);
+        let positions = _mm512_maskz_compress_epi8(bits, numbers);
+        let Some(room) = target[count..].first_chunk_mut::<BLOCK>() else {
+            break;
+        };
+        let first = _mm512_add_epi16(base, _mm512_cvtepu8_epi16(_mm512_castsi512_si256(positions)));
+        // SAFETY: the room holds both vectors of 32 numbers.
+        unsafe { _mm512_storeu_si512(room.as_mut_ptr().cast(), first) };
+        if bits.count_ones() > 32 {
+            let upper = _mm512_extracti64x4_epi64::<1>(positions);
+            let second = _mm512_add_epi16(base, _mm512_cvtepu8_epi16(upper));
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_si512(room.as_mut_ptr().add(32).cast(), second) };
         }
-        started += opening.count_ones() as usize;
-        ended += closing.count_ones() as usize;
+        count += bits.count_ones() as usize;
     }
-    ends[ended] = (words.len() * BLOCK) as u32;
-    started
+    count / 2
 }
 
 /// Lowers and classifies whole blocks; returns the union of their masks of non-ASCII bytes.
@@ -283,6 +324,7 @@ unsafe fn mark_avx2(source: &[u8], target: &mut [u8], words: &mut [u64], lowerca
     let case = _mm256_set1_epi8(if lowercase { 0x20 } else { 0 });
     let mut seen = 0u64;
     for (block, marks) in words.iter_mut().enumerate().take(source.len() / BLOCK) {
+        fetch_once(source, block * BLOCK);
         let mut word = 0u64;
         for half in 0..2 {
             let position = block * BLOCK + half * 32;
@@ -318,6 +360,7 @@ unsafe fn mark_avx512(source: &[u8], target: &mut [u8], words: &mut [u64], lower
     let mut seen = 0u64;
     for (block, word) in words.iter_mut().enumerate().take(source.len() / BLOCK) {
         let position = block * BLOCK;
+        fetch_once(source, position);
         // SAFETY: `position + 64 <= source.len() <= target.len()`, asserted by the caller.
         let bytes = unsafe { _mm512_loadu_si512(source.as_ptr().add(position).cast()) };
         let upper = within(bytes, b'A', 26);
@@ -334,31 +377,122 @@ unsafe fn mark_avx512(source: &[u8], target: &mut [u8], words: &mut [u64], lower
     seen
 }
 
+/// Asks the processor to fetch text a little ahead of `position`, and not to keep it: it is read once, while the tables
+/// of words should stay in the cache.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn fetch_once(text: &[u8], position: usize) {
+    use std::arch::x86_64::{_MM_HINT_NTA, _mm_prefetch};
+    const AHEAD: usize = 1 << 10;
+    // SAFETY: fetching ahead has no effect that a program can observe, whatever the address.
+    unsafe { _mm_prefetch::<_MM_HINT_NTA>(text.as_ptr().wrapping_add(position + AHEAD).cast()) };
+}
+
 /// Asks the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
-    #[cfg(target_arch = "x86_64")]
     if let Some(item) = slice.get(index) {
+        prefetch_item(item);
+    }
+}
+
+#[inline(always)]
+fn prefetch_item<T>(item: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: prefetching a valid reference has no effect that a program can observe.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (slice, index);
+    let _ = item;
 }
 
-/// Asks the system for large pages behind memory that has not been written yet.
-pub fn prefer_large_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
+/// A table whose length is a power of two. Every number is a place in it, modulo the length: there are no bounds to
+/// check.
+pub struct Table<T> {
+    /// Never empty, and never of another length than a power of two.
+    items: Vec<T>,
+}
+
+impl<T: Clone + Default> Table<T> {
+    /// At least so many empty items, on large pages if the system has them: they are visited at random.
+    pub fn new(least: usize) -> Self {
+        let size = least.next_power_of_two();
+        let mut items = roomy(size);
+        items.resize(size, T::default());
+        Table { items }
+    }
+}
+
+impl<T> Table<T> {
+    pub fn size(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The place that a number stands for.
+    #[inline(always)]
+    pub fn place(&self, number: usize) -> usize {
+        number & (self.items.len() - 1)
+    }
+
+    #[inline(always)]
+    pub fn prefetch(&self, number: usize) {
+        prefetch_item(&self[number]);
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    pub fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+}
+
+impl<T> std::ops::Index<usize> for Table<T> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, number: usize) -> &T {
+        // SAFETY: `place` gives a number below the length, which is a power of two.
+        unsafe { self.items.get_unchecked(self.place(number)) }
+    }
+}
+
+impl<T> std::ops::IndexMut<usize> for Table<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, number: usize) -> &mut T {
+        let place = self.place(number);
+        // SAFETY: as above.
+        unsafe { self.items.get_unchecked_mut(place) }
+    }
+}
+
+/// Room for so many items that all will be written: on large pages if the system has them, and all pages at once, which
+/// costs less than one after the other.
+pub fn roomy<T>(capacity: usize) -> Vec<T> {
+    let mut memory = Vec::with_capacity(capacity);
+    get_pages(memory.spare_capacity_mut());
+    memory
+}
+
+fn get_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
     {
-        const PAGE: usize = 1 << 21;
+        const PAGE: usize = 1 << 12;
+        const LEAST: usize = 1 << 18;
         let bytes = std::mem::size_of_val(memory);
         let start = memory.as_mut_ptr().addr();
-        let (first, last) = (start.next_multiple_of(PAGE), (start + bytes) & !(PAGE - 1));
-        if first < last {
+        let (first, last) = (start & !(PAGE - 1), (start + bytes) & !(PAGE - 1));
+        if bytes >= LEAST {
             let whole = memory.as_mut_ptr().with_addr(first).cast();
-            // SAFETY: the range lies within the memory borrowed here; the advice does not change its contents.
-            unsafe { libc::madvise(whole, last - first, libc::MADV_HUGEPAGE) };
+            // SAFETY: every page of the range holds memory borrowed here; neither call changes contents, and it does
+            // no harm if the system knows one of them not.
+            unsafe {
+                libc::madvise(whole, last - first, libc::MADV_HUGEPAGE);
+                libc::madvise(whole, last - first, libc::MADV_POPULATE_WRITE);
+            }
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -509,6 +643,26 @@ mod tests {
     }
 
     #[test]
+    fn runs_are_found_across_blocks() {
+        let mut text = vec![b' '; 300];
+        for (start, end) in [(0, 1), (3, 5), (62, 66), (127, 128), (190, 192), (254, 257), (299, 300)] {
+            text[start..end].fill(b'x');
+        }
+        for path in CodePath::available() {
+            let mut marked = Marked::default();
+            marked.fill(path, &text, true, true);
+            let all = [[0, 1], [3, 5], [62, 66], [127, 128], [190, 192], [254, 257], [299, 300]];
+            assert_eq!(marked.runs(), all, "{path:?}");
+            marked.fill(path, &text, true, false);
+            assert_eq!(marked.runs(), [[3, 5], [62, 66], [190, 192], [254, 257]], "{path:?}");
+            marked.fill(path, &vec![b'x'; Marked::LONGEST], true, false);
+            assert_eq!(marked.runs(), [[0, Marked::LONGEST as u16]], "{path:?}");
+            marked.fill(path, &b"ab ".repeat(100), true, false);
+            assert_eq!(marked.runs().len(), 100, "{path:?}");
+        }
+    }
+
+    #[test]
     fn every_path_gives_the_same_marks() {
         let mut state = 1u64;
         for length in 0..400 {
@@ -520,12 +674,12 @@ mod tests {
                     (state >> 56) as u8
                 })
                 .collect();
-            for lowercase in [false, true] {
+            for (lowercase, single) in [(false, true), (true, false), (true, true)] {
                 let mut expected = Marked::default();
-                expected.fill(CodePath::Plain, &text, lowercase);
+                expected.fill(CodePath::Plain, &text, lowercase, single);
                 for path in CodePath::available() {
                     let mut marked = Marked::default();
-                    marked.fill(path, &text, lowercase);
+                    marked.fill(path, &text, lowercase, single);
                     assert_eq!(marked.bytes, expected.bytes, "{path:?}");
                     assert_eq!(marked.words, expected.words, "{path:?}");
                     assert_eq!(marked.runs(), expected.runs(), "{path:?}");

@@ -19,8 +19,8 @@ use waken_snowball::Algorithm;
 use crate::lexicon::Tokens;
 use crate::simd::{CodePath, Marked, code_path};
 
-/// Documents are cut at spaces into pieces of about this many bytes, so that scratch memory stays small.
-const PIECE: usize = 1 << 16;
+/// Documents are cut at spaces into pieces of at most so many bytes, so that scratch memory stays small.
+const PIECE: usize = Marked::LONGEST;
 /// Tokens handed over at once by the analyzers that do not cut the document.
 const PORTION: usize = 1 << 14;
 /// Words longer than this are not stemmed: no language has them.
@@ -202,17 +202,14 @@ impl Text {
         take: &mut impl FnMut(&Tokens),
     ) {
         if document.len() <= PIECE {
-            scratch.marked.fill(scratch.path, document, self.lowercase);
-            if scratch.marked.ascii {
-                tokens.push_marked(&scratch.marked, shortest, |_, _| ());
+            self.mark(document, shortest, scratch);
+            if scratch.marked.ascii || !self.has_sigma(document) {
+                self.push_marked(shortest, scratch, tokens);
                 return;
             }
         }
-        // The lower case of Σ depends on its neighbours, even past the end of the word.
-        let sigma = self.lowercase
-            && memchr::memchr(0xCE, document).is_some()
-            && memchr::memmem::find(document, "Σ".as_bytes()).is_some();
         let mut lowered = std::mem::take(&mut scratch.text);
+        let sigma = self.has_sigma(document);
         if sigma {
             self.lowered(document, &mut lowered);
         }
@@ -223,10 +220,35 @@ impl Text {
         scratch.text = lowered;
     }
 
+    /// Whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
+    fn has_sigma(&self, document: &[u8]) -> bool {
+        self.lowercase
+            && memchr::memchr(0xCE, document).is_some()
+            && memchr::memmem::find(document, "Σ".as_bytes()).is_some()
+    }
+
     fn words_of_piece(&self, piece: &[u8], shortest: usize, scratch: &mut Scratch, tokens: &mut Tokens) {
-        scratch.marked.fill(scratch.path, piece, self.lowercase);
-        let word = &mut scratch.word;
-        tokens.push_marked(&scratch.marked, shortest, |tokens, run| {
+        if piece.len() <= PIECE {
+            self.mark(piece, shortest, scratch);
+            self.push_marked(shortest, scratch, tokens);
+            return;
+        }
+        let mut run = piece.to_vec();
+        if self.lowercase {
+            run.make_ascii_lowercase();
+        }
+        tokens.push_rare(&run, shortest, &mut |tokens, run| {
+            self.words_of_run(run, shortest, &mut scratch.word, tokens);
+        });
+    }
+
+    fn mark(&self, piece: &[u8], shortest: usize, scratch: &mut Scratch) {
+        scratch.marked.fill(scratch.path, piece, self.lowercase, shortest < 2);
+    }
+
+    fn push_marked(&self, shortest: usize, scratch: &mut Scratch, tokens: &mut Tokens) {
+        let Scratch { marked, word, .. } = scratch;
+        tokens.push_marked(marked, shortest, |tokens, run| {
             self.words_of_run(run, shortest, word, tokens);
         });
     }
@@ -449,20 +471,21 @@ fn kind(character: char) -> Kind {
     if spaceless { Kind::Complex } else { Kind::Letter }
 }
 
-/// Cuts a document into pieces of about [`PIECE`] bytes, never inside a word.
+/// Cuts a document into pieces of at most [`PIECE`] bytes, never inside a run of word bytes; only a piece that is
+/// just one run may be longer.
 fn pieces(document: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let is_apart = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
     let mut rest = document;
     std::iter::from_fn(move || {
         if rest.is_empty() {
             return None;
         }
-        let is_apart = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
-        let end = match rest.get(PIECE..) {
+        let end = match rest.split_at_checked(PIECE) {
             None => rest.len(),
-            Some(behind) => behind
-                .iter()
-                .position(is_apart)
-                .map_or(rest.len(), |position| PIECE + position),
+            Some((window, behind)) => match window.iter().rposition(is_apart) {
+                Some(last) => last + 1,
+                None => PIECE + behind.iter().position(is_apart).unwrap_or(behind.len()),
+            },
         };
         let (piece, behind) = rest.split_at(end);
         rest = behind;

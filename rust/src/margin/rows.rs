@@ -212,8 +212,8 @@ impl<V: Value> Rows<V> {
         let size = order.merged.iter().map(|merged| matrix.range(merged.row).len()).sum();
         let (numbers, names) = frequent_first(matrix, order);
         let (mut values, mut columns) = (
-            on_large_pages(size),
-            on_large_pages(if names.is_empty() { 0 } else { size }),
+            crate::simd::roomy(size),
+            crate::simd::roomy(if names.is_empty() { 0 } else { size }),
         );
         let mut starts = Vec::with_capacity(order.merged.len() + 1);
         starts.push(0);
@@ -251,7 +251,7 @@ impl<V: Value> Rows<V> {
             return None;
         };
         let size = rows.iter().map(|&row| matrix.range(row as usize).len()).sum();
-        let (mut values, mut columns) = (on_large_pages(size), on_large_pages(size));
+        let (mut values, mut columns) = (crate::simd::roomy(size), crate::simd::roomy(size));
         let mut starts = Vec::with_capacity(rows.len() + 1);
         starts.push(0);
         for (place, &row) in rows.iter().enumerate() {
@@ -289,7 +289,7 @@ impl<V: Value> Rows<V> {
     /// The same rows with each column multiplied by its scale.
     pub fn scaled(&self, scales: &[f64]) -> Self {
         let names = &self.pattern.names;
-        let mut values = on_large_pages(self.values.len());
+        let mut values = crate::simd::roomy(self.values.len());
         for row in 0..self.len() {
             self.row(row).each(|column, value| {
                 let name = names.get(column).map_or(column, |&name| name as usize);
@@ -352,12 +352,6 @@ fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
 
 /// Of a long row more need not be asked for: what follows is read one after the other.
 const MOST_LINES: usize = 32;
-
-fn on_large_pages<T>(size: usize) -> Vec<T> {
-    let mut memory = Vec::with_capacity(size);
-    crate::simd::prefer_large_pages(memory.spare_capacity_mut());
-    memory
-}
 
 #[inline(always)]
 fn extend_scaled<V: Value>(
