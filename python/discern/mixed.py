@@ -97,7 +97,7 @@ class _SummingText:
         self._feature, self._counter = feature, Counter(text, threads)
 
     def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        self._counter.add(batch.texts(self._feature.name), classes, labels)
+        batch.read_texts(self._feature.name, lambda texts, strict: self._counter.add(texts, classes, labels, strict))
 
     def sums(self, _: NDArray[np.int64]) -> Counts:
         return self._counter.counts()
@@ -194,7 +194,11 @@ class TextColumn:
 
     def of_batch(self, batch: Batch, threads: int) -> Said:
         """Score the texts of a batch."""
-        return self.of_texts(batch.texts(self.feature.name), batch.rows, threads)
+        if batch.rows <= FEW or self.scores.weights is None:
+            return self.of_texts(batch.texts(self.feature.name), batch.rows, threads)
+        return batch.read_texts(
+            self.feature.name, lambda texts, strict: Said(*self.scorer.score(texts, threads, strict))
+        )
 
     def of_texts(self, texts: Any, rows: int, threads: int) -> Said:
         """Score texts."""

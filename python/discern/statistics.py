@@ -728,11 +728,14 @@ class Counter:
         self._labels: dict[str, int] = {}
         self._class_documents = np.zeros(0, np.int64)
 
-    def add(self, documents: Any, numbers: NDArray[np.int32], labels: Iterable[str]) -> None:
-        """Count a batch: row i has the label ``labels[numbers[i]]``; labels may be new."""
+    def add(self, documents: Any, numbers: NDArray[np.int32], labels: Iterable[str], strict: bool = False) -> None:
+        """Count a batch: row i has the label ``labels[numbers[i]]``; labels may be new.
+
+        If ``strict``, a document that is not UTF-8 is a ``UnicodeError``, and the count is over.
+        """
         mapping = np.array([self._labels.setdefault(label, len(self._labels)) for label in labels], np.int32)
         classes = mapping[numbers] if len(mapping) else numbers
-        self._native.add(documents, classes, max(len(self._labels), 1), self._threads)
+        self._native.add(documents, classes, max(len(self._labels), 1), self._threads, strict)
         totals = np.bincount(classes, minlength=len(self._labels))
         totals[: len(self._class_documents)] += self._class_documents
         self._class_documents = totals
@@ -744,13 +747,16 @@ class Counter:
         labels = sorted(self._labels)
         place = np.empty(len(labels), np.int64)
         place[[self._labels[label] for label in labels]] = np.arange(len(labels))
-        order = np.argsort(drained.entry_terms * max(len(labels), 1) + place[drained.entry_classes], kind="stable")
+        classes = place[drained.entry_classes]
+        order: Any = slice(None)
+        if not np.array_equal(place, np.arange(len(labels))):
+            order = np.argsort(drained.entry_terms * max(len(labels), 1) + classes, kind="stable")
         return Counts(
             tuple(labels),
             self._class_documents[[self._labels[label] for label in labels]].astype(np.int64),
             Strings(drained.offsets, drained.bytes),
             drained.entry_terms[order],
-            place[drained.entry_classes][order],
+            classes[order],
             drained.occurrences[order],
             drained.documents[order],
         )

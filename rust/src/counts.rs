@@ -322,6 +322,11 @@ impl Shard {
         self.tally.widen(classes);
     }
 
+    /// Whether a document since the last question was not UTF-8.
+    pub fn take_invalid(&mut self) -> bool {
+        self.reader.take_invalid()
+    }
+
     /// Starts to keep the rows of portion `place` of the stream.
     pub fn keep_rows(&mut self, place: usize) {
         self.kept.push((place, Rows::default()));

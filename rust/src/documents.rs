@@ -36,6 +36,11 @@ impl<'a> Documents<'a> {
         }
     }
 
+    /// Whether every document is UTF-8.
+    pub fn are_utf8(&self) -> bool {
+        self.pieces.iter().all(|piece| std::str::from_utf8(piece).is_ok())
+    }
+
     fn size(&self, index: usize) -> usize {
         self.document(index).iter().map(|piece| piece.len() + 8).sum()
     }

@@ -210,6 +210,12 @@ impl Reader {
         self.text.longest_gram - self.text.shortest_gram + 1
     }
 
+    /// Whether a document since the last question was not UTF-8; known for the texts of which
+    /// [`Text::sees_invalid`] is true.
+    pub fn take_invalid(&mut self) -> bool {
+        self.scratch.take_invalid()
+    }
+
     /// Hands the tokens of a document to `take`, in portions.
     pub fn tokenize(&mut self, document: &[u8], take: &mut impl FnMut(&Tokens)) {
         self.text.tokenize(document, &mut self.scratch, &mut self.tokens, take);

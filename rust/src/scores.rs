@@ -38,6 +38,11 @@ impl Desk {
         }
     }
 
+    /// Whether a document since the last question was not UTF-8.
+    pub fn take_invalid(&mut self) -> bool {
+        self.reader.take_invalid()
+    }
+
     /// Puts the document's terms into the bag; returns how many are unknown.
     fn fill_bag<T: Terms>(&mut self, document: &[&[u8]], terms: &mut T, limit: usize) -> i64 {
         let Desk { reader, bag } = self;
@@ -103,6 +108,10 @@ impl Vocabulary {
 
     pub fn is_empty(&self) -> bool {
         self.terms == 0
+    }
+
+    pub fn text(&self) -> &Text {
+        &self.text
     }
 
     /// Lends a desk to `work`.

@@ -153,7 +153,8 @@ impl Marked {
         [word(start as usize), word(start as usize + 8)]
     }
 
-    /// Marks a text of at most [`Marked::LONGEST`] bytes; runs of a single byte are left out if `single` is false.
+    /// Marks a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single` is
+    /// false; elsewhere they stay, since one that is not ASCII is not UTF-8, which has to be seen.
     pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool, single: bool) {
         assert!(source.len() <= Self::LONGEST);
         let blocks = source.len().div_ceil(BLOCK);
@@ -175,7 +176,7 @@ impl Marked {
         self.bytes[blocks * BLOCK..][..BLOCK].fill(0);
         self.words[blocks] = 0;
         self.ascii = high == 0;
-        self.find_runs(path, single);
+        self.find_runs(path, single || !self.ascii);
     }
 
     fn find_runs(&mut self, path: CodePath, single: bool) {

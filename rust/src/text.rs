@@ -128,6 +128,14 @@ pub struct Scratch {
     text: Vec<u8>,
     word: String,
     starts: Vec<usize>,
+    /// Whether a word of a document was not UTF-8, since the last question.
+    invalid: bool,
+}
+
+impl Scratch {
+    pub fn take_invalid(&mut self) -> bool {
+        std::mem::take(&mut self.invalid)
+    }
 }
 
 impl Default for Scratch {
@@ -138,6 +146,7 @@ impl Default for Scratch {
             text: Vec::new(),
             word: String::new(),
             starts: Vec::new(),
+            invalid: false,
         }
     }
 }
@@ -237,8 +246,9 @@ impl Text {
         if self.lowercase {
             run.make_ascii_lowercase();
         }
+        let Scratch { word, invalid, .. } = scratch;
         tokens.push_rare(&run, shortest, &mut |tokens, run| {
-            self.words_of_run(run, shortest, &mut scratch.word, tokens);
+            *invalid |= self.words_of_run(run, shortest, word, tokens);
         });
     }
 
@@ -247,20 +257,31 @@ impl Text {
     }
 
     fn push_marked(&self, shortest: usize, scratch: &mut Scratch, tokens: &mut Tokens) {
-        let Scratch { marked, word, .. } = scratch;
+        let Scratch {
+            marked, word, invalid, ..
+        } = scratch;
         tokens.push_marked(marked, shortest, |tokens, run| {
-            self.words_of_run(run, shortest, word, tokens);
+            *invalid |= self.words_of_run(run, shortest, word, tokens);
         });
     }
 
-    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered.
-    fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) {
+    /// Whether reading words tells if a document is not UTF-8.
+    pub fn sees_invalid(&self) -> bool {
+        matches!(self.analyzer, Analyzer::Words { .. })
+    }
+
+    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; says whether something in
+    /// it is not UTF-8.
+    fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
+        let mut invalid = false;
         for chunk in run.utf8_chunks() {
+            invalid |= !chunk.invalid().is_empty();
             match &self.script {
                 Script::Python(tables) => self.python_words(tables, chunk.valid(), shortest, word, tokens),
                 Script::World => self.world_words(chunk.valid(), shortest, word, tokens),
             }
         }
+        invalid
     }
 
     fn python_words(&self, tables: &PythonTables, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {

@@ -1,6 +1,7 @@
-"""Frames that carry more than their columns."""
+"""Frames that carry more than their columns, or worse."""
 
 from pathlib import Path
+from typing import Any
 
 import pandas
 import pyarrow
@@ -8,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from discern.classifier import Classifier
-from discern.data import batches
+from discern.data import DataError, batches
 
 FRAME = pandas.DataFrame(
     {"label": ["a", "b"] * 4, "text": ["win prize", "lunch noon"] * 4, "size": [3, 1, 4, 1, 5, 9, 2, 6]}
@@ -45,3 +46,41 @@ def test_what_a_file_says_of_pandas_may_be_anything(tmp_path: Path, described: b
     pyarrow.parquet.write_table(table, tmp_path / "rows.parquet")
     [batch] = batches(tmp_path / "rows.parquet")
     assert list(batch.columns) == ["label", "text"]
+
+
+# ------------------------------------------------------------------------------- Arrow's texts that are not UTF-8
+
+
+def arrow_texts(values: list[bytes], kind: pyarrow.DataType) -> pyarrow.Array:
+    """Give an Arrow array of texts without a look at them."""
+    if kind == pyarrow.string_view():
+        return pyarrow.array(values, pyarrow.binary_view()).view(kind)
+    return pyarrow.array(values, pyarrow.binary() if kind == pyarrow.string() else pyarrow.large_binary()).view(kind)
+
+
+BAD_TEXTS = {
+    "a single byte": b"win \xff now",
+    "inside a word": b"wi\xc3n now",
+    "cut off": "näi".encode()[:-2],
+    "a lone surrogate": b"win \xed\xa0\x80 now",
+    "in a word without end": b"x" * 70_000 + b"\xff",
+    "behind a long text": b"win now " * 10_000 + b"\xff",
+    "beside a sigma": "ΣΑΣ ".encode() + b"\xff",
+}
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"words": "sklearn"}, {"analyzer": "char_wb", "ngrams": (2, 3)}], ids=str)
+@pytest.mark.parametrize("bad", BAD_TEXTS.values(), ids=BAD_TEXTS)
+def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
+    bad: bytes, settings: dict[str, Any], kind: pyarrow.DataType
+) -> None:
+    good = [b"win money now", "schön".encode()] * 40
+    labels = ["spam", "ham"] * 40
+    model = Classifier(smoothing=1.0, **settings).fit(pyarrow.table({"label": labels, "text": arrow_texts(good, kind)}))
+    spoilt = arrow_texts([*good[:57], bad, *good[58:]], kind)
+    with pytest.raises(DataError, match=r"row 58 of .*not UTF-8"):
+        Classifier(smoothing=1.0, **settings).fit(pyarrow.table({"label": labels, "text": spoilt}))
+    with pytest.raises(DataError, match=r"row 58 of .*not UTF-8"):
+        model.predict(pyarrow.table({"text": spoilt}))
+    assert model.predict(pyarrow.table({"text": arrow_texts(good, kind)})).tolist() == labels

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ import discern._native as _native
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+
+T = TypeVar("T")
 
 
 class DataError(ValueError):
@@ -118,6 +121,24 @@ class Batch:
         if name not in self._texts:
             self._texts[name] = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start)
         return self._texts[name]
+
+    def read_texts(self, name: str, read: Callable[[Any, bool], T]) -> T:
+        """Give ``read`` a text column, and whether it must raise ``UnicodeError`` at a text that is not UTF-8.
+
+        Arrow's texts may be anything. To look them through takes as long as to fetch them from memory, so who reads
+        them all anyway should look on the way.
+        """
+        column = self.column(name)
+        if name in self._texts or not is_arrow(column):
+            return read(self.texts(name), False)
+        texts = as_texts(column, f"column {name!r} of {self.source}", self.start, checked=False)
+        try:
+            result = read(texts, True)
+        except UnicodeError:
+            self.texts(name)  # says which row it is
+            raise
+        self._texts[name] = texts
+        return result
 
     @cached_property
     def _texts(self) -> dict[str, Any]:
@@ -257,13 +278,23 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}? There are {listed}" if close else f"; there are {listed}"
 
 
-def as_texts(column: Column, place: str, start: int = 1, missing: str = "") -> Any:
-    """Turn a column into what the native code takes: a list of ``str``, or a tuple of Arrow buffers."""
+def is_arrow(column: Column) -> bool:
+    """Whether a column is Arrow's, of any library."""
+    return hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")
+
+
+def as_texts(column: Column, place: str, start: int = 1, missing: str = "", checked: bool = True) -> Any:
+    """Turn a column into what the native code takes: a list of ``str``, or a tuple of Arrow buffers.
+
+    Unless ``checked``, Arrow's texts may be no UTF-8.
+    """
     if isinstance(column, Strings):
         return column.native()
-    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
-        return _arrow_texts(column, place, start, missing)
+    if is_arrow(column):
+        return _arrow_texts(column, place, start, missing, checked)
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if set(map(type, values)) == {str}:
+        return values
     for index, value in enumerate(values):
         if is_missing(value):
             if missing:
@@ -282,7 +313,7 @@ def is_missing(value: Any) -> bool:
     return value is None or not_a_number or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
+def _arrow_texts(column: Any, place: str, start: int, missing: str, checked: bool) -> Any:
     import pyarrow as pa
 
     array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
@@ -304,7 +335,8 @@ def _arrow_texts(column: Any, place: str, start: int, missing: str) -> Any:
             ) from error
     if array.null_count:
         array = array.fill_null("")
-    _refuse_bad_strings(array, place, start)
+    if checked:
+        _refuse_bad_strings(array, place, start)
     return _arrow_views(array) if pa.types.is_string_view(array.type) else _arrow_strings(array).native()
 
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 use std::hash::Hasher;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
@@ -117,6 +117,37 @@ impl PyText {
     }
 }
 
+/// Whether text that is not UTF-8 is refused, and whether such was seen.
+struct Strict {
+    strict: bool,
+    seen: AtomicBool,
+}
+
+impl Strict {
+    /// Where reading does not tell, the documents are looked through now.
+    fn new(strict: bool, text: &Text, documents: &Documents<'_>) -> PyResult<Self> {
+        let seen = strict && !text.sees_invalid() && !documents.are_utf8();
+        let made = Strict {
+            strict,
+            seen: AtomicBool::new(seen),
+        };
+        made.end().map(|()| made)
+    }
+
+    fn look(&self, take_invalid: impl FnOnce() -> bool) {
+        if self.strict && take_invalid() {
+            self.seen.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn end(&self) -> PyResult<()> {
+        match self.seen.load(Ordering::Relaxed) {
+            true => Err(PyUnicodeError::new_err("a document is not UTF-8")),
+            false => Ok(()),
+        }
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Counting {
     shards: Vec<Shard>,
@@ -154,7 +185,9 @@ impl Counter {
         }
     }
 
-    /// Counts `documents`, the class of each given in `classes` as a number below `width`.
+    /// Counts `documents`, the class of each given in `classes` as a number below `width`. With `strict`, text that is
+    /// not UTF-8 is a `UnicodeError`.
+    #[pyo3(signature = (documents, classes, width, threads, strict=false))]
     fn add(
         &self,
         py: Python<'_>,
@@ -162,6 +195,7 @@ impl Counter {
         classes: PyReadonlyArray1<'_, i32>,
         width: usize,
         threads: usize,
+        strict: bool,
     ) -> PyResult<()> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
@@ -173,6 +207,7 @@ impl Counter {
         if classes.iter().any(|&class| class < 0 || class as usize >= width) {
             return Err(PyValueError::new_err("a class number is out of range"));
         }
+        let watch = Strict::new(strict, &self.text, &documents)?;
         let mut counting = self.counting(py);
         if counting.broken {
             return Err(PyRuntimeError::new_err(
@@ -204,6 +239,7 @@ impl Counter {
             portions.len(),
             small,
             |shard, portion| {
+                shard.take_invalid(); // what was seen before, when nobody asked
                 if keep {
                     shard.keep_rows(before + portion);
                 }
@@ -215,8 +251,10 @@ impl Counter {
                         shard.count(document, class)
                     }
                 }
+                watch.look(|| shard.take_invalid());
             },
         );
+        let done = done.and_then(|()| watch.end());
         counting.broken = done.is_err();
         done
     }
@@ -500,13 +538,16 @@ impl PyScorer {
         })
     }
 
-    /// Scores of each document and label, and how many of its terms are known and unknown.
+    /// Scores of each document and label, and how many of its terms are known and unknown. With `strict`, text that is
+    /// not UTF-8 is a `UnicodeError`.
     #[allow(clippy::type_complexity)]
+    #[pyo3(signature = (documents, threads, strict=false))]
     fn score<'py>(
         &self,
         py: Python<'py>,
         documents: &Bound<'py, PyAny>,
         threads: usize,
+        strict: bool,
     ) -> PyResult<(
         Bound<'py, PyArray2<f64>>,
         Bound<'py, PyArray1<i64>>,
@@ -514,6 +555,7 @@ impl PyScorer {
     )> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
+        let watch = Strict::new(strict, self.scorer.vocabulary().text(), &documents)?;
         let width = self.bias.len();
         let weights = self.weights.bind(py).readonly();
         let weights = weights.as_slice()?;
@@ -527,15 +569,18 @@ impl PyScorer {
             let mut scores = self.bias.repeat(range.len());
             let mut lengths = Vec::with_capacity(range.len());
             self.scorer.vocabulary().at_desk(|desk| {
+                desk.take_invalid(); // what was seen before, when nobody asked
                 for (row, sums) in range.zip(scores.chunks_exact_mut(width)) {
                     lengths.push(self.scorer.add(desk, documents.document(row), weights, sums));
                 }
+                watch.look(|| desk.take_invalid());
             });
             finished
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .push((portion, scores, lengths));
         })?;
+        watch.end()?;
         let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         finished.sort_unstable_by_key(|part| part.0);
         let scores: Vec<f64> = finished.iter().flat_map(|part| part.1.iter().copied()).collect();
