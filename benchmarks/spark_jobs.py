@@ -22,8 +22,8 @@ Inputs = SimpleNamespace
 
 REPEATED = 4
 """Half of the reviews, so many times, are about 130 MB of text; the other half is judged by."""
-MANY = 16
-"""Of so many times, about 530 MB, it is seen what a byte costs rather than what a job costs."""
+MANY = 8
+"""Of so many times, about 270 MB, it is seen what a byte costs rather than what a job costs."""
 MEMORY = "4g"
 SMALL_PARTITIONS = {"spark.sql.files.maxPartitionBytes": "16m"}
 
@@ -187,7 +187,7 @@ def predict_mllib(name: str) -> Callable[[Inputs], Any]:
 def prepare_overhead(folder: Path, quick: bool) -> Inputs:
     """Many rows, in partitions as Spark makes them, and code that the JVM has compiled: as where terabytes are read."""
     inputs = repeated(folder, REPEATED if quick else MANY, {})
-    for _ in range(1 if quick else 5):
+    for _ in range(1 if quick else 3):
         merely_read(inputs)
         count(inputs)
     return inputs
@@ -272,7 +272,7 @@ JOBS = (
     ),
     Job(
         "spark-overhead",
-        "counting 530 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
+        "counting 270 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
         "Parquet: every row of both columns decoded and handed to a sink that drops it; all CPU time of the cluster, "
         "default sizes of partitions and batches, a warm JVM; python -m benchmarks.spark_parts says where it goes",
         REVIEWS,

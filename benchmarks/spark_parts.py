@@ -16,7 +16,7 @@ import psutil
 from benchmarks.data import REVIEWS, write
 from benchmarks.spark_jobs import MANY, Inputs, away, count, merely_read, repeated
 
-WARMING, ROUNDS = 4, 6
+WARMING, ROUNDS = 4, 4
 FEW_ROWS = 20
 
 
@@ -50,7 +50,10 @@ def so_far() -> Seconds:
     assert java is not None
     compiler = collector = 0.0
     for thread in java.threads():
-        name = Path(f"/proc/{java.pid}/task/{thread.id}/comm").read_text()
+        try:
+            name = Path(f"/proc/{java.pid}/task/{thread.id}/comm").read_text()
+        except OSError:
+            continue  # it has ended meanwhile
         seconds = thread.user_time + thread.system_time
         compiler += seconds if "Compiler" in name else 0.0
         collector += seconds if name.startswith(("G1", "GC", "VM ")) else 0.0
