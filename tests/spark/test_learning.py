@@ -76,3 +76,22 @@ def test_roles_are_inferred_from_the_first_rows(frame, rows, model_bytes) -> Non
 
 def test_spark_is_imported_only_when_it_is_used(run_python) -> None:
     run_python("import sys, discern, discern.cli, discern.spark; assert 'pyspark' not in sys.modules")
+
+
+def test_a_worker_imports_what_counts_and_nothing_else(run_python) -> None:
+    run_python(
+        "import sys, discern.spark.sums, discern.spark.judging, discern.spark.learning\n"
+        "assert not {'scipy', 'sklearn', 'pandas', 'pyspark'} & set(sys.modules)"
+    )
+
+
+def test_garbage_is_not_sought_in_imports(run_python) -> None:
+    run_python(
+        "import gc\n"
+        "from discern.spark.frames import in_worker\n"
+        "assert list(in_worker(iter, [1, 2])) == [1, 2]\n"
+        "frozen = gc.get_freeze_count()\n"
+        "assert frozen > 1000\n"
+        "list(in_worker(iter, [[] for _ in range(1000)]))\n"
+        "assert gc.get_freeze_count() <= frozen  # once in a process"
+    )

@@ -1,22 +1,34 @@
 """Learning, predicting and judging on Spark: the extra ``discern[spark]``.
 
 Spark only has to count and add; what comes of the sums is the model that one machine would have made.
+
+What is here is imported when it is first used: a worker that counts imports what counts, and nothing else.
 """
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from discern.spark.judging import cross_validate, evaluate, predict
-from discern.spark.learning import fit
-
 if TYPE_CHECKING:
+    from discern.spark.judging import cross_validate, evaluate, predict
+    from discern.spark.learning import fit
     from discern.spark.ml import SparkClassifier, SparkClassifierModel
 
 __all__ = ["SparkClassifier", "SparkClassifierModel", "cross_validate", "evaluate", "fit", "predict"]
 
+_HOMES = {
+    "SparkClassifier": "discern.spark.ml",
+    "SparkClassifierModel": "discern.spark.ml",
+    "cross_validate": "discern.spark.judging",
+    "evaluate": "discern.spark.judging",
+    "fit": "discern.spark.learning",
+    "predict": "discern.spark.judging",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name in ("SparkClassifier", "SparkClassifierModel"):
-        import discern.spark.ml as ml
-
-        return getattr(ml, name)
-    raise AttributeError(f"module 'discern.spark' has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'discern.spark' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.crossvalidation as single
 from discern.classifier import Classifier
-from discern.crossvalidation import CrossValidation
 from discern.data import DataError
 from discern.evaluate import Evaluation
 from discern.samples import row_keys
@@ -20,18 +18,20 @@ from discern.spark.frames import (
     batch_of,
     columns_of,
     distribute,
+    map_partitions,
     one_sentence,
     partition_batches,
     record,
     session_of,
 )
-from discern.spark.learning import Rows, features_of
 from discern.spark.sums import Counting, fold_numbers, sums_of_folds
 from discern.statistics import Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
+
+    from discern.crossvalidation import CrossValidation
 
 JUDGED = "fold int, evaluation string"
 
@@ -69,7 +69,7 @@ def predict(
     fields = (types.StructField(name, kind) for name, kind in added.items())
     schema = types.StructType([*frame.schema.fields, *fields])
     shipped = distribute(session_of(frame), model)
-    return frame.mapInArrow(partial(predict_partition, shipped, list(added)), schema)
+    return map_partitions(frame, partial(predict_partition, shipped, list(added)), schema)
 
 
 def predict_partition(
@@ -102,7 +102,7 @@ def evaluate(frame: DataFrame, model: Classifier) -> Evaluation:
     names = [model.label, *(feature.name for feature in model.features)]
     rows = columns_of(frame, names)
     shipped = [distribute(session_of(frame), model)]
-    [judged] = _judged(rows.mapInArrow(partial(judge_partition, shipped, names), JUDGED), 1)
+    [judged] = _judged(map_partitions(rows, partial(judge_partition, shipped, names), JUDGED), 1)
     return judged
 
 
@@ -174,6 +174,10 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     by the model that never saw it. Folds are then dealt by the keys of rows: rows that are the same stay together.
     There are no figures of single rows then.
     """
+    # Not above: a worker that predicts or judges needs neither.
+    import discern.crossvalidation as single
+    from discern.spark.learning import Rows, features_of
+
     if folds < 2:
         raise ValueError(f"folds must be a number from 2, not {folds!r}")
     features, _ = features_of(frame, classifier)
@@ -195,10 +199,11 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
         model = Classifier(classifier.label, min_df=classifier.min_df)
         model._take_sums(choice, total - fold, {})
         shipped.append(distribute(session_of(frame), model))
-    parts = columns_of(frame, counting.names).mapInArrow(partial(judge_partition, shipped, counting.names), JUDGED)
+    judging = partial(judge_partition, shipped, counting.names)
+    parts = map_partitions(columns_of(frame, counting.names), judging, JUDGED)
     judged = _judged(parts, folds)
     whole = judged[0]
     for part in judged[1:]:
         whole = whole + part
     none = np.zeros((0, len(total.labels)))
-    return CrossValidation(tuple(judged), whole, total.labels, none, np.zeros(0, np.str_))
+    return single.CrossValidation(tuple(judged), whole, total.labels, none, np.zeros(0, np.str_))

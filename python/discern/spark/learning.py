@@ -14,17 +14,17 @@ from discern.classifier import Classifier
 from discern.columns import Feature
 from discern.data import DataError, row_sizes
 from discern.samples import LEAST_VALIDATED, Sample, row_keys
-from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
+from discern.spark.frames import batch_of, first_rows, map_partitions, one_sentence, partition_batches, record
 from discern.spark.sums import Counting, sums_of
-from discern.spatial import SpaceModel, calibration_of
 from discern.statistics import Sums
 from discern.text import TextSettings
-from discern.validate import with_numbers
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
+
+    from discern.spatial import SpaceModel
 
 
 def fit(
@@ -71,7 +71,10 @@ def fit(
 
 def _fit_space(rows: Rows) -> SpaceModel:
     """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
+    # Not above: a worker that samples rows needs none of it.
     from discern.spark.vectors import LEARNED, fit_space
+    from discern.spatial import calibration_of
+    from discern.validate import with_numbers
 
     classifier = rows.classifier
     if classifier.model not in LEARNED:
@@ -139,13 +142,14 @@ def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
     """
     with one_sentence():
         sizes = np.zeros(65, np.int64)
-        for part in frame.mapInArrow(sizes_of_partition, "sizes array<long>").toArrow().column("sizes").to_pylist():
+        parts = map_partitions(frame, sizes_of_partition, "sizes array<long>").toArrow()
+        for part in parts.column("sizes").to_pylist():
             sizes += np.array(part, np.int64)
         behind = np.cumsum(sizes[::-1])[::-1]  # the bytes of rows whose keys begin with at least so many zeros
         share = int(np.flatnonzero(behind <= samples.MOST_KEPT)[0])
         if not sizes.sum():
             raise DataError("there are no rows to learn from")
-        rows = frame.mapInArrow(partial(thinned_partition, share), frame.schema) if share else frame
+        rows = map_partitions(frame, partial(thinned_partition, share), frame.schema) if share else frame
         return rows.toArrow(), not share
 
 

@@ -21,7 +21,14 @@ from discern.data import Strings
 from discern.files import narrow
 from discern.mixed import Summing
 from discern.samples import row_keys
-from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
+from discern.spark.frames import (
+    columns_of,
+    map_partitions,
+    one_sentence,
+    partition_batches,
+    partition_number,
+    record,
+)
 from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
@@ -196,7 +203,7 @@ def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
 def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
     """Give the statistics of each partition, kept by Spark as long as they are needed."""
     rows = columns_of(frame, counting.names)
-    parts = rows.mapInArrow(partial(count_partition, counting.to_json()), PARTS).persist()
+    parts = map_partitions(rows, partial(count_partition, counting.to_json()), PARTS).persist()
     try:
         yield parts
     finally:
@@ -215,7 +222,7 @@ def _first_parts(parts: DataFrame, most: int) -> tuple[Any, int]:
 def _added_by_spark(parts: DataFrame, counting: Counting, min_df: int) -> Sums:
     import pyspark.sql.functions as sql
 
-    entries = parts.select("sums").mapInArrow(partial(entries_of_partition, counting.normal), ENTRIES)
+    entries = map_partitions(parts.select("sums"), partial(entries_of_partition, counting.normal), ENTRIES)
     totals = (
         entries.repartition("column", "term")
         .groupBy("column", "term", "label")

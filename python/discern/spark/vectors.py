@@ -28,6 +28,7 @@ from discern.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, Term
 from discern.spark.frames import (
     columns_of,
     distribute,
+    map_partitions,
     one_sentence,
     partition_batches,
     partition_number,
@@ -159,7 +160,7 @@ class Vectors:
         names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
         shipped = distribute(session_of(frame), shell)
         rows = columns_of(frame, names)
-        self._frame = rows.mapInArrow(partial(vectors_of_partition, shipped), VECTORS)
+        self._frame = map_partitions(rows, partial(vectors_of_partition, shipped), VECTORS)
         self._parts = 0
 
     def __enter__(self) -> Vectors:
@@ -174,7 +175,7 @@ class Vectors:
     def total(self, work: Callable[..., Mapping[str, Array]], *arguments: Any) -> dict[str, Array]:
         """Add up what ``work`` gives for each block of rows: one reduce."""
         task = partial(reduce_partition, self.space.width, partial(work, *arguments))
-        parts = self._frame.mapInArrow(task, PARTS)
+        parts = map_partitions(self._frame, task, PARTS)
         if self._parts > FEW_PARTS:
             import pyspark.sql.functions as sql
 
