@@ -4,17 +4,15 @@ Every round judges the models that are left by cross-validation on a random part
 the round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of
 the data but how far the time reaches. How closely each model follows its rows (its cost) is chosen while there are few.
 A model that is clearly behind drops out; one that would not be ready in time is not tried on more rows. In the time
-that is left, the terms of the winner are changed one thing at a time, and what makes it better is kept; then other
-models are judged on its terms, and the best of all again on another deal of folds: what won by chance does not win
-twice. At last models that were judged on the same rows are added to the winner as long as their sum is better (R.
-Caruana and others, "Ensemble selection from libraries of models", ICML 2004): models that err on different rows are
-worth more than the best of them alone. Linear models are added, so the sum is one linear model.
+that is left, the terms of the winner are changed one thing at a time, and what makes it better is kept. At last models
+that were judged on the same rows are added to the winner as long as their sum is better (R. Caruana and others,
+"Ensemble selection from libraries of models", ICML 2004). Linear models are added, so the sum is one linear model.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -56,10 +54,6 @@ TUNED = ("linear-svm", "nbsvm", "ridge", "logistic")
 """The models that have such a cost: linear ones, so they can be added."""
 MOST_ADDED = 5
 """So many models are added to the winner, some perhaps twice."""
-CONTENDERS, MIXING = 8, 0x9E3779B97F4A7C15
-"""So many standings are judged on another deal of the rows, whose keys are multiplied with this odd number."""
-UNSURE = 1.5
-"""A model may take so many times longer on other terms than the winner does, as far as other terms tell."""
 SPARE = 0.85
 """The share of the time left that is planned with."""
 NEVER = -1e100
@@ -186,7 +180,6 @@ class Standing:
     calibration: Temperature
     choice: Choice | None = None
     status: str = ""
-    deals: int = 1
 
     @property
     def accuracy(self) -> float:
@@ -199,9 +192,9 @@ class Standing:
         return float(self.losses.mean())
 
     @property
-    def rank(self) -> tuple[int, int, float, float]:
-        """What standings are sorted by: more rows, judged more often, then more of them right, then less log loss."""
-        return -self.rows, -self.deals, -self.accuracy, self.log_loss
+    def rank(self) -> tuple[int, float, float]:
+        """What standings are sorted by: more rows, then more of them right, then a lower log loss."""
+        return -self.rows, -self.accuracy, self.log_loss
 
     def expected(self, rows: int) -> float:
         """Give the seconds that a round with so many rows would take."""
@@ -218,12 +211,6 @@ class Standing:
         """Say whether it is better on the same rows: more of them right, or as many and more sure of them."""
         gain, sure = self.right.astype(np.float64) - other.right, other.losses - self.losses
         return _is_above(gain) or (float(gain.mean()) >= 0 and _is_above(sure))
-
-    def and_again(self, other: Standing) -> Standing:
-        """Give the standing by two deals of folds."""
-        scores = [one.scores * one.calibration.temperature for one in (self, other)]
-        classes = np.concatenate([self.classes, other.classes])
-        return standing_of(self.entry, self.rows, self.seconds, np.concatenate(scores), classes, deals=2)
 
     def to_json(self) -> dict[str, Any]:
         """Give the standing in plain values."""
@@ -255,11 +242,9 @@ def folds_judged(rows: int) -> int:
     return min(FOLDS, -(-FOLDS * ENOUGH // max(rows, 1)))
 
 
-def folds_of(part: Sample, deal: int = 0) -> Folds:
-    """Deal rows into folds, and give those to judge by; each deal is another, rows with the same key stay together."""
-    # An odd factor gives each key another place, and different keys different ones.
-    keys = part.keys * np.uint64(MIXING**deal % 2**64)
-    dealt = stratified(part.classes, keys, min(FOLDS, part.rows))
+def folds_of(part: Sample) -> Folds:
+    """Deal rows into folds, and give those to judge by."""
+    dealt = stratified(part.classes, part.keys, min(FOLDS, part.rows))
     ends = dealt.ends[: folds_judged(part.rows)]
     return Folds(dealt.order[: ends[-1]], ends)
 
@@ -296,7 +281,7 @@ class Contest:
             left = [one.entry for one in standings if one.rows == rows and not one.status]
             if len(left) < 2:
                 break
-        standings = self._combined(self._judged_again(self._widened(self._refined(standings))))
+        standings = self._combined(self._refined(standings))
         return [replace(one, status="won" if place == 0 else one.status) for place, one in enumerate(standings)]
 
     def _round(self, rows: int, entries: Sequence[Entry], known: dict[Entry, Standing]) -> dict[Entry, Standing]:
@@ -371,64 +356,6 @@ class Contest:
         others = sorted((one for one in standings if one is not winner), key=lambda standing: standing.rank)
         return [winner, *others]
 
-    def _widened(self, standings: list[Standing]) -> list[Standing]:
-        """Judge relatives of the winner while there is time: they may be better, or better together with it."""
-        winner = standings[0]
-        if winner.entry.model not in TUNED:
-            return standings
-        part = self.sample.part(winner.rows)
-        folds, known = folds_of(part), {one.entry.recipe for one in standings}
-        for entry, slower in self._relatives(standings):
-            learning = (1 + slower) * winner.learning(self.sample.rows)
-            if entry.recipe in known or not self._is_time(slower * winner.seconds, learning):
-                continue
-            tried = self._judge(part, entry, folds)
-            if tried.seconds < self.cheap:
-                tried = self._tuned(part, folds, tried)
-            if tried.beats(winner):
-                winner = tried
-            standings, known = [*standings, tried], {*known, entry.recipe}
-            self._show(standings)
-        return [winner, *sorted((one for one in standings if one is not winner), key=lambda standing: standing.rank)]
-
-    def _judged_again(self, standings: list[Standing]) -> list[Standing]:
-        """Judge the best standings on another deal of folds too, if there is time: they are compared by both."""
-        winner = standings[0]
-        best = sorted((one for one in standings if self._can_join(winner, one)), key=lambda one: one.log_loss)
-        best = [winner, *(one for one in best if one is not winner)][:CONTENDERS]
-        seconds = sum(one.seconds for one in best)
-        if len(best) < 2 or not self._is_time(seconds, self._learning(best)):
-            return standings
-        part = self.sample.part(winner.rows)
-        folds = folds_of(part, 1)
-        twice = [one.and_again(self._judge(part, one.entry, folds)) for one in best]
-        return sorted([*twice, *(one for one in standings if one not in best)], key=lambda standing: standing.rank)
-
-    def _relatives(self, standings: Sequence[Standing]) -> Iterator[tuple[Entry, float]]:
-        """Give the winner with its terms changed once more, and the other linear models on its terms.
-
-        With each comes what it may take, times what the winner took.
-        """
-        winner = standings[0].entry
-        assert winner.recipe is not None
-        for change in self.changes:
-            changed = change.of(winner)
-            if changed is not None:
-                yield changed, change.slower
-        took: dict[str, float] = {}
-        for one in standings:
-            took[one.entry.model] = min(one.expected(standings[0].rows), took.get(one.entry.model, float("inf")))
-        for entry in self.entries:
-            if (
-                entry.recipe is not None
-                and entry.model in TUNED
-                and entry.model in took
-                and entry.model != winner.model
-            ):
-                plan = replace(entry.recipe.plan, text=winner.recipe.plan.text)
-                slower = max(1.0, took[entry.model] / took[winner.model])
-                yield Entry(entry.model, winner.terms, replace(entry.recipe, plan=plan)), UNSURE * slower
-
     def _with_tuned(
         self, part: Sample, folds: Folds, standings: list[Standing], winner: Standing
     ) -> tuple[list[Standing], Standing]:
@@ -465,15 +392,12 @@ class Contest:
             return standings
         entry, scores = combination(chosen)
         seconds = sum(one.seconds for one in _each_once(chosen))
-        found = standing_of(entry, winner.rows, seconds, scores, winner.classes, deals=winner.deals)
-        behind = winner.right.astype(np.float64) - found.right
-        return standings if _is_above(behind) else [found, *standings]
+        found = standing_of(entry, winner.rows, seconds, scores, winner.classes)
+        return [found, *standings] if found.accuracy >= winner.accuracy else standings
 
     def _can_join(self, winner: Standing, other: Standing) -> bool:
         """Say whether an entry can be added to the winner: both linear, judged on the same rows, numbers cut alike."""
-        if winner.entry.model not in TUNED or other.entry.model not in TUNED:
-            return False
-        if (winner.rows, winner.deals) != (other.rows, other.deals):
+        if winner.entry.model not in TUNED or other.entry.model not in TUNED or winner.rows != other.rows:
             return False
         assert winner.entry.recipe is not None
         assert other.entry.recipe is not None
@@ -515,14 +439,12 @@ def standing_of(
     scores: Array,
     classes: NDArray[np.int32],
     lengths: NDArray[np.int64] | None = None,
-    deals: int = 1,
 ) -> Standing:
     """Give how an entry did, by its scores of rows left out."""
     calibration = Temperature.fit(scores, classes, lengths)
     divided = scores / (calibration.temperature if lengths is None else calibration.divisors(lengths)[:, None])
     right = scores.argmax(axis=1) == classes
-    losses = losses_of(divided, classes)
-    return Standing(entry, rows, seconds, divided, classes, losses, right, calibration, deals=deals)
+    return Standing(entry, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
 
 
 def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
