@@ -1,6 +1,7 @@
 """Naive Bayes by its formulas, term by term, dense and sparse; and what its settings refuse."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import lgamma, log
 from typing import Any
 
@@ -36,10 +37,14 @@ DOCUMENTS = np.array([[1, 0, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0], [2, 0, 0], [0,
 ROWS = np.array([2, 1, 2])
 
 
-def expected_weight(settings: NaiveBayesSettings, term: int, place: int) -> float:
+def expected_weight(settings: NaiveBayesSettings, term: int, place: int | list[int]) -> float:
     """Give the weight of a term for a class as the textbooks have it."""
+    if settings.contrasts:
+        alone = replace(settings, event="binary" if settings.presence else "multinomial")
+        rest = expected_weight(alone, term, [other for other in range(3) if other != place])
+        return settings.own * expected_weight(alone, term, place) - (1 - settings.own) * rest
     table = DOCUMENTS if settings.presence else OCCURRENCES
-    count, of_term, in_class, total = table[term, place], table[term].sum(), table[:, place].sum(), table.sum()
+    count, of_term, in_class, total = table[term, place].sum(), table[term].sum(), table[:, place].sum(), table.sum()
     smoothing, size = settings.smoothing, len(TERMS)
     if isinstance(smoothing, JelinekMercer):
         return log(smoothing.weight * count / in_class + (1 - smoothing.weight) * of_term / total)
@@ -65,6 +70,10 @@ EVERY = [
     NaiveBayesSettings("complement", Laplace(0.5)),
     NaiveBayesSettings("bernoulli", Laplace(0.5)),
     NaiveBayesSettings("bernoulli", Laplace(0.5), normalization="vocabulary"),
+    NaiveBayesSettings("contrast", Laplace(0.5)),
+    NaiveBayesSettings("contrast", JelinekMercer(0.3), own=0.2),
+    NaiveBayesSettings("binary-contrast", Dirichlet(7.0), own=0.9),
+    NaiveBayesSettings("binary-contrast", Laplace(0.1), own=0.0),
 ]
 
 
@@ -87,13 +96,13 @@ def test_every_weight_and_every_view_of_it(
     counted = (asked > 0) if settings.presence else asked
     found = scores.of_rows(scipy.sparse.csr_matrix(asked.astype(float)))
     np.testing.assert_allclose(found, counted @ expected + scores.bias, rtol=1e-12)
-    assert scores.presence == (settings.event in ("binary", "bernoulli"))
+    assert scores.presence == (settings.event in ("binary", "bernoulli", "binary-contrast"))
 
 
 @pytest.mark.parametrize("settings", EVERY, ids=str)
 def test_every_bias(settings: NaiveBayesSettings) -> None:
     prior = np.log(ROWS / 5)
-    if settings.event == "complement":
+    if settings.event in ("complement", "contrast", "binary-contrast"):
         prior = np.zeros(3)
     if settings.event == "bernoulli":  # what is not in a document speaks too
         shares = [[expected_weight(settings, term, place) for place in range(3)] for term in range(7)]
@@ -102,6 +111,17 @@ def test_every_bias(settings: NaiveBayesSettings) -> None:
     start = solve(COUNTS, settings, np.array([0.5, 1.0, -1.0]))
     absence = prior - np.log(ROWS / 5) if settings.event == "bernoulli" else 0.0
     np.testing.assert_allclose(start.bias, np.array([0.5, 1.0, -1.0]) + absence, rtol=1e-12)
+
+
+def test_a_contrast_without_the_class_itself_is_the_complement_model() -> None:
+    contrast = solve(COUNTS, NaiveBayesSettings("contrast", Laplace(0.5), own=0.0))
+    complement = solve(COUNTS, NaiveBayesSettings("complement", Laplace(0.5)))
+    np.testing.assert_allclose(contrast.weights, complement.weights, rtol=1e-14)
+
+
+@pytest.mark.parametrize("settings", EVERY, ids=str)
+def test_settings_come_back_from_plain_values(settings: NaiveBayesSettings) -> None:
+    assert NaiveBayesSettings.from_json(settings.to_json()) == settings
 
 
 def test_a_single_class_keeps_its_prior_in_the_complement_model() -> None:
@@ -221,6 +241,7 @@ def test_settings_as_plain_values(settings: NaiveBayesSettings) -> None:
         (lambda: NaiveBayesSettings(smoothing=Laplace(0.9e-100)), "1e-100"),
         (lambda: NaiveBayesSettings("bernoulli", JelinekMercer()), "Laplace smoothing only"),
         (lambda: NaiveBayesSettings("complement", Dirichlet()), "Laplace smoothing only"),
+        (lambda: NaiveBayesSettings("contrast", own=1.5), "own must be a share from 0 to 1, not 1.5"),
         (lambda: NaiveBayesSettings(level_smoothing=0.0), "level_smoothing must be"),
         (lambda: NaiveBayesSettings(level_smoothing=1.1e100), "level_smoothing must be"),
         (lambda: NaiveBayesSettings(normalization="x"), "normalization must be"),

@@ -11,6 +11,7 @@ import pytest
 
 import discern
 from discern import Classifier, DataError, Dirichlet, JelinekMercer, Laplace, load
+from discern.bayes import NaiveBayesSettings
 
 ROWS = [
     {"label": "spam", "text": "win a free prize now"},
@@ -373,7 +374,7 @@ print(*[name for name in ("sklearn", "pandas", "polars") if name in sys.modules]
 
 
 def _short_texts(seed: int) -> list[dict[str, str]]:
-    """Eight classes that share most words, of very different sizes: what the complement model was made for."""
+    """Eight classes that share most words, of very different sizes: what comparing with the rest was made for."""
     random = np.random.default_rng(seed)
     shares = np.exp(-0.4 * np.arange(8))
     rows = []
@@ -385,11 +386,13 @@ def _short_texts(seed: int) -> list[dict[str, str]]:
     return rows
 
 
-def test_the_complement_model_is_chosen_where_it_is_better() -> None:
+def test_a_class_is_compared_with_the_rest_where_that_is_better() -> None:
     learned, asked = _short_texts(0), _short_texts(1)
     model = Classifier().fit(learned)
     assert model.chosen is not None
-    assert model.chosen["event"] == "complement"
+    assert model.chosen["event"] in ("contrast", "binary-contrast")
+    assert 0 <= model.chosen["own"] <= 0.5
+    assert NaiveBayesSettings.from_json(model.learner.to_json()) == model.learner
     chosen, plain = model.evaluate(asked), Classifier(model="multinomial").fit(learned).evaluate(asked)
     assert chosen.log_loss < plain.log_loss
     before = model.log_joint(asked)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -289,6 +290,58 @@ def test_eight_learners_of_a_thousand_mails_each_while_mail_is_filtered(
     tmp_path: Path, model: Path, daemon: subprocess.Popen[bytes]
 ) -> None:
     learners_at_once(tmp_path, model, 1000)
+
+
+def daemons_killed(tmp_path: Path, model: Path, times: int) -> None:
+    """Kill daemons while they answer and mails are learned: no mail is lost, and the next daemon takes the place."""
+    chance, mail = random.Random(5), tmp_path / "one.eml"
+    mail.write_bytes(ODD)
+    for _ in range(times):
+        running = begun(model)
+        learning = subprocess.Popen([sys.executable, "-c", LEARNER, str(model), str(mail)], stderr=subprocess.PIPE)
+        until = time.monotonic() + chance.random()
+        while time.monotonic() < until:
+            assert asked(place_of(model), SPAM).startswith(b"X-Discern: spam\n")
+        os.kill(running.pid, signal.SIGKILL)
+        running.communicate()
+        assert (learning.wait(), learning.communicate()[1]) == (0, b"")
+        assert filtered(model).stdout.startswith(b"X-Discern: spam\n")  # the socket of the dead is no daemon
+    assert Classifier.load(model).info()["rows_per_label"] == {"ham": 10, "spam": 10 + times}
+    assert ended(begun(model)) == b""
+
+
+def test_daemons_killed_at_any_time_lose_no_mail(tmp_path: Path, model: Path) -> None:
+    daemons_killed(tmp_path, model, 2)
+
+
+@pytest.mark.soak
+def test_daemons_killed_a_hundred_times(tmp_path: Path, model: Path) -> None:
+    daemons_killed(tmp_path, model, 100)
+
+
+@pytest.mark.soak
+def test_a_message_with_a_line_of_a_gigabyte(model: Path, daemon: subprocess.Popen[bytes]) -> None:
+    """It comes back whole, and the daemon keeps no more of it than it would judge."""
+    block, blocks, received = b"word " * 200_000, 1000, 0
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.connect(str(place_of(model)))
+
+        def send() -> None:
+            connection.sendall(b"Subject: long\n\n")
+            for _ in range(blocks):
+                connection.sendall(block)
+            connection.shutdown(socket.SHUT_WR)
+
+        sending = threading.Thread(target=send)
+        sending.start()
+        while found := connection.recv(1 << 20):
+            received += len(found)
+        sending.join()
+    assert received == len(b"Subject: long\n\n") + blocks * len(block)
+    most = next(line for line in Path(f"/proc/{daemon.pid}/status").read_text().splitlines() if "VmHWM" in line)
+    assert int(most.split()[1]) < 1_000_000  # kilobytes
+    assert asked(place_of(model), SPAM).startswith(b"X-Discern: spam")
+    assert ended(daemon) == b"discern: a message is too long to be judged\n"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,9 @@ class Dirichlet:
 
 
 Smoothing = Laplace | JelinekMercer | Dirichlet
-EVENTS = ("multinomial", "binary", "bernoulli", "complement")
+EVENTS = ("multinomial", "binary", "bernoulli", "complement", "contrast", "binary-contrast")
+WITHOUT_PRIOR = ("complement", "contrast", "binary-contrast")
+"""Event models that compare a class with the rest of the corpus: terms alone speak."""
 
 
 def as_smoothing(value: Any) -> Smoothing:
@@ -137,6 +139,21 @@ def complement_weight(alpha: Any, margins: Margins) -> WeightFunction:
     return lambda count, of_term, in_class, _: np.log(total - in_class + added) - np.log(of_term - count + alpha)
 
 
+def contrast_weight(smoothing: Smoothing, margins: Margins, own: float) -> WeightFunction:
+    """Give s log P(t|k) − (1 − s) log P(t|not k), as a function of the same.
+
+    With s = ½ it decides as "one versus all but one" of J. Rennie and others, "Tackling the poor assumptions of naive
+    Bayes text classifiers", ICML 2003 (equation 7); with s = 0 it is their complement model.
+    """
+    weight, total = multinomial_weight(smoothing, margins), float(np.sum(margins.classes))
+
+    def contrast(count: Any, of_term: Any, in_class: Any, documents: Any) -> Any:
+        rest = weight(of_term - count, of_term, total - in_class, documents)
+        return own * weight(count, of_term, in_class, documents) - (1 - own) * rest
+
+    return contrast
+
+
 def bernoulli_probability(alpha: Any, margins: Margins, normalization: str) -> WeightFunction:
     """Give P(e_t=1|k) as a function of D_kt and its margins."""
     if normalization == "vocabulary":  # normalised over terms instead of documents
@@ -150,8 +167,9 @@ class NaiveBayesSettings:
 
     Parameters
     ----------
-    event : {"multinomial", "binary", "bernoulli", "complement"}
-        ``"binary"`` is multinomial, each word counted once a document.
+    event : {"multinomial", "binary", "bernoulli", "complement", "contrast", "binary-contrast"}
+        ``"binary"`` is multinomial, each word counted once a document. ``"complement"`` looks at all other classes
+        instead of the class, ``"contrast"`` at both.
     smoothing : Laplace, JelinekMercer or Dirichlet
         Only Laplace for ``"bernoulli"`` and ``"complement"``.
     priors : "data", "uniform" or a mapping of label to probability
@@ -162,6 +180,8 @@ class NaiveBayesSettings:
     most_terms : int, optional
         How many terms of each text column are used: the best by ``select``.
     select : {"chi2", "mutual_information"}
+    own : float
+        For ``"contrast"`` and ``"binary-contrast"``: the share of the class itself, 0 is ``"complement"``.
     """
 
     event: str = "multinomial"
@@ -171,6 +191,7 @@ class NaiveBayesSettings:
     level_smoothing: float | None = None
     most_terms: int | None = None
     select: str = "chi2"
+    own: float = 0.5
 
     def __post_init__(self) -> None:
         if self.event not in EVENTS:
@@ -190,13 +211,20 @@ class NaiveBayesSettings:
             raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
         if self.most_terms is not None and self.most_terms < 1:
             raise ValueError(f"most_terms must be above 0, not {self.most_terms!r}")
+        if not 0 <= self.own <= 1:
+            raise ValueError(f"own must be a share from 0 to 1, not {self.own!r}")
         if self.select not in SCORES:
             raise ValueError(f"select must be one of {', '.join(SCORES)}, not {self.select!r}")
 
     @property
     def presence(self) -> bool:
         """Whether a word counts once a document."""
-        return self.event in ("binary", "bernoulli")
+        return self.event in ("binary", "bernoulli", "binary-contrast")
+
+    @property
+    def contrasts(self) -> bool:
+        """Whether a class is compared with the rest, with its own share."""
+        return self.event in ("contrast", "binary-contrast")
 
     def to_json(self) -> dict[str, Any]:
         """Give the settings as plain values."""
@@ -208,6 +236,7 @@ class NaiveBayesSettings:
             "normalization": self.normalization,
             "level_smoothing": self.level_smoothing,
             **({} if self.most_terms is None else {"most_terms": self.most_terms, "select": self.select}),
+            **({"own": self.own} if self.contrasts else {}),
         }
 
     @classmethod
@@ -222,6 +251,7 @@ class NaiveBayesSettings:
             None if values["level_smoothing"] is None else float(values["level_smoothing"]),
             None if values.get("most_terms") is None else int(values["most_terms"]),
             str(values.get("select", "chi2")),
+            float(values.get("own", 0.5)),
         )
 
 
@@ -314,14 +344,17 @@ def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = No
         len(counts.terms),
     )
     bias = log_priors(counts.labels, counts.class_documents, settings.priors) if start is None else start
+    if settings.event in WITHOUT_PRIOR and len(counts.labels) > 1 and start is None:
+        bias = np.zeros_like(bias)
     if settings.event in ("multinomial", "binary"):
         weight = multinomial_weight(settings.smoothing, margins)
+    elif settings.contrasts:
+        weight = contrast_weight(settings.smoothing, margins, settings.own)
     else:
         assert isinstance(settings.smoothing, Laplace)
         alpha = settings.smoothing.alpha
         if settings.event == "complement":
             weight = complement_weight(alpha, margins)
-            bias = bias if len(counts.labels) == 1 or start is not None else np.zeros_like(bias)
         else:
             smoothed = bernoulli_probability(alpha, margins, settings.normalization)
 

@@ -29,6 +29,7 @@ class Choice:
         """Give what was chosen in plain values."""
         return {
             "event": self.settings.event,
+            **({"own": self.settings.own} if self.settings.contrasts else {}),
             "smoothing": smoothing_to_json(self.settings.smoothing),
             "ngrams": list(self.text.ngrams),
             **({} if self.settings.most_terms is None else {"features": self.settings.most_terms}),

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.bayes import Laplace, LinearScores, NaiveBayesSettings, log_priors, posterior, solve
+from discern.bayes import WITHOUT_PRIOR, Laplace, LinearScores, NaiveBayesSettings, log_priors, posterior, solve
 from discern.calibrate import Temperature
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings, did_you_mean
@@ -394,8 +394,8 @@ def solve_columns(
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
     alone = len(features) == 1 and features[0].role == "text"
     has_text = any(feature.role == "text" for feature in features)
-    complement = settings.event == "complement" and has_text and len(sums.labels) > 1
-    start = np.zeros_like(prior) if complement else prior
+    silent = settings.event in WITHOUT_PRIOR and has_text and len(sums.labels) > 1
+    start = np.zeros_like(prior) if silent else prior
     columns = tuple(
         solve_column(feature, statistic, sums.labels, settings, text, min_df, start if alone else None)
         for feature, statistic in zip(features, sums.columns, strict=True)

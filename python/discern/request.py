@@ -154,7 +154,7 @@ class Request:
             start,
             self.min_df or 1,
             smoothings=smoothings if self.chooses_smoothing else (),
-            events=("multinomial", "binary", "complement") if free else (),
+            events=("multinomial", "binary", "contrast") if free else (),
             ngrams=((1, 1), (1, 2)) if free and self.ngrams is None and self.text.analyzer == "word" else (),
             numbers=ways,
             priors=("data", "uniform") if self.chooses_priors else (),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.bayes import NaiveBayesSettings, smoothing_to_json
+from discern.bayes import Margins, NaiveBayesSettings, Smoothing, multinomial_weight, smoothing_to_json
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings
 from discern.discretize import assign
@@ -47,6 +47,17 @@ class Folds:
         """Leave out together the rows with the same number, from 0."""
         order = np.argsort(numbers, kind="stable").astype(np.int64)
         return cls(order, np.cumsum(np.bincount(numbers)).astype(np.int64))
+
+    def holding(self, rows: int) -> Folds:
+        """Give the first folds, as many as hold so many rows; all if there are fewer.
+
+        Examples
+        --------
+        >>> Folds.of(np.array([0, 1, 2, 0, 1, 2])).holding(3).ends.tolist()
+        [2, 4]
+        """
+        ends = self.ends[: int(np.searchsorted(self.ends, rows)) + 1]
+        return Folds(self.order[: ends[-1]], ends)
 
     @property
     def are_single(self) -> bool:
@@ -111,12 +122,13 @@ class KeptText:
 
     def matrix(self, rows: NDArray[np.int64], terms: Strings) -> Any:
         """Give some rows as a SciPy sparse matrix with a column for each of ``terms``, which are among its own."""
+        return self._matrix[rows][:, contained(self.terms, terms)]
+
+    @property
+    def _matrix(self) -> Any:
         import scipy.sparse
 
-        every = scipy.sparse.csr_matrix(
-            (self.rows[2], self.rows[1], self.rows[0]), (len(self.classes), len(self.terms))
-        )
-        return every[rows][:, contained(self.terms, terms)]
+        return scipy.sparse.csr_matrix((self.rows[2], self.rows[1], self.rows[0]), (len(self.classes), len(self.terms)))
 
     def single_words(self) -> KeptText:
         """Give the rows without n-grams of several words."""
@@ -143,6 +155,81 @@ class KeptText:
         described = smoothing_to_json(settings.smoothing)
         kind, (value,) = described.pop("kind"), described.values()
         return self.held_out.scores(kind, value, settings.presence, max(min_df, 1), folds.order, folds.ends, threads)
+
+    def contrasts(
+        self, smoothings: Sequence[Smoothing], presence: bool, folds: Folds, min_df: int
+    ) -> tuple[list[tuple[Array, Array]], NDArray[np.int64]]:
+        """Give log P(row|k) and −log P(row|not k) of each row without its fold, by each smoothing; and its length.
+
+        Terms that only rows of the fold hold are unknown to its model, and of the others those of the fold suffice:
+        few, even of pairs of words. A class that only rows of the fold have gets no score: −∞.
+        """
+        every = _Table.of(self._matrix, self.classes, len(self.labels), presence)
+        parts = [every.without(fold, max(min_df, 1)).contrasts(smoothings) for fold in folds]
+        found = [[part[0][place] for part in parts] for place in range(len(smoothings))]
+        said = [tuple(np.concatenate(sides) for sides in zip(*one, strict=True)) for one in found]
+        return said, np.concatenate([part[1] for part in parts]).astype(np.int64)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The counts of rows × terms, and those of all rows as terms × classes; ``present`` are the documents of terms."""
+
+    rows: Any
+    classes: NDArray[np.int32]
+    counts: Any
+    present: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Any, classes: NDArray[np.int32], width: int, presence: bool) -> _Table:
+        if presence:
+            rows.data = np.ones_like(rows.data)
+        present = np.bincount(rows.indices, minlength=rows.shape[1])
+        return cls(rows, classes, _by_class(rows, classes, width), present)
+
+    def without(self, fold: NDArray[np.int64], min_df: int) -> _Left:
+        """Give what is left of the counts without a fold, of the terms that rows of the fold hold."""
+        rows, classes = self.rows[fold], self.classes[fold]
+        gone = _by_class(rows, classes, self.counts.shape[1])
+        kept = self.present - np.bincount(rows.indices, minlength=rows.shape[1]) >= min_df
+        used = np.zeros_like(kept)
+        used[rows.indices] = True
+        terms = np.flatnonzero(used & kept)
+        in_class = kept @ self.counts - kept @ gone
+        table = (self.counts[terms] - gone[terms]).toarray().astype(np.float64)
+        left = np.bincount(self.classes, minlength=len(in_class)) - np.bincount(classes, minlength=len(in_class))
+        return _Left(rows[:, terms].astype(np.float64), table, in_class.astype(np.float64), int(kept.sum()), left)
+
+
+@dataclass(frozen=True)
+class _Left:
+    """Rows of a fold, and the counts of their terms × classes in the rows outside it."""
+
+    rows: Any
+    table: Array
+    in_class: Array
+    size: int
+    class_rows: NDArray[np.int64]
+
+    def contrasts(self, smoothings: Sequence[Smoothing]) -> tuple[list[tuple[Array, Array]], Array]:
+        """Score the rows as :meth:`KeptText.contrasts` has it."""
+        of_term, total = self.table.sum(axis=1, keepdims=True), self.in_class.sum()
+        margins, found = Margins(of_term, self.in_class, self.class_rows, max(self.size, 1)), []
+        for smoothing in smoothings:
+            weight = multinomial_weight(smoothing, margins)
+            own = self.rows @ weight(self.table, of_term, self.in_class, 0)
+            rest = -(self.rows @ weight(of_term - self.table, of_term, total - self.in_class, 0))
+            own[:, self.class_rows == 0] = rest[:, self.class_rows == 0] = -np.inf
+            found.append((own, rest))
+        return found, np.asarray(self.rows.sum(axis=1)).ravel()
+
+
+def _by_class(rows: Any, classes: NDArray[np.int32], width: int) -> Any:
+    """Add up the rows of each class: terms × classes."""
+    import scipy.sparse
+
+    ones = np.ones(len(classes), np.int64)
+    return (rows.T @ scipy.sparse.csr_matrix((ones, (np.arange(len(classes)), classes)), (len(classes), width))).tocsr()
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.bayes import Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, Smoothing, log_priors
+from discern.bayes import WITHOUT_PRIOR, Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, Smoothing, log_priors
 from discern.calibrate import Temperature
 from discern.choice import Choice
 from discern.columns import Feature
 from discern.discretize import edges
 from discern.mixed import Column, LevelColumn, NormalColumn, Said, TextColumn, level_alpha, solve_columns
 from discern.samples import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.samples import Folds, Kept, KeptLevels, KeptNumbers, KeptText, Sample, stratified
+from discern.samples import MOST_VALIDATED, Folds, Kept, KeptLevels, KeptNumbers, KeptText, Sample, stratified
 from discern.statistics import Counts, Moments, Sums, default_threads
 from discern.text import TextSettings
 
@@ -41,8 +41,10 @@ which have near-duplicates there; halves have fewer."""
 MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
 """The numbers of selected terms to choose from, beside all."""
 SELECTION_FOLDS = 5
-COMPLEMENTS, MOST_WEIGHTS = (1.0, 0.3, 0.1), 20_000_000
-"""The smoothings of the complement model, tried while they help; at most so many weights are solved for each fold."""
+CONTRAST_SMOOTHINGS, OWN_SHARES = tuple(Laplace(alpha) for alpha in (1.0, 0.3, 0.1, 0.03)), (0.5, 0.2, 0.0)
+"""How models that compare a class with the rest are tried: beside the smoothing found these, and the class's share."""
+CLEAR = 2.0
+"""A model is right clearly more often than another if by so many standard errors of the difference."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -64,24 +66,62 @@ def held_out(
     min_df: int = 1,
 ) -> Said:
     """Score rows under the model of all rows but their fold's: exactly as if trained again."""
-    again = settings.event in SOLVED_AGAIN or settings.most_terms is not None
-    if again and any(feature.role == "text" for feature in features):
+    has_text = any(feature.role == "text" for feature in features)
+    if has_text and (settings.event == "bernoulli" or settings.most_terms is not None):
         return _trained_again(sample, features, settings, text, folds, min_df)
-    threads = sample.threads or default_threads()
-    scores = _held_out_priors(sample, settings, folds)
+    if has_text and settings.event in WITHOUT_PRIOR:
+        return contrasted(sample, features, [settings], text, folds, min_df)[0]
+    said, lengths = _said(sample, features, settings, text, folds, min_df)
+    return Said(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
+
+
+def _said(
+    sample: Sample,
+    features: Sequence[Feature],
+    settings: NaiveBayesSettings,
+    text: TextSettings,
+    folds: Folds,
+    min_df: int,
+) -> tuple[Array, NDArray[np.int64]]:
+    """Add up what columns say of rows, and how much of each they know."""
+    scores: Array = np.zeros((len(folds.order), len(sample.labels)))
     lengths = np.zeros(len(folds.order))
     said: Array
     known: NDArray[Any]
     for feature in features:
         kept = sample.kept(feature, text)
         if isinstance(kept, KeptText):
-            said, known = kept.scores(settings, folds, min_df, threads)
+            said, known = kept.scores(settings, folds, min_df, sample.threads or default_threads())
         elif isinstance(kept, KeptLevels):
             said, known = kept.scores(level_alpha(settings), folds)
         else:
             said, known = kept.scores(folds)
         scores, lengths = scores + said, lengths + known
-    return Said(scores, lengths.astype(np.int64), np.zeros(len(lengths), np.int64))
+    return scores, lengths.astype(np.int64)
+
+
+def contrasted(
+    sample: Sample,
+    features: Sequence[Feature],
+    models: Sequence[NaiveBayesSettings],
+    text: TextSettings,
+    folds: Folds,
+    min_df: int = 1,
+) -> list[Said]:
+    """Score rows as :func:`held_out` does by models that compare a class with the rest; all count terms alike."""
+    texts, others = ([one for one in features if (one.role == "text") == is_text] for is_text in (True, False))
+    smoothings = list(dict.fromkeys(one.smoothing for one in models))
+    columns = [sample.text(one.name, text).contrasts(smoothings, models[0].presence, folds, min_df) for one in texts]
+    nothing, found = np.zeros(len(folds.order), np.int64), []
+    for one in models:
+        scores, lengths = _said(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
+        share = one.own if one.contrasts else 0.0
+        for said, known in columns:
+            own, rest = said[smoothings.index(one.smoothing)]
+            scores = scores + (share * own if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
+            lengths = lengths + known
+        found.append(Said(np.asarray(scores), lengths, nothing))
+    return found
 
 
 def _held_out_priors(sample: Sample, settings: NaiveBayesSettings, folds: Folds) -> Array:
@@ -194,7 +234,11 @@ def _text_sums(column: KeptText, rows: NDArray[np.int64], classes: NDArray[np.in
 def judge(sample: Sample, choice: Choice, folds: Folds, min_df: int) -> Choice:
     """Fit the calibration of a choice and say how good it then is on rows left out."""
     said = held_out(sample, choice.features, choice.settings, choice.text, folds, min_df)
-    classes = sample.classes[folds.order]
+    return judged(choice, said, sample.classes[folds.order])
+
+
+def judged(choice: Choice, said: Said, classes: NDArray[np.int32]) -> Choice:
+    """Do the same by what was said of the rows."""
     finite = np.where(np.isneginf(said.scores), -1e300, said.scores)
     calibration = Temperature.fit(said.scores, classes, said.known if np.ptp(said.known) else None)
     probabilities = calibration(finite, said.known)
@@ -246,7 +290,7 @@ def choose(
         found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
-    direct = [event for event in events if event not in SOLVED_AGAIN] if has_text else []
+    direct = [event for event in events if event not in WITHOUT_PRIOR] if has_text else []
     tried = [_changed(found, event, one) for event in direct for one in candidates]
     tried = tried or [_changed(found, found.settings.event, one) for one in candidates] or [found]
     found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))
@@ -255,8 +299,8 @@ def choose(
             near = _near(found.settings.smoothing, candidates)
             other = replace(found, text=replace(found.text, ngrams=span))
             found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
-    if "complement" in events and has_text and len(sample.labels) > 2:
-        found = _or_complement(sample, found, min_df)
+    if "contrast" in events and has_text and len(sample.labels) > 2:
+        found = _or_contrast(sample, found, min_df)
     if priors:
         found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
     if most_terms and has_text:
@@ -265,19 +309,33 @@ def choose(
     return replace(found, calibration=final.calibration)
 
 
-def _or_complement(sample: Sample, found: Choice, min_df: int) -> Choice:
-    """Give the complement model if it has less log loss on the same folds; with two classes it says nothing new."""
-    terms = sum(len(sample.text(one.name, found.text).terms) for one in found.features if one.role == "text")
-    if terms * len(sample.labels) > MOST_WEIGHTS:
-        return found
-    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
-    least = judge(sample, found, folds, min_df).log_loss
-    for alpha in COMPLEMENTS:
-        other = judge(sample, _changed(found, "complement", Laplace(alpha)), folds, min_df)
-        if other.log_loss * AS_GOOD >= least:
-            break
-        found, least = other, other.log_loss
-    return found
+def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:
+    """Give a model that compares a class with the rest, if it is better on the same folds.
+
+    With two classes it says nothing new. It is better if it has less log loss, or is right clearly more often.
+    """
+    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows)).holding(MOST_VALIDATED)
+    classes = sample.classes[folds.order]
+    event = "binary-contrast" if found.settings.presence else "contrast"
+    near = _near(found.settings.smoothing, SMOOTHINGS) if isinstance(found.settings.smoothing, Laplace) else []
+    smoothings = dict.fromkeys([*CONTRAST_SMOOTHINGS, *near])
+    models = [replace(found.settings, event=event, smoothing=one, own=own) for one in smoothings for own in OWN_SHARES]
+    answers = [
+        held_out(sample, found.features, found.settings, found.text, folds, min_df),
+        *contrasted(sample, found.features, models, found.text, folds, min_df),
+    ]
+    rights = [_rights(said, classes) for said in answers]
+    # All are calibrated that may win: found itself, and those that are right most often.
+    order = [0, *sorted(range(1, len(answers)), key=lambda place: -rights[place].mean())[:MOST_FINALISTS]]
+    choices = [found, *(replace(found, settings=one) for one in models)]
+    finalists = [judged(choices[place], answers[place], classes) for place in order]
+    chosen, sharpest = best(finalists), max(finalists, key=lambda choice: choice.accuracy)
+    gains = rights[order[finalists.index(sharpest)]] - rights[order[finalists.index(chosen)]]
+    return sharpest if gains.mean() > CLEAR * gains.std() / len(gains) ** 0.5 else chosen
+
+
+def _rights(said: Said, classes: NDArray[np.int32]) -> Array:
+    return np.asarray(said.scores.argmax(axis=1) == classes, np.float64)
 
 
 def _with_priors(choice: Choice, priors: str) -> Choice:

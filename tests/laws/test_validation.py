@@ -28,6 +28,7 @@ learners = st.one_of(
         {
             "model": st.sampled_from(["multinomial", "binary"]),
             "smoothing": st.sampled_from([1.0, 0.01, JelinekMercer(0.0), JelinekMercer(0.7), Dirichlet(5.0)]),
+            "own": st.sampled_from([None, None, 0.5, 0.2, 0.0, 1.0]),
         }
     ),
     st.fixed_dictionaries(
@@ -84,8 +85,13 @@ def sampled(rows: list[dict], features: list[Feature], parts: int = 1) -> Sample
 
 def untrained(features: list[Feature], options: dict) -> Classifier:
     """Give a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
-    model = Classifier(numbers="gaussian", **options)
+    own = options.get("own")
+    model = Classifier(numbers="gaussian", **{name: value for name, value in options.items() if name != "own"})
     model.request = replace(model.request, given=tuple(features))
+    if own is not None:  # each event model has its contrast with the rest
+        event = "contrast" if model.request.learner.event == "multinomial" else "binary-contrast"
+        learner = replace(model.request.learner, event=event, own=own)
+        model.request = replace(model.request, learner=learner)
     return model
 
 
