@@ -43,6 +43,7 @@ SAME = {
         "line 27:16, another constant": "a number so large is the same with 1 added",
         "line 27:37, another constant": "a number so large is the same with 1 added",
         "line 27:44, another constant": "a number so large is the same with 1 added",
+        "line 337:57, computes otherwise": "a larger bound for keys that are below the smaller one",
         "line 351:7, compares otherwise": "both ways give the same keys, one of them sooner",
         "line 351:14, ": "both ways give the same keys, one of them sooner",
         "line 351:33, another constant": "both ways give the same keys, one of them sooner",

@@ -854,7 +854,7 @@ impl Lexicon {
     }
 
     fn pair_key(prefix: u32, word: u32) -> u64 {
-        (u64::from(prefix) << 32 | u64::from(word)) + 1
+        (u64::from(prefix) << 32 | u64::from(word)).wrapping_add(1)
     }
 
     pub fn prefetch_pair(&self, prefix: u32, word: u32) {
