@@ -25,7 +25,7 @@ KNOWN = [{"label": "spam", "text": "win a free prize"}, {"label": "ham", "text":
 MODEL, ASKED = (Classifier(text="text", smoothing=1.0).fit(KNOWN) for _ in range(2))
 """One that learns and forgets, and one that is only asked, so that it answers by the fast way."""
 BEFORE, LABELS = MODEL.checksum(), frozenset(MODEL.labels)
-EXPLAINED, LEARNED, WRITTEN, SIGNED = 256, 1024, 256, 16
+EXPLAINED, LEARNED, WRITTEN, SIGNED = 1024, 8192, 256, 64
 """One input in so many."""
 HOLE = "0" * 64
 METADATA = MODEL._content(slim=False)[1]

@@ -124,6 +124,12 @@ def test_terms_must_be_whole_characters() -> None:
     check_terms(Strings.of([""]))
 
 
+def test_terms_must_lie_one_behind_the_other() -> None:
+    for offsets in ([0, 2, 1, 3], [0, 3, 2], [1, 3], [0, 2], []):
+        with pytest.raises(ValueError, match="do not fit their bytes"):
+            check_terms(Strings(np.array(offsets, np.int64), np.frombuffer(b"abc", np.uint8)), is_sorted=False)
+
+
 # ----------------------------------------------------------------------------------------------- parts of counts
 
 
@@ -379,6 +385,8 @@ def test_terms_that_others_do_not_hold_are_left_out() -> None:
     whole = sums(DATA)
     turned = Sums(whole.labels, whole.class_rows, tuple(reversed(whole.columns)))
     assert whole.among(turned) == whole  # there is nothing to compare
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        whole.among(Sums(whole.labels, whole.class_rows, whole.columns[:1]))
 
 
 # --------------------------------------------------------------------------------------------- sums from a file
