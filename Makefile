@@ -93,7 +93,7 @@ fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that br
 			-runs=$(RUNS) -max_len=64 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ) || exit 1; done
 	@for target in terms files; do \
 		echo "==> atheris $$target, $(RUNS) inputs"; \
-		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=64 -timeout=10 || exit 1; done
+		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=64 || exit 1; done
 
 mutate: $(MADE)/native $(MADE)/test ## change the code at random, and count the changes that tests notice (COUNT=60)
 	@echo "==> tests/mutation.py"

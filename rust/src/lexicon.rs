@@ -1022,3 +1022,35 @@ mod tests {
         assert!(Lexicon::from_terms([b"a" as &[u8], b"a"].into_iter(), false).is_none());
     }
 }
+
+#[cfg(test)]
+mod seeds {
+    use super::*;
+
+    #[test]
+    fn no_two_lexicons_spread_their_words_alike() {
+        let seeds: Vec<[u64; 3]> = (0..100).map(|_| Seeds::random().0).collect();
+        assert!(seeds.iter().flatten().all(|seed| seed & 1 == 1 && seed >> 16 != 0));
+        let mut all: Vec<u64> = seeds.concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 300);
+    }
+
+    #[test]
+    fn hashes_of_short_words_long_words_and_pairs_are_spread_over_a_table() {
+        let seeds = Seeds::random();
+        let spread = |hash: &dyn Fn(u64) -> u64| {
+            let mut places: Vec<u64> = (0..4096).map(|number| hash(number) & 4095).collect();
+            places.sort_unstable();
+            places.dedup();
+            places.len()
+        };
+        // By chance 63% of the places are taken; far fewer would make chains.
+        assert!(spread(&|number| seeds.key(Key::short(&number.to_le_bytes()))) > 2000);
+        assert!(spread(&|number| seeds.key(Key::short(format!("word{number}").as_bytes()))) > 2000);
+        assert!(spread(&|number| seeds.bytes(format!("a word too long for a slot {number}").as_bytes())) > 2000);
+        assert!(spread(&|number| seeds.bytes(format!("{number} is too long for a slot").as_bytes())) > 2000);
+        assert!(spread(&|number| seeds.pair(number << 32 | (number + 7))) > 2000);
+    }
+}
