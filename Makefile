@@ -99,9 +99,8 @@ mutate: $(MADE)/native $(MADE)/test ## change the code at random, and count the 
 	@echo "==> tests/mutation.py"
 	@$(BIN)/python tests/mutation.py --count $(COUNT)
 	@command -v cargo-mutants >/dev/null || { echo "for the Rust core: cargo install --locked cargo-mutants"; exit 1; }
-	@echo "==> cargo mutants"
-	@cargo mutants --sharding round-robin --shard 0/20 --no-default-features \
-		$(foreach file,counts lexicon bag reader,--file rust/src/$(file).rs) --output build
+	@echo "==> tests/mutation_rust.py"
+	@$(BIN)/python tests/mutation_rust.py --count $(COUNT)
 
 audit: $(MADE)/native $(MADE)/audit ## look for known weaknesses in dependencies, and list their licences (needs a network)
 	@echo "==> pip-audit"

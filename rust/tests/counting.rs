@@ -224,6 +224,22 @@ fn a_given_vocabulary_numbers_its_terms_and_no_others() {
 }
 
 #[test]
+fn words_are_joined_across_stop_words_but_not_across_unknown_words() {
+    let text = text(Analyzer::Words { shortest: 1 }, true, (1, 2), &["the"]);
+    let lexicon = Lexicon::from_terms([&b"a b"[..], b"b"].into_iter(), true).unwrap();
+    let mut reader = Reader::new(text, lexicon.seeds());
+    let mut known = |document: &str| {
+        let numbers = find(&mut reader, &lexicon, document.as_bytes());
+        let known = numbers.iter().filter(|&&number| number < 2).count();
+        (known, numbers.contains(&0))
+    };
+    assert_eq!(known("a b"), (2, true));
+    assert_eq!(known("a the b"), (2, true));
+    assert_eq!(known("a unknown b"), (1, false));
+    assert_eq!(known("the unknown"), (0, false));
+}
+
+#[test]
 fn offsets_that_do_not_fit_find_nothing() {
     let text = text(Analyzer::Words { shortest: 1 }, true, (1, 1), &[]);
     for offsets in [vec![], vec![0], vec![0, 9], vec![5, 3]] {
