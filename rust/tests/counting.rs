@@ -237,6 +237,7 @@ fn words_are_joined_across_stop_words_but_not_across_unknown_words() {
     assert_eq!(known("a the b"), (2, true));
     assert_eq!(known("a unknown b"), (1, false));
     assert_eq!(known("the unknown"), (0, false));
+    assert_eq!(known("the"), (0, false));
 }
 
 #[test]
@@ -686,7 +687,7 @@ fn long_documents_are_read_whole() {
     let ascii = unit.replace("é", "e");
     for (unit, count) in [(unit, 8000), (ascii.as_str(), 8000), ("Σ alpha ", 20_000)] {
         let document = unit.repeat(count);
-        for grams in [(1, 1), (1, 3)] {
+        for grams in [(1, 1), (1, 2), (1, 3)] {
             let text = text(Analyzer::Words { shortest: 2 }, true, grams, &[]);
             let mut lexicon = Lexicon::default();
             let numbers = read(
