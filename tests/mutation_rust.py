@@ -20,6 +20,7 @@ FILES = ("counts", "lexicon", "reader", "text")
 SAME = {
     ("done += same.len();", "+="): "only what is fetched ahead depends on it",
     ("let entries = terms + terms / 2;", "+"): "room that is got beforehand, or later",
+    ("slots: roomy((words * 5 / 3).next_power_of_two().max(64)),", "/"): "room that is got beforehand, or later",
     ("let mut state = self.0[2] ^ bytes.len() as u64;", "^"): "the hash of long words begins with another number",
     ("self.make_room(starts.len());", "push_short -> usize with 0"): "the slow way to the same tokens",
     ("if (low | high) & BEYOND_ASCII != 0 {", "&"): "the slow way to the same tokens",

@@ -255,6 +255,7 @@ fn offsets_that_do_not_fit_find_nothing() {
 #[test]
 fn pairs_of_numbers() {
     let mut lexicon = Lexicon::default();
+    assert!(lexicon.is_empty() && lexicon.names().is_empty());
     assert_eq!(lexicon.find_pair(0, 0), UNKNOWN);
     let mut tokens = Tokens::new(lexicon.seeds());
     assert!(tokens.is_empty());
