@@ -43,6 +43,7 @@ SAME = {
         "line 27:16, another constant": "a number so large is the same with 1 added",
         "line 27:37, another constant": "a number so large is the same with 1 added",
         "line 27:44, another constant": "a number so large is the same with 1 added",
+        "line 337:57, computes otherwise": "a larger bound for keys that are below the smaller one",
         "line 351:7, compares otherwise": "both ways give the same keys, one of them sooner",
         "line 351:14, ": "both ways give the same keys, one of them sooner",
         "line 351:33, another constant": "both ways give the same keys, one of them sooner",
@@ -50,6 +51,9 @@ SAME = {
         "line 707:107, another constant": "both lists always have four parts",
     },
     "files": {
+        "line 62:20, another constant": "the mask that was there is read, whatever is set for a moment",
+        "line 145:11, the other branch": "the same memory, got sooner or later",
+        "line 152:79, another constant": "if the first place is not the checksum's own, that comes 64 characters later",
         "line 86:29, another constant": "neither 0 nor 1 is below 0",
         "line 144:36, another constant": "all kinds of maps are there",
         "line 145:68, without its sign": "where no kind of map is there, which is not so here",

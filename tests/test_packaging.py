@@ -53,7 +53,7 @@ def test_two_builds_give_the_same_wheel_and_it_works_alone(tmp_path: Path) -> No
 @pytest.mark.soak
 def test_the_source_distribution_builds(tmp_path: Path) -> None:
     maturin = Path(sys.executable).with_name("maturin")
-    run(maturin, "sdist", "--quiet", "--out", tmp_path)
+    run(maturin, "sdist", "--out", tmp_path)
     [path] = tmp_path.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = archive.getnames()

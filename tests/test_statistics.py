@@ -124,6 +124,12 @@ def test_terms_must_be_whole_characters() -> None:
     check_terms(Strings.of([""]))
 
 
+def test_terms_must_lie_one_behind_the_other() -> None:
+    for offsets in ([0, 2, 1, 3], [0, 3, 2], [1, 3], [0, 2], []):
+        with pytest.raises(ValueError, match="do not fit their bytes"):
+            check_terms(Strings(np.array(offsets, np.int64), np.frombuffer(b"abc", np.uint8)), is_sorted=False)
+
+
 # ----------------------------------------------------------------------------------------------- parts of counts
 
 
@@ -348,6 +354,18 @@ def test_nothing_is_left_of_numbers_taken_away() -> None:
     assert rest.variances()[1].tolist() == [0.0]  # one number is left
 
 
+def test_what_rounding_may_leave_grows_with_the_square_of_the_pivot() -> None:
+    def of(number: int, second: float) -> Moments:
+        return Moments(np.array([1e15]), np.array([[float(number)]]), np.array([[0.0]]), np.array([[second]]))
+
+    # A number near 1e15 is known to 10 (ROUNDING), which two of them may miss by 2 · 10².
+    assert statistics._less(of(2, 0.0), of(1, 199.0)).second.tolist() == [[0.0]]
+    assert statistics._less(of(2, 0.0), of(2, -199.0)).second.tolist() == [[0.0]]
+    for number, second in ((1, 201.0), (2, -201.0), (2, 201.0)):
+        with pytest.raises(ValueError, match="not among those learned"):
+            statistics._less(of(2, 0.0), of(number, second))
+
+
 def test_decay_of_all_columns() -> None:
     faded = sums(DATA * 4).decayed(0.25)
     assert faded.class_rows.tolist() == [1, 3, 1]
@@ -367,6 +385,8 @@ def test_terms_that_others_do_not_hold_are_left_out() -> None:
     whole = sums(DATA)
     turned = Sums(whole.labels, whole.class_rows, tuple(reversed(whole.columns)))
     assert whole.among(turned) == whole  # there is nothing to compare
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        whole.among(Sums(whole.labels, whole.class_rows, whole.columns[:1]))
 
 
 # --------------------------------------------------------------------------------------------- sums from a file

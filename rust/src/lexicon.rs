@@ -906,7 +906,7 @@ impl Lexicon {
     }
 
     fn pair_key(prefix: u32, word: u32) -> u64 {
-        (u64::from(prefix) << 32 | u64::from(word)) + 1
+        (u64::from(prefix) << 32 | u64::from(word)).wrapping_add(1)
     }
 
     pub fn prefetch_pair(&self, prefix: u32, word: u32) {
@@ -1070,5 +1070,44 @@ mod tests {
         assert_eq!(lexicon.find_pair(2, 0), 1);
         assert_eq!(lexicon.find_pair(0, 0), UNKNOWN);
         assert!(Lexicon::from_terms([b"a" as &[u8], b"a"].into_iter(), false).is_none());
+    }
+}
+
+#[cfg(test)]
+mod seeds {
+    use super::*;
+
+    #[test]
+    fn no_two_lexicons_spread_their_words_alike() {
+        let seeds: Vec<[u64; 3]> = (0..100).map(|_| Seeds::random().0).collect();
+        assert!(seeds.iter().flatten().all(|seed| seed & 1 == 1 && seed >> 16 != 0));
+        let mut all: Vec<u64> = seeds.concat();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 300);
+    }
+
+    /// How many of 4096 places so many hashes take, in the middle of nine draws of keys: some are unlucky.
+    fn spread(hash: impl Fn(Seeds, u64) -> u64) -> usize {
+        let mut taken: Vec<usize> = (0..9)
+            .map(|_| {
+                let seeds = Seeds::random();
+                let mut places: Vec<u64> = (0..4096).map(|number| hash(seeds, number) & 4095).collect();
+                places.sort_unstable();
+                places.dedup();
+                places.len()
+            })
+            .collect();
+        taken.sort_unstable();
+        taken[4]
+    }
+
+    #[test]
+    fn hashes_of_short_words_long_words_and_pairs_are_spread_over_a_table() {
+        // By chance 63% of the places are taken; far fewer would make chains.
+        assert!(spread(|seeds, number| seeds.key(Key::short(format!("word{number}").as_bytes()))) > 2000);
+        assert!(spread(|seeds, number| seeds.bytes(format!("a word too long for a slot {number}").as_bytes())) > 2000);
+        assert!(spread(|seeds, number| seeds.bytes(format!("{number} is too long for a slot").as_bytes())) > 2000);
+        assert!(spread(|seeds, number| seeds.pair(number << 32 | (number + 7))) > 2000);
     }
 }

@@ -181,6 +181,29 @@ def test_joblib(used_model: str, backend: str) -> None:
         np.testing.assert_array_equal(one, expected)
 
 
+def asked(texts: list[str]) -> tuple[int, Any]:
+    """Say who answers, and what."""
+    return os.getpid(), MODEL["one"].predict_proba(texts)
+
+
+@pytest.mark.soak
+def test_a_hundred_processes_of_joblib(used_model: str) -> None:
+    """Fifty pools of two, each forked anew from a process that has used its model; none hangs."""
+    model, texts = MODEL["one"], [row["text"] for row in rows()]
+    expected, processes = model.predict_proba(texts), set()
+
+    for _ in range(50):
+        model.predict_proba(texts)
+        found = joblib.Parallel(n_jobs=2, backend="multiprocessing", timeout=60)(
+            joblib.delayed(asked)(texts) for _ in range(8)
+        )
+        processes |= {process for process, _ in found}
+        for _, one in found:
+            np.testing.assert_array_equal(one, expected)
+    assert os.getpid() not in processes
+    assert len(processes) > 50  # a quick worker may do the work of both
+
+
 # ----------------------------------------------------------------------------------------------------- threads
 
 
