@@ -21,6 +21,7 @@ import numpy as np
 import discern._native as _native
 from discern.bayes import Laplace, Margins, Smoothing, multinomial_weight
 from discern.statistics import default_threads
+from discern.vectors import native_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -221,7 +222,7 @@ def _solve(
 ) -> LinearMargins:
     solver = settings.chosen_solver(*X.shape)
     found = _native.fit_margins(
-        native_rows(X),
+        native_table(X, any_order=True),
         np.ascontiguousarray(classes, np.int32),
         None if weights is None else np.ascontiguousarray(weights, np.float64),
         np.ascontiguousarray(costs_of(count, settings, class_weights)),
@@ -244,19 +245,6 @@ def _solve(
         settings.tolerance,
     )
     return LinearMargins(found.weights, found.intercepts, certificate, found.duals)
-
-
-def native_rows(X: Any) -> Any:
-    """Give a table, or the parts of a sparse matrix, as the native code takes them."""
-    if isinstance(X, np.ndarray):
-        return np.ascontiguousarray(X, np.float64)
-    if X.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"X has {X.shape[1]} columns, more than fit in 32 bits: hash them to fewer")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    starts, columns = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return starts, columns, X.data.astype(np.float64, copy=False), X.shape[1]
 
 
 # ------------------------------------------------------------------------------------- sums of the squared hinge

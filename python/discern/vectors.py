@@ -6,10 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Table = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
+    SparseRows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
+    Table = NDArray[np.float64] | SparseRows
+
+FEW_NUMBERS = 1 << 16
+"""So many numbers are sorted in no time: then the order in which they were given does not matter at all."""
 
 
 def is_sparse(table: Any) -> bool:
@@ -17,8 +23,10 @@ def is_sparse(table: Any) -> bool:
     return hasattr(table, "tocsr")
 
 
-def native_table(table: Any) -> Table:
-    """Give a table of numbers as the native code takes it; sparse rows are sorted by column.
+def native_table(table: Any, *, any_order: bool = False) -> Table:
+    """Give a table of numbers as the native code takes it; sparse rows have each column once.
+
+    They are sorted by column, unless the columns may come in ``any_order`` and sorting them would take long.
 
     Examples
     --------
@@ -32,11 +40,19 @@ def native_table(table: Any) -> Table:
     if not is_sparse(table):
         return np.ascontiguousarray(table, np.float64)
     rows = table.tocsr()
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the caller's matrix stays as it is
-        rows.sum_duplicates()
     if rows.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"there are {rows.shape[1]} columns; at most {np.iinfo(np.int32).max} can be used")
+    if not rows.has_canonical_format:
+        if any_order and rows.nnz > FEW_NUMBERS:
+            starts, columns, values, width = _arrays(rows)
+            if not _native.repeats_columns(starts, columns, width):
+                return starts, columns, values, width
+        rows = rows.copy()  # the caller's matrix stays as it is
+        rows.sum_duplicates()
+    return _arrays(rows)
+
+
+def _arrays(rows: Any) -> SparseRows:
     return (
         np.ascontiguousarray(rows.indptr, np.int64),
         np.ascontiguousarray(rows.indices, np.int32),
