@@ -86,6 +86,14 @@ pub struct Rows<'a> {
     pub narrow: Option<&'a Copied<f32>>,
 }
 
+impl Rows<'_> {
+    fn signs(&self) -> Vec<f64> {
+        let is_positive = |row: u32| self.classes[row as usize] == self.positive;
+        let signs = self.shown.iter().map(|&row| if is_positive(row) { 1.0 } else { -1.0 });
+        signs.collect()
+    }
+}
+
 /// Copies the sparse rows to be shown, with numbers of 32 bits and frequent columns first, one after the other: two thirds
 /// of what has to be read, and the processor sees it coming. They tell which rows are surely right; of the others the
 /// given numbers are read, so that what is learned is the same. `None` where this does not help.
@@ -120,6 +128,8 @@ pub struct Learner<'a> {
     pub outcome: Outcome,
     places: Vec<u32>,
     order: Vec<u32>,
+    /// 1 or −1 for each row shown.
+    signs: Vec<f64>,
     random: Random,
     /// ‖w‖² of the perceptron, about.
     norm: f64,
@@ -145,6 +155,7 @@ impl<'a> Learner<'a> {
         let mut learner = Learner {
             places: (0..rows.shown.len() as u32).collect(),
             order: (0..rows.shown.len() as u32).collect(),
+            signs: rows.signs(),
             random: Random(settings.seed),
             norm: state.weights.iter().map(|weight| weight * weight).sum(),
             paid: if truncates {
@@ -270,18 +281,13 @@ impl<'a> Learner<'a> {
 
     /// Shows one row as often as it weighs; gives how many numbers were read.
     fn show(&mut self, place: usize) -> usize {
-        let row = self.rows.shown[place] as usize;
-        let sign = if self.rows.classes[row] == self.rows.positive {
-            1.0
-        } else {
-            -1.0
-        };
+        let sign = self.signs[place];
         let mut left = self.rows.weights[place];
         if self.surely_right(place, sign) {
             self.state.shown += left;
             return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
         }
-        let vector = self.vector(place);
+        let (row, vector) = (self.rows.shown[place] as usize, self.vector(place));
         let size = vector.len();
         let mut read = 0;
         while left > 0.0 {
@@ -299,7 +305,7 @@ impl<'a> Learner<'a> {
                 self.mistakes += part;
                 self.loss += part * self.loss_of(sign * score);
                 let factor = self.rows.factors[usize::from(sign > 0.0)];
-                self.update(row, vector, sign, part * factor);
+                self.update(row, vector, sign, part * factor, score);
                 read += size;
             }
             self.truncate(vector);
@@ -361,7 +367,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    fn update(&mut self, row: usize, vector: Vector<'_>, sign: f64, part: f64) {
+    fn update(&mut self, row: usize, vector: Vector<'_>, sign: f64, part: f64, score: f64) {
         if sign > 0.0 {
             self.outcome.promotions += 1;
         } else {
@@ -376,7 +382,10 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
-                self.norm += 2.0 * step * vector.dot(&state.weights) + step * step * vector.squared_norm();
+                if !self.light.is_empty() {
+                    let product = score - state.bias; // w·x, as nothing shrinks
+                    self.norm += 2.0 * step * product + step * step * vector.squared_norm();
+                }
                 vector.add_to(&mut state.weights, step / self.scale);
                 if !self.light.is_empty() {
                     vector.each(|column, _| self.light[column] = state.weights[column] as f32);

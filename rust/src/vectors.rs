@@ -34,16 +34,14 @@ impl<'a> Vectors<'a> {
 
     /// Takes compressed sparse rows whose columns rise; `None` if they do not fit together.
     pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
-        let rises =
-            |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
+        let rises = |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
         Self::unsorted(starts, columns, values, width).filter(|_| starts.windows(2).all(rises))
     }
 
     /// Takes compressed sparse rows with columns in any order; `None` if they do not fit together.
     pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
-        let ordered =
-            first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
+        let ordered = first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
         // One comparison after the other, without branches: a negative number is a large one.
         let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
         let within = columns.is_empty() || (largest as usize) < width.min(1 << 31);
@@ -74,6 +72,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
+    #[inline(always)]
     pub fn row(&self, index: usize) -> Vector<'a> {
         match *self {
             Vectors::Dense { values, width, .. } => Vector::Dense(&values[index * width..(index + 1) * width]),
@@ -212,8 +211,9 @@ pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
     starts.windows(2).zip(1..).any(|(pair, number)| {
         beat();
         let row = &columns[pair[0] as usize..pair[1] as usize];
-        row.iter()
-            .fold(false, |again, &column| again | (std::mem::replace(&mut last[column as usize], number) == number))
+        row.iter().fold(false, |again, &column| {
+            again | (std::mem::replace(&mut last[column as usize], number) == number)
+        })
     })
 }
 

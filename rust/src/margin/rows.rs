@@ -122,9 +122,8 @@ impl Order {
                 (first, last_hash) = (order.merged.len(), Some(hash));
             }
             // Equal hashes are no proof: they can be made.
-            let equal = |kept: &Merged| {
-                kept.class == classes[row] as u32 && table.row(kept.row).says_the_same(table.row(row))
-            };
+            let equal =
+                |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).says_the_same(table.row(row));
             let place = order.merged[first..].iter().position(equal).map(|place| first + place);
             let place = place.unwrap_or_else(|| {
                 let (class, weight) = (classes[row] as u32, 0.0);
@@ -134,7 +133,7 @@ impl Order {
             let merged = &mut order.merged[place];
             merged.weight += weight(row);
             // Of rows that hold the same in another order of columns, always the same one is read.
-            if table.row(row).is_written_before(table.row(merged.row)) {
+            if row != merged.row && table.row(row).is_written_before(table.row(merged.row)) {
                 merged.row = row;
             }
             order.places[row] = place as u32;
@@ -181,6 +180,7 @@ impl<V: Value> Rows<V> {
             on_large_pages(if names.is_empty() { 0 } else { size }),
         );
         let mut starts = Vec::with_capacity(rows.len() + 1);
+        let mut squares = Vec::with_capacity(rows.len());
         starts.push(0);
         for (place, &row) in rows.iter().enumerate() {
             beat();
@@ -194,10 +194,10 @@ impl<V: Value> Rows<V> {
                 }
                 Vector::Dense(given) => extend_scaled(&mut values, given, 0..given.len(), scales),
             }
+            squares.push(square(&values[starts[place]..]));
             starts.push(values.len());
         }
         let width = if names.is_empty() { table.width() } else { names.len() };
-        let squares = squares(&starts, &values);
         let pattern = Arc::new(Pattern { starts, columns, names });
         Rows {
             pattern,
@@ -231,7 +231,7 @@ impl<V: Value> Rows<V> {
 
     /// The same rows with each column multiplied by its scale.
     pub fn scaled(&self, scales: &[f64]) -> Self {
-        let names = &self.pattern.names;
+        let Pattern { names, starts, .. } = &*self.pattern;
         let mut values = on_large_pages(self.values.len());
         for row in 0..self.len() {
             self.row(row).each(|column, value| {
@@ -240,7 +240,10 @@ impl<V: Value> Rows<V> {
             });
         }
         Rows {
-            squares: squares(&self.pattern.starts, &values),
+            squares: starts
+                .windows(2)
+                .map(|span| square(&values[span[0]..span[1]]))
+                .collect(),
             pattern: self.pattern.clone(),
             values,
             width: self.width,
@@ -295,8 +298,10 @@ impl<V: Value> Rows<V> {
 #[inline(always)]
 fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
     let line = 64 / size_of::<T>();
-    for place in range.step_by(line).take(MOST_LINES) {
+    let (mut place, end) = (range.start, range.end.min(range.start + MOST_LINES * line));
+    while place < end {
         crate::simd::prefetch(items, place);
+        place += line;
     }
 }
 
@@ -325,10 +330,9 @@ fn extend_scaled<V: Value>(
     }
 }
 
-fn squares<V: Value>(starts: &[usize], values: &[V]) -> Vec<f64> {
-    let rows = starts.windows(2).map(|span| &values[span[0]..span[1]]);
-    rows.map(|row| row.iter().map(|value| value.wide() * value.wide()).sum())
-        .collect()
+/// ‖x‖².
+fn square<V: Value>(row: &[V]) -> f64 {
+    row.iter().map(|value| value.wide() * value.wide()).sum()
 }
 
 /// The number of each given column of sparse rows, by how many rows hold it, and the given number of each.
