@@ -272,6 +272,9 @@ def fit_margins(
     threads: int,
     duals: bool,
 ) -> Margins: ...
+def class_sums(
+    rows: _Table, classes: NDArray[np.int32], count: int, weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]: ...
 def checksum(file: NDArray[np.uint8], start: int, end: int) -> str: ...
 def layout(
     file: NDArray[np.uint8],

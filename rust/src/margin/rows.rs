@@ -53,6 +53,18 @@ fn fetch_given(table: &Vectors<'_>, row: usize) {
     }
 }
 
+/// The sums of the rows of each class by column, classes one after the other, each row times its weight.
+pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
+    let width = table.width();
+    let mut sums = vec![0.0; count * width];
+    for (row, &class) in classes.iter().enumerate() {
+        beat();
+        let own = &mut sums[class as usize * width..][..width];
+        table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
+    }
+    sums
+}
+
 /// A keyed hash of the numbers of a row that are not zero; a sum, so that neither does the order of the columns matter
 /// nor need the processor wait from one to the next.
 fn content_hash(vector: Vector<'_>, key: u64) -> u64 {

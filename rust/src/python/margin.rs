@@ -13,7 +13,7 @@ use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
 use crate::margin::crammer::CrammerSinger;
 use crate::margin::dual::Dual;
 use crate::margin::primal::Primal;
-use crate::margin::rows::{NOWHERE, Order, Rows, Value, is_narrow};
+use crate::margin::rows::{self, NOWHERE, Order, Rows, Value, is_narrow};
 use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
 use crate::vectors::Vectors;
 
@@ -259,8 +259,32 @@ fn arrays(
     })
 }
 
+/// The sums of the rows of each class, a row for each, every row times its weight.
+#[pyfunction]
+fn class_sums<'py>(
+    py: Python<'py>,
+    rows: Table<'py>,
+    classes: PyReadonlyArray1<'py, i32>,
+    count: usize,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let table = rows.unsorted()?;
+    let classes = checked_classes(&classes, table.rows(), count)?;
+    let weights = checked_weights(&weights, table.rows())?;
+    let shape = [count, table.width()];
+    if shape[0]
+        .checked_mul(shape[1])
+        .is_none_or(|size| size > isize::MAX as usize / 8)
+    {
+        return Err(PyValueError::new_err("there are too many classes and columns"));
+    }
+    let sums = patiently(py, || rows::class_sums(&table, classes, count, weights))?;
+    sums.into_pyarray(py).reshape(shape)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Margins>()?;
     module.add_function(wrap_pyfunction!(fit_margins, module)?)?;
+    module.add_function(wrap_pyfunction!(class_sums, module)?)?;
     Ok(())
 }
