@@ -21,7 +21,7 @@ import numpy as np
 import discern._native as _native
 from discern.bayes import Laplace, Margins, Smoothing, multinomial_weight
 from discern.statistics import default_threads
-from discern.vectors import native_table
+from discern.vectors import each_column_once, native_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -296,6 +296,7 @@ def indicators(X: Any) -> Any:
     """
     if isinstance(X, np.ndarray):
         return (X > 0).astype(np.float64)
+    X = each_column_once(X)
     return type(X)(((X.data > 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
 
 

@@ -35,7 +35,7 @@ from discern.online import (
     learn_with_kernel,
     novikoff_bound,
 )
-from discern.vectors import is_sparse
+from discern.vectors import each_column_once, is_sparse
 
 Array = NDArray[Any]
 SPARSE_BIAS_RATE = 0.01
@@ -468,6 +468,7 @@ class _Multiplying(_Online):
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         checked = super()._validated(X, *y, reset=reset)
         table, rest = (checked[0], checked[1:]) if y else (checked, ())
+        table = each_column_once(table) if is_sparse(table) else table
         if self.binarize is not None:
             table = binarize(table, threshold=self.binarize)
         elif not np.isin(table.data if is_sparse(table) else table, (0.0, 1.0)).all():
