@@ -24,6 +24,8 @@ const FEW_EPOCHS: u64 = 3;
 const NARROW_RANGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 /// The same for ‖w‖‖x‖, which no part of a sum of products exceeds.
 const NARROW_REACH: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
+/// More than what rounding to 32 bits takes from ‖x‖², so that ‖w‖² is never taken to be smaller than it is.
+const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
 
 /// What a rule knows at its start, and at its end.
 #[derive(Clone, Default)]
@@ -131,7 +133,7 @@ pub struct Learner<'a> {
     /// 1 or −1 for each row shown.
     signs: Vec<f64>,
     random: Random,
-    /// ‖w‖² of the perceptron, about.
+    /// ‖w‖² of the perceptron or a little more, kept where there are `light` weights.
     norm: f64,
     next: usize,
     mistakes: f64,
@@ -305,7 +307,7 @@ impl<'a> Learner<'a> {
                 self.mistakes += part;
                 self.loss += part * self.loss_of(sign * score);
                 let factor = self.rows.factors[usize::from(sign > 0.0)];
-                self.update(row, vector, sign, part * factor, score);
+                self.update(place, vector, sign, part * factor, score);
                 read += size;
             }
             self.truncate(vector);
@@ -367,7 +369,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    fn update(&mut self, row: usize, vector: Vector<'_>, sign: f64, part: f64, score: f64) {
+    fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64, score: f64) {
         if sign > 0.0 {
             self.outcome.promotions += 1;
         } else {
@@ -382,13 +384,16 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
-                if !self.light.is_empty() {
+                if let Some(rows) = self.rows.narrow.filter(|_| !self.light.is_empty()) {
                     let product = score - state.bias; // w·x, as nothing shrinks
-                    self.norm += 2.0 * step * product + step * step * vector.squared_norm();
-                }
-                vector.add_to(&mut state.weights, step / self.scale);
-                if !self.light.is_empty() {
-                    vector.each(|column, _| self.light[column] = state.weights[column] as f32);
+                    self.norm += 2.0 * step * product + step * step * rows.squares[place] * A_LITTLE_MORE;
+                    vector.each(|column, value| {
+                        let weight = &mut state.weights[column];
+                        *weight += step * value;
+                        self.light[column] = *weight as f32;
+                    });
+                } else {
+                    vector.add_to(&mut state.weights, step / self.scale);
                 }
                 state.bias += bias_rate * step;
                 if *average {
@@ -400,7 +405,7 @@ impl<'a> Learner<'a> {
             }
             Rule::KernelPerceptron { rate, kernel, points } => {
                 let step = rate * sign * part;
-                state.weights[row] += step;
+                state.weights[self.rows.shown[place] as usize] += step;
                 let mut values = Vec::new();
                 points.against(vector, *kernel, &mut values);
                 let scores = state.second.iter_mut().zip(&values);
