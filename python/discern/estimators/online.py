@@ -53,6 +53,7 @@ class _Online(ClassifierMixin, BaseEstimator):
     error_share: float
     classes_: Array
     _states: list[State]
+    _dtype: ClassVar[Any] = np.float64
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -168,7 +169,7 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset)
         refuse_huge(checked[0] if y else checked)
         return checked
 
@@ -457,6 +458,7 @@ class _Multiplying(_Online):
     factor: float
     threshold: float | None
     binarize: float | None
+    _dtype = "numeric"  # counts need not become other numbers
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_Online._parameter_constraints,
