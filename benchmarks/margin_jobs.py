@@ -251,7 +251,7 @@ JOBS = (
     growth_job("Winnow", ten_epochs(discern.Winnow)),
     Job(
         "margin/raw-text",
-        "CSV file of reviews to a LinearSVC on tf-idf; the peer learns one pass from its own text format",
+        "CSV file of reviews to an NBSVM on counts of words; the peer learns one pass from its own text format",
         REVIEWS,
         prepare_raw_reviews,
         task("fit-linear-ours", lambda inputs: inputs.raw_folder),

@@ -84,17 +84,19 @@ def many_classes(path: str) -> dict[str, Any]:
 
 
 def fit_linear_ours(folder: str) -> dict[str, Any]:
+    import pyarrow
     from pyarrow import csv
 
-    from discern import LinearSVC, TfidfVectorizer
+    from discern import NBSVM, CountVectorizer
 
     def read(name: str) -> Any:
         options = csv.ParseOptions(newlines_in_values=True)
-        return csv.read_csv(Path(folder) / name, csv.ReadOptions(use_threads=False), options)
+        file = pyarrow.memory_map(str(Path(folder) / name))
+        return csv.read_csv(file, csv.ReadOptions(use_threads=False, block_size=1 << 26), options)
 
     start = time.process_time()
     train = read("train.csv")
-    vectorizer, model = TfidfVectorizer(sublinear_tf=True), LinearSVC(C=0.1, tol=1e-2)
+    vectorizer, model = CountVectorizer(), NBSVM(C=0.01, tol=0.05)
     model.fit(vectorizer.fit_transform(train["text"]), train["label"].to_pylist())
     seconds = time.process_time() - start
     test = read("test.csv")

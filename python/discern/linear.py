@@ -21,6 +21,7 @@ import numpy as np
 import discern._native as _native
 from discern.bayes import Laplace, Margins, Smoothing, multinomial_weight
 from discern.statistics import default_threads
+from discern.vectors import each_column_once, native_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -219,9 +220,11 @@ def _solve(
     threads: int | None,
     duals: bool,
 ) -> LinearMargins:
-    solver = settings.chosen_solver(*X.shape)
+    table = _taken(X)
+    width = table[3] if isinstance(table, tuple) else table.shape[1]
+    solver = settings.chosen_solver(len(classes), width)
     found = _native.fit_margins(
-        native_rows(X),
+        table,
         np.ascontiguousarray(classes, np.int32),
         None if weights is None else np.ascontiguousarray(weights, np.float64),
         np.ascontiguousarray(costs_of(count, settings, class_weights)),
@@ -246,17 +249,9 @@ def _solve(
     return LinearMargins(found.weights, found.intercepts, certificate, found.duals)
 
 
-def native_rows(X: Any) -> Any:
-    """Give a table, or the parts of a sparse matrix, as the native code takes them."""
-    if isinstance(X, np.ndarray):
-        return np.ascontiguousarray(X, np.float64)
-    if X.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"X has {X.shape[1]} columns, more than fit in 32 bits: hash them to fewer")
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    starts, columns = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False)
-    return starts, columns, X.data.astype(np.float64, copy=False), X.shape[1]
+def _taken(X: Any) -> Any:
+    """Give a table as the native code takes it, if it is not that already."""
+    return X if isinstance(X, tuple) else native_table(X, any_order=True)
 
 
 # ------------------------------------------------------------------------------------- sums of the squared hinge
@@ -301,9 +296,8 @@ def indicators(X: Any) -> Any:
     """
     if isinstance(X, np.ndarray):
         return (X > 0).astype(np.float64)
-    X = X.copy()
-    X.data = (X.data > 0).astype(np.float64)
-    return X
+    X = each_column_once(X)
+    return type(X)(((X.data > 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
 
 
 def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, weights: Array | None = None) -> Array:
@@ -314,12 +308,8 @@ def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, w
     >>> log_count_ratios(np.array([[1, 0], [1, 1]]), np.array([1, 0]), 2, Laplace(1.0)).round(4).tolist()
     [[0.2877, -0.4055]]
     """
-    import scipy.sparse
-
-    given = np.ones(len(classes)) if weights is None else weights
-    members = scipy.sparse.csr_array((given, (classes, np.arange(len(classes)))), shape=(count, len(classes)))
-    counts = members @ X
-    counts = np.asarray(counts if isinstance(counts, np.ndarray) else counts.toarray(), np.float64)
+    given = None if weights is None else np.ascontiguousarray(weights, np.float64)
+    counts = _native.class_sums(_taken(X), np.ascontiguousarray(classes, np.int32), count, given)
     terms = counts.sum(axis=0)
     weight = multinomial_weight(smoothing, Margins(terms, counts.sum(axis=1), np.zeros(count), len(terms)))
     seen = terms > 0  # what no row holds says nothing
@@ -347,9 +337,10 @@ def fit_nbsvm(
 
     Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
     """
-    ratios = log_count_ratios(X, classes, count, smoothing, weights)
+    table = _taken(X)
+    ratios = log_count_ratios(table, classes, count, smoothing, weights)
     found = fit_margins(
-        X,
+        table,
         classes,
         count,
         settings,

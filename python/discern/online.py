@@ -222,7 +222,7 @@ def _learn(
     settings: OnlineSettings,
     threads: int | None,
 ) -> list[tuple[State, Outcome]]:
-    table = native_table(lesson.table)
+    table = native_table(lesson.table, any_order=kernel is None)
     classes = np.ascontiguousarray(lesson.classes, np.int32)
     weights = np.ones(len(classes)) if lesson.weights is None else np.ascontiguousarray(lesson.weights, np.float64)
     if settings.shuffle:

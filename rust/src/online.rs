@@ -8,9 +8,8 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::margin::rows::{Matrix, Row, Rows as Copied};
+use crate::margin::rows::{Order, Row, Rows as Copied};
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
-use crate::patience::beat;
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
 
@@ -21,10 +20,12 @@ const LIGHTEST: f64 = 1e-150;
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 /// Fewer epochs are not worth a copy of the rows.
 const FEW_EPOCHS: u64 = 3;
-/// Numbers of 32 bits are wrong by this share of themselves at most, if they are neither huge nor tiny; twice that also
-/// covers the rounding of sums.
-const NARROW: f64 = 2.0 / (1 << 24) as f64;
+/// Numbers of 32 bits are as good as others, but for rounding, if they are neither huge nor tiny.
 const NARROW_RANGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+/// The same for ‖w‖‖x‖, which no part of a sum of products exceeds.
+const NARROW_REACH: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
+/// More than what rounding to 32 bits takes from ‖x‖², so that ‖w‖² is never taken to be smaller than it is.
+const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
 
 /// What a rule knows at its start, and at its end.
 #[derive(Clone, Default)]
@@ -87,9 +88,17 @@ pub struct Rows<'a> {
     pub narrow: Option<&'a Copied<f32>>,
 }
 
-/// Copies the sparse rows to be shown, with numbers of 32 bits, one after the other: two thirds of what has to be read,
-/// and the processor sees it coming. They tell which rows are surely right; of the others the given numbers are read, so
-/// that what is learned is the same. `None` where this does not help.
+impl Rows<'_> {
+    fn signs(&self) -> Vec<f64> {
+        let is_positive = |row: u32| self.classes[row as usize] == self.positive;
+        let signs = self.shown.iter().map(|&row| if is_positive(row) { 1.0 } else { -1.0 });
+        signs.collect()
+    }
+}
+
+/// Copies the sparse rows to be shown, with numbers of 32 bits and frequent columns first, one after the other: two thirds
+/// of what has to be read, and the processor sees it coming. They tell which rows are surely right; of the others the
+/// given numbers are read, so that what is learned is the same. `None` where this does not help.
 pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings) -> Option<Copied<f32>> {
     let Vectors::Sparse { values, .. } = table else {
         return None;
@@ -99,24 +108,7 @@ pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings) -> Option
     if !settings.shuffle || settings.most_epochs < FEW_EPOCHS || !values.iter().fold(true, fits) {
         return None;
     }
-    Copied::plain(&matrix_of(table), shown)
-}
-
-fn matrix_of<'a>(table: &Vectors<'a>) -> Matrix<'a> {
-    match *table {
-        Vectors::Dense { values, width, .. } => Matrix::Dense { values, width },
-        Vectors::Sparse {
-            starts,
-            columns,
-            values,
-            width,
-        } => Matrix::Sparse {
-            starts,
-            columns,
-            values,
-            width,
-        },
-    }
+    Some(Copied::new(table, shown, None))
 }
 
 /// What came out of one learner.
@@ -138,8 +130,10 @@ pub struct Learner<'a> {
     pub outcome: Outcome,
     places: Vec<u32>,
     order: Vec<u32>,
+    /// 1 or −1 for each row shown.
+    signs: Vec<f64>,
     random: Random,
-    /// ‖w‖² of the perceptron, about.
+    /// ‖w‖² of the perceptron or a little more, kept where there are `light` weights.
     norm: f64,
     next: usize,
     mistakes: f64,
@@ -151,6 +145,10 @@ pub struct Learner<'a> {
     /// L1 penalty that each weight should have had, and has had.
     owed: f64,
     paid: Vec<f64>,
+    /// The perceptron's weights with 32 bits, if the rows have such a copy.
+    light: Vec<f32>,
+    /// The weights by the columns as they are given, while `state` has them by those of the copied rows.
+    home: Option<[Vec<f64>; 2]>,
 }
 
 impl<'a> Learner<'a> {
@@ -159,6 +157,7 @@ impl<'a> Learner<'a> {
         let mut learner = Learner {
             places: (0..rows.shown.len() as u32).collect(),
             order: (0..rows.shown.len() as u32).collect(),
+            signs: rows.signs(),
             random: Random(settings.seed),
             norm: state.weights.iter().map(|weight| weight * weight).sum(),
             paid: if truncates {
@@ -178,15 +177,43 @@ impl<'a> Learner<'a> {
             stale_epochs: 0,
             scale: 1.0,
             owed: 0.0,
+            light: vec![],
+            home: None,
         };
+        learner.leave_home();
         learner.begin_epoch();
         learner
+    }
+
+    /// Takes the weights of the columns that are shown, in the order of the copied rows.
+    fn leave_home(&mut self) {
+        let Some(rows) = self.rows.narrow else { return };
+        let picked = |every: &[f64]| if every.is_empty() { vec![] } else { rows.picked(every) };
+        let State { weights, second, .. } = &mut self.state;
+        let (mine, other) = (picked(weights), picked(second));
+        self.home = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
+        self.paid.truncate(self.state.weights.len());
+        if matches!(self.rule, Rule::Perceptron { .. }) && !self.shrinks() {
+            self.light = self.state.weights.iter().map(|&weight| weight as f32).collect();
+        }
+    }
+
+    fn go_home(&mut self) {
+        let (Some(rows), Some([mut weights, mut second])) = (self.rows.narrow, self.home.take()) else {
+            return;
+        };
+        rows.put_back(&self.state.weights, &mut weights);
+        if !second.is_empty() {
+            rows.put_back(&self.state.second, &mut second);
+        }
+        (self.state.weights, self.state.second) = (weights, second);
     }
 
     /// Shows some rows; true at the end.
     pub fn advance(&mut self) -> bool {
         if self.outcome.epochs >= self.settings.most_epochs || self.outcome.converged {
             self.fold_scale();
+            self.go_home();
             return true;
         }
         let mut read = 0;
@@ -256,22 +283,14 @@ impl<'a> Learner<'a> {
 
     /// Shows one row as often as it weighs; gives how many numbers were read.
     fn show(&mut self, place: usize) -> usize {
-        let row = self.rows.shown[place] as usize;
-        let vector = self.rows.table.row(row);
-        let sign = if self.rows.classes[row] == self.rows.positive {
-            1.0
-        } else {
-            -1.0
-        };
+        let sign = self.signs[place];
         let mut left = self.rows.weights[place];
         if self.surely_right(place, sign) {
             self.state.shown += left;
             return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
         }
-        let size = match vector {
-            Vector::Dense(values) => values.len(),
-            Vector::Sparse(columns, _) => columns.len(),
-        };
+        let (row, vector) = (self.rows.shown[place] as usize, self.vector(place));
+        let size = vector.len();
         let mut read = 0;
         while left > 0.0 {
             let part = left.min(1.0);
@@ -288,12 +307,22 @@ impl<'a> Learner<'a> {
                 self.mistakes += part;
                 self.loss += part * self.loss_of(sign * score);
                 let factor = self.rows.factors[usize::from(sign > 0.0)];
-                self.update(row, vector, sign, part * factor);
+                self.update(place, vector, sign, part * factor, score);
                 read += size;
             }
             self.truncate(vector);
         }
         read
+    }
+
+    /// A row with the numbers as they are given.
+    #[inline(always)]
+    fn vector(&self, place: usize) -> Vector<'a> {
+        let given = self.rows.table.row(self.rows.shown[place] as usize);
+        match (self.rows.narrow, given) {
+            (Some(rows), Vector::Sparse(_, values)) => Vector::Sparse(rows.columns(place), values),
+            _ => given,
+        }
     }
 
     /// Whether a row would be decided rightly, as far as numbers of 32 bits can tell.
@@ -302,9 +331,10 @@ impl<'a> Learner<'a> {
         let Some(rows) = self.rows.narrow else { return false };
         let (row, state) = (rows.row(place), &self.state);
         match &self.rule {
-            Rule::Perceptron { .. } if !self.shrinks() => {
-                let doubt = NARROW * (self.norm * rows.squares[place]).sqrt();
-                sign * (row.dot(&state.weights) + state.bias) > doubt
+            Rule::Perceptron { .. } if !self.light.is_empty() => {
+                let reach = (self.norm * rows.squares[place]).sqrt();
+                let score = f64::from(row.light_dot(&self.light)) + state.bias;
+                NARROW_REACH.contains(&reach) && self.norm < 1e60 && sign * score > row.doubt() * reach
             }
             Rule::Winnow { threshold, .. } => {
                 sign * (present_in(&row, |column| state.weights[column]) - threshold) > 0.0
@@ -339,7 +369,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    fn update(&mut self, row: usize, vector: Vector<'_>, sign: f64, part: f64) {
+    fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64, score: f64) {
         if sign > 0.0 {
             self.outcome.promotions += 1;
         } else {
@@ -354,8 +384,17 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
-                self.norm += 2.0 * step * vector.dot(&state.weights) + step * step * vector.squared_norm();
-                vector.add_to(&mut state.weights, step / self.scale);
+                if let Some(rows) = self.rows.narrow.filter(|_| !self.light.is_empty()) {
+                    let product = score - state.bias; // w·x, as nothing shrinks
+                    self.norm += 2.0 * step * product + step * step * rows.squares[place] * A_LITTLE_MORE;
+                    vector.each(|column, value| {
+                        let weight = &mut state.weights[column];
+                        *weight += step * value;
+                        self.light[column] = *weight as f32;
+                    });
+                } else {
+                    vector.add_to(&mut state.weights, step / self.scale);
+                }
                 state.bias += bias_rate * step;
                 if *average {
                     // The mean of all weights so far is w − second/shown, with what each step missed in `second`.
@@ -366,7 +405,7 @@ impl<'a> Learner<'a> {
             }
             Rule::KernelPerceptron { rate, kernel, points } => {
                 let step = rate * sign * part;
-                state.weights[row] += step;
+                state.weights[self.rows.shown[place] as usize] += step;
                 let mut values = Vec::new();
                 points.against(vector, *kernel, &mut values);
                 let scores = state.second.iter_mut().zip(&values);
@@ -459,49 +498,26 @@ fn multiply(weight: &mut f64, value: f64, factor: f64) {
 /// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
 /// rows say: which of them came first makes no difference.
 pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
-    let mut keys: Vec<(u64, u32)> = (0..table.rows() as u32)
-        .filter(|&row| weights[row as usize] > 0.0)
-        .map(|row| (content_hash(table.row(row as usize), classes[row as usize]), row))
-        .collect();
-    keys.sort_unstable_by(|left, right| {
-        beat();
-        left.cmp(right)
-    });
-    let (mut rows, mut totals): (Vec<u32>, Vec<f64>) = (vec![], vec![]);
-    let (mut last, mut start) = (None, 0);
-    for (key, row) in keys {
-        if last != Some(key) {
-            (last, start) = (Some(key), rows.len());
-        }
-        // Equal hashes are no proof: they can be made.
-        let same = |&other: &u32| {
-            classes[other as usize] == classes[row as usize]
-                && table.row(other as usize).says_the_same(table.row(row as usize))
-        };
-        match rows[start..].iter().position(same) {
-            Some(place) => totals[start + place] += weights[row as usize],
-            None => {
-                rows.push(row);
-                totals.push(weights[row as usize]);
-            }
-        }
-    }
-    (rows, totals)
+    let order = if table.rows() <= FEW_ROWS {
+        Order::by_hash(table, classes, Some(weights), hash_of_few)
+    } else {
+        Order::new(table, classes, Some(weights), 0)
+    };
+    let totals = order.merged.iter().map(|merged| merged.weight).collect();
+    (order.rows(), totals)
 }
 
-/// Hashes the numbers that are not zero with their columns, so that dense and sparse rows agree.
-fn content_hash(vector: Vector<'_>, class: i32) -> u64 {
+/// The hash by which few rows are sorted, of numbers that are not zero and their columns.
+fn hash_of_few(vector: Vector<'_>, class: i32) -> u64 {
     let mut hash = class as u64;
-    vector.each(|column, value| {
-        if value != 0.0 {
-            hash = (hash ^ value.to_bits())
-                .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-                .rotate_left(29);
-            hash = (hash ^ column as u64)
-                .wrapping_mul(0xbf58_476d_1ce4_e5b9)
-                .rotate_left(31);
-        }
-    });
+    for (column, value) in vector.items() {
+        hash = (hash ^ value.to_bits())
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            .rotate_left(29);
+        hash = (hash ^ column as u64)
+            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
+            .rotate_left(31);
+    }
     hash ^ (hash >> 32)
 }
 

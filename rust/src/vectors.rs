@@ -1,4 +1,7 @@
-//! Rows of numbers, dense or sparse, as learners read them. The columns of a sparse row rise and none comes twice.
+//! Rows of numbers, dense or sparse, as learners read them. No column of a sparse row comes twice; for those who compare
+//! rows with rows they rise, others take them in any order.
+
+use crate::patience::beat;
 
 /// Rows of a table.
 #[derive(Clone, Copy)]
@@ -29,25 +32,31 @@ impl<'a> Vectors<'a> {
         (rows.checked_mul(width) == Some(values.len())).then_some(Vectors::Dense { values, rows, width })
     }
 
-    /// Takes compressed sparse rows; `None` if they do not fit together.
+    /// Takes compressed sparse rows whose columns rise; `None` if they do not fit together.
     pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
+        let rises = |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
+        Self::unsorted(starts, columns, values, width).filter(|_| starts.windows(2).all(rises))
+    }
+
+    /// Takes compressed sparse rows with columns in any order; `None` if they do not fit together.
+    pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
-        let ordered = first == 0
-            && last == columns.len() as i64
-            && columns.len() == values.len()
-            && starts.windows(2).all(|pair| pair[0] <= pair[1]);
-        let rises = |pair: &[i64]| {
-            let row = &columns[pair[0] as usize..pair[1] as usize];
-            let within = row.first().is_none_or(|&column| column >= 0)
-                && row.last().is_none_or(|&column| (column as usize) < width);
-            within && row.windows(2).all(|pair| pair[0] < pair[1])
-        };
-        (ordered && starts.windows(2).all(rises)).then_some(Vectors::Sparse {
+        let ordered = first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
+        // One comparison after the other, without branches: a negative number is a large one.
+        let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
+        let within = columns.is_empty() || (largest as usize) < width.min(1 << 31);
+        (ordered && within).then_some(Vectors::Sparse {
             starts,
             columns,
             values,
             width,
         })
+    }
+
+    pub fn values(&self) -> &'a [f64] {
+        match *self {
+            Vectors::Dense { values, .. } | Vectors::Sparse { values, .. } => values,
+        }
     }
 
     pub fn rows(&self) -> usize {
@@ -63,6 +72,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
+    #[inline(always)]
     pub fn row(&self, index: usize) -> Vector<'a> {
         match *self {
             Vectors::Dense { values, width, .. } => Vector::Dense(&values[index * width..(index + 1) * width]),
@@ -95,19 +105,44 @@ impl Vector<'_> {
         }
     }
 
-    /// Whether two rows hold the same numbers, whatever zeros are written out.
+    /// How many numbers are there.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Vector::Dense(values) | Vector::Sparse(_, values) => values.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether two rows hold the same numbers, whatever zeros are written out and in whatever order.
     pub fn says_the_same(&self, other: Vector<'_>) -> bool {
         match (self, other) {
             (Vector::Dense(mine), Vector::Dense(theirs)) => *mine == theirs,
             (Vector::Sparse(columns, values), Vector::Sparse(other_columns, other_values)) => {
-                let mine = columns.iter().zip(*values).filter(|(_, value)| **value != 0.0);
-                mine.eq(other_columns
-                    .iter()
-                    .zip(other_values)
-                    .filter(|(_, value)| **value != 0.0))
+                (*columns == other_columns && *values == other_values) || self.items() == other.items()
             }
             _ => false,
         }
+    }
+
+    /// The numbers that are not zero with their columns, which rise.
+    pub fn items(&self) -> Vec<(usize, f64)> {
+        let mut items = Vec::with_capacity(self.len());
+        self.each(|column, value| {
+            if value != 0.0 {
+                items.push((column, value));
+            }
+        });
+        items.sort_unstable_by_key(|&(column, _)| column);
+        items
+    }
+
+    /// Whether the columns of a sparse row come before those of another, as words do in a dictionary.
+    pub fn is_written_before(&self, other: Vector<'_>) -> bool {
+        matches!((self, other), (Vector::Sparse(mine, _), Vector::Sparse(theirs, _)) if *mine < theirs)
     }
 
     /// Gives w·x, always summed in the same order.
@@ -170,6 +205,18 @@ impl Vector<'_> {
     }
 }
 
+/// Whether a column comes twice in some row; starts and columns must fit the width.
+pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
+    let mut last = vec![0u32; width]; // the number of the row, from 1, that last held each column
+    starts.windows(2).zip(1..).any(|(pair, number)| {
+        beat();
+        let row = &columns[pair[0] as usize..pair[1] as usize];
+        row.iter().fold(false, |again, &column| {
+            again | (std::mem::replace(&mut last[column as usize], number) == number)
+        })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,6 +230,23 @@ mod tests {
         assert!(!row.says_the_same(Vector::Sparse(&[1], &[2.0])));
         assert!(Vector::Dense(&[0.0, 2.0]).says_the_same(Vector::Dense(&[-0.0, 2.0])));
         assert!(!Vector::Dense(&[0.0]).says_the_same(row));
+    }
+
+    #[test]
+    fn the_order_of_columns_says_nothing() {
+        let rising = Vector::Sparse(&[1, 3], &[2.0, 1.0]);
+        let falling = Vector::Sparse(&[3, 1], &[1.0, 2.0]);
+        assert!(rising.says_the_same(falling) && falling.says_the_same(rising));
+        assert!(!rising.says_the_same(Vector::Sparse(&[3, 1], &[2.0, 1.0])));
+        assert!(rising.is_written_before(falling) && !falling.is_written_before(rising));
+        assert!(Vectors::unsorted(&[0, 2], &[3, 1], &[1.0, 2.0], 4).is_some());
+        assert!(Vectors::sparse(&[0, 2], &[3, 1], &[1.0, 2.0], 4).is_none());
+    }
+
+    #[test]
+    fn repeated_columns_are_found() {
+        assert!(!repeats(&[0, 2, 2, 4], &[1, 0, 0, 1], 2));
+        assert!(repeats(&[0, 2, 2, 5], &[1, 0, 0, 1, 0], 2));
     }
 
     #[test]
@@ -208,5 +272,8 @@ mod tests {
         assert!(Vectors::sparse(&[0, 1], &[-1], &[1.0], 1).is_none());
         assert!(Vectors::sparse(&[0, 2], &[1, 1], &[1.0, 1.0], 2).is_none());
         assert!(Vectors::sparse(&[0, 2, 1], &[0], &[1.0], 2).is_none());
+        for columns in [[-1, 0], [0, 2], [i32::MIN, 0]] {
+            assert!(Vectors::unsorted(&[0, 2], &columns, &[1.0, 1.0], 2).is_none());
+        }
     }
 }

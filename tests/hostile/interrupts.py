@@ -130,6 +130,8 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "number_labels": lambda: _native.number_labels(table[:, 0].copy()),
         "to_probabilities": lambda: _native.to_probabilities(tall, 1),
         "pool_rows": lambda: _native.pool_rows(tall, tall_classes, np.ones(len(tall))),
+        "repeats_columns": lambda: _native.repeats_columns(starts, terms, width),
+        "class_sums": lambda: _native.class_sums(tall, tall_classes, 2, None),
         "fit_machines": lambda: discern.SVC(C=1e6, tol=1e-9, max_iter=-1, gamma=9.0).fit(dense, some),
         "decide_machines": lambda: machine.predict(np.tile(dense, (10, 1))),
         "kernel_sums": lambda: Kernel("rbf", 1.0).sums(np.tile(dense, (4, 1)), dense, np.ones((1, len(dense)))),

@@ -269,10 +269,10 @@ class NBSVM(_LargeMargin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts."""
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        refuse_huge(X)
+        X, y = validate_data(self, X, y, accept_sparse="csr", order="C")  # counts need not become other numbers
         check_classification_targets(y)
         if not self.binarize:
+            refuse_huge(X)
             check_non_negative(X, "NBSVM")
         numbers, weights, class_weights = self._weighted(X, y, sample_weight)
         settings = MarginSettings(

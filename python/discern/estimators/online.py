@@ -35,7 +35,7 @@ from discern.online import (
     learn_with_kernel,
     novikoff_bound,
 )
-from discern.vectors import is_sparse
+from discern.vectors import each_column_once, is_sparse
 
 Array = NDArray[Any]
 SPARSE_BIAS_RATE = 0.01
@@ -53,6 +53,7 @@ class _Online(ClassifierMixin, BaseEstimator):
     error_share: float
     classes_: Array
     _states: list[State]
+    _dtype: ClassVar[Any] = np.float64
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -168,7 +169,7 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=np.float64, reset=reset)
+        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset)
         refuse_huge(checked[0] if y else checked)
         return checked
 
@@ -457,6 +458,7 @@ class _Multiplying(_Online):
     factor: float
     threshold: float | None
     binarize: float | None
+    _dtype = "numeric"  # counts need not become other numbers
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_Online._parameter_constraints,
@@ -468,6 +470,7 @@ class _Multiplying(_Online):
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
         checked = super()._validated(X, *y, reset=reset)
         table, rest = (checked[0], checked[1:]) if y else (checked, ())
+        table = each_column_once(table) if is_sparse(table) else table
         if self.binarize is not None:
             table = binarize(table, threshold=self.binarize)
         elif not np.isin(table.data if is_sparse(table) else table, (0.0, 1.0)).all():

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::patience::beat;
+use crate::vectors::{Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read.
 pub trait Value: Copy + Send + Sync {
@@ -35,101 +36,51 @@ impl Value for f64 {
     }
 }
 
-/// A matrix as it is given, checked before: columns of a sparse row rise and are below `width`.
-#[derive(Clone, Copy)]
-pub enum Matrix<'a> {
-    Sparse {
-        starts: &'a [i64],
-        columns: &'a [i32],
-        values: &'a [f64],
-        width: usize,
-    },
-    Dense {
-        values: &'a [f64],
-        width: usize,
-    },
+/// Whether the numbers of a table are the same as 32-bit floats.
+pub fn is_narrow(table: &Vectors<'_>) -> bool {
+    table.values().iter().all(|&value| f64::from(value as f32) == value)
 }
 
-impl<'a> Matrix<'a> {
-    pub fn width(&self) -> usize {
-        match *self {
-            Matrix::Sparse { width, .. } | Matrix::Dense { width, .. } => width,
+/// Fetches a row ahead of its use.
+#[inline(always)]
+fn fetch_given(table: &Vectors<'_>, row: usize) {
+    match table.row(row) {
+        Vector::Dense(values) => fetch(values, 0..values.len()),
+        Vector::Sparse(columns, values) => {
+            fetch(columns, 0..columns.len());
+            fetch(values, 0..values.len());
         }
     }
+}
 
-    pub fn values(&self) -> &'a [f64] {
-        match *self {
-            Matrix::Sparse { values, .. } | Matrix::Dense { values, .. } => values,
-        }
+/// The sums of the rows of each class by column, classes one after the other, each row times its weight.
+pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
+    let width = table.width();
+    let mut sums = vec![0.0; count * width];
+    for (row, &class) in classes.iter().enumerate() {
+        beat();
+        let own = &mut sums[class as usize * width..][..width];
+        table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
     }
+    sums
+}
 
-    /// Whether its numbers are the same as 32-bit floats.
-    pub fn is_narrow(&self) -> bool {
-        self.values().iter().all(|&value| f64::from(value as f32) == value)
-    }
-
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
-        match *self {
-            Matrix::Sparse { starts, .. } => starts[row] as usize..starts[row + 1] as usize,
-            Matrix::Dense { width, .. } => row * width..(row + 1) * width,
-        }
-    }
-
-    /// Fetches a row ahead of its use.
-    #[inline(always)]
-    fn prefetch(&self, row: usize) {
-        let range = self.range(row);
-        if let Matrix::Sparse { columns, .. } = *self {
-            fetch(columns, range.clone());
-        }
-        fetch(self.values(), range);
-    }
-
-    /// Calls for each number of a row that is not zero.
-    #[inline(always)]
-    fn each(&self, row: usize, mut call: impl FnMut(u32, f64)) {
-        let range = self.range(row);
-        match *self {
-            Matrix::Sparse { columns, values, .. } => {
-                for (&column, &value) in columns[range.clone()].iter().zip(&values[range]) {
-                    if value != 0.0 {
-                        call(column as u32, value);
-                    }
-                }
-            }
-            Matrix::Dense { values, .. } => {
-                for (column, &value) in values[range].iter().enumerate() {
-                    if value != 0.0 {
-                        call(column as u32, value);
-                    }
-                }
-            }
-        }
-    }
-
-    /// A keyed hash of the numbers of a row; a sum, so that the processor need not wait from one to the next.
-    fn hash(&self, row: usize, key: u64) -> u64 {
-        let mut sum = key;
-        self.each(row, |column, value| {
-            let folded = u128::from(value.to_bits() ^ key) * u128::from((u64::from(column) << 1 | 1).wrapping_mul(ODD));
+/// A keyed hash of the numbers of a row that are not zero; a sum, so that neither does the order of the columns matter
+/// nor need the processor wait from one to the next.
+fn content_hash(vector: Vector<'_>, key: u64) -> u64 {
+    let mut sum = key;
+    vector.each(|column, value| {
+        if value != 0.0 {
+            let folded = u128::from(value.to_bits() ^ key) * u128::from(((column as u64) << 1 | 1).wrapping_mul(ODD));
             sum = sum.wrapping_add(folded as u64 ^ (folded >> 64) as u64);
-        });
-        mix(sum)
-    }
-
-    fn same(&self, left: usize, right: usize) -> bool {
-        let list = |row| {
-            let mut items = Vec::new();
-            self.each(row, |column, value| items.push((column, value)));
-            items
-        };
-        list(left) == list(right)
-    }
+        }
+    });
+    mix(sum)
 }
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One merged row: where it first stands in the matrix, its class, the sum of its weights.
+/// One merged row: where it stands in the table, its class, the sum of its weights.
 #[derive(Clone, Copy)]
 pub struct Merged {
     pub row: usize,
@@ -146,13 +97,26 @@ pub struct Order {
 pub const NOWHERE: u32 = u32::MAX;
 
 impl Order {
-    pub fn new(matrix: &Matrix<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
+    /// Sorts rows by a keyed hash of what they hold.
+    pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
         let key = mix(seed ^ 0x5851_f42d_4c95_7f2d);
+        Self::by_hash(table, classes, weights, |vector, class| {
+            content_hash(vector, key) ^ mix(class as u64)
+        })
+    }
+
+    /// Sorts rows by a hash of what they hold and of their class.
+    pub fn by_hash(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: Option<&[f64]>,
+        hash: impl Fn(Vector<'_>, i32) -> u64,
+    ) -> Self {
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
         let mut keyed: Vec<(u64, u32)> = (0..classes.len())
             .filter(|&row| weight(row) > 0.0)
             .inspect(|_| beat())
-            .map(|row| (matrix.hash(row, key) ^ mix(classes[row] as u64), row as u32))
+            .map(|row| (hash(table.row(row), classes[row]), row as u32))
             .collect();
         keyed.sort_unstable_by(|left, right| {
             beat();
@@ -169,17 +133,29 @@ impl Order {
             if last_hash != Some(hash) {
                 (first, last_hash) = (order.merged.len(), Some(hash));
             }
-            let equal = |kept: &Merged| kept.class == classes[row] as u32 && matrix.same(kept.row, row);
+            // Equal hashes are no proof: they can be made.
+            let equal =
+                |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).says_the_same(table.row(row));
             let place = order.merged[first..].iter().position(equal).map(|place| first + place);
             let place = place.unwrap_or_else(|| {
                 let (class, weight) = (classes[row] as u32, 0.0);
                 order.merged.push(Merged { row, class, weight });
                 order.merged.len() - 1
             });
-            order.merged[place].weight += weight(row);
+            let merged = &mut order.merged[place];
+            merged.weight += weight(row);
+            // Of rows that hold the same in another order of columns, always the same one is read.
+            if row != merged.row && table.row(row).is_written_before(table.row(merged.row)) {
+                merged.row = row;
+            }
             order.places[row] = place as u32;
         }
         order
+    }
+
+    /// The rows that stand for all.
+    pub fn rows(&self) -> Vec<u32> {
+        self.merged.iter().map(|merged| merged.row as u32).collect()
     }
 }
 
@@ -198,7 +174,7 @@ pub struct Rows<V> {
 /// Where the numbers of the rows stand.
 struct Pattern {
     starts: Vec<usize>,
-    columns: Vec<u32>,
+    columns: Vec<i32>,
     /// The given number of each column; empty if they are as given.
     names: Vec<u32>,
 }
@@ -207,35 +183,33 @@ struct Pattern {
 const AHEAD: usize = 4;
 
 impl<V: Value> Rows<V> {
-    /// Takes the rows, each column multiplied by its scale, if there are some.
-    pub fn new(matrix: &Matrix<'_>, order: &Order, scales: Option<&[f64]>) -> Self {
-        let size = order.merged.iter().map(|merged| matrix.range(merged.row).len()).sum();
-        let (numbers, names) = frequent_first(matrix, order);
+    /// Takes rows of a table, each column multiplied by its scale, if there are some.
+    pub fn new(table: &Vectors<'_>, rows: &[u32], scales: Option<&[f64]>) -> Self {
+        let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
+        let (numbers, names) = frequent_first(table, rows);
         let (mut values, mut columns) = (
             crate::simd::roomy(size),
             crate::simd::roomy(if names.is_empty() { 0 } else { size }),
         );
-        let mut starts = Vec::with_capacity(order.merged.len() + 1);
+        let mut starts = Vec::with_capacity(rows.len() + 1);
+        let mut squares = Vec::with_capacity(rows.len());
         starts.push(0);
-        for (place, merged) in order.merged.iter().enumerate() {
+        for (place, &row) in rows.iter().enumerate() {
             beat();
-            if let Some(later) = order.merged.get(place + AHEAD) {
-                matrix.prefetch(later.row);
+            if let Some(&later) = rows.get(place + AHEAD) {
+                fetch_given(table, later as usize);
             }
-            let range = matrix.range(merged.row);
-            let given = &matrix.values()[range.clone()];
-            match *matrix {
-                Matrix::Sparse { columns: named, .. } => {
-                    let named = &named[range];
-                    columns.extend(named.iter().map(|&column| numbers[column as usize]));
+            match table.row(row as usize) {
+                Vector::Sparse(named, given) => {
+                    columns.extend(named.iter().map(|&column| numbers[column as usize] as i32));
                     extend_scaled(&mut values, given, named.iter().map(|&column| column as usize), scales);
                 }
-                Matrix::Dense { width, .. } => extend_scaled(&mut values, given, 0..width, scales),
+                Vector::Dense(given) => extend_scaled(&mut values, given, 0..given.len(), scales),
             }
+            squares.push(square(&values[starts[place]..]));
             starts.push(values.len());
         }
-        let width = if names.is_empty() { matrix.width() } else { names.len() };
-        let squares = squares(&starts, &values);
+        let width = if names.is_empty() { table.width() } else { names.len() };
         let pattern = Arc::new(Pattern { starts, columns, names });
         Rows {
             pattern,
@@ -245,50 +219,31 @@ impl<V: Value> Rows<V> {
         }
     }
 
-    /// Takes some of the rows of a sparse matrix, one after the other, the columns as they are; `None` if it is dense.
-    pub fn plain(matrix: &Matrix<'_>, rows: &[u32]) -> Option<Self> {
-        let Matrix::Sparse { columns: named, .. } = *matrix else {
-            return None;
-        };
-        let size = rows.iter().map(|&row| matrix.range(row as usize).len()).sum();
-        let (mut values, mut columns) = (crate::simd::roomy(size), crate::simd::roomy(size));
-        let mut starts = Vec::with_capacity(rows.len() + 1);
-        starts.push(0);
-        for (place, &row) in rows.iter().enumerate() {
-            beat();
-            if let Some(&later) = rows.get(place + AHEAD) {
-                matrix.prefetch(later as usize);
-            }
-            let range = matrix.range(row as usize);
-            values.extend(matrix.values()[range.clone()].iter().map(|&value| V::narrow(value)));
-            columns.extend(named[range].iter().map(|&column| column as u32));
-            starts.push(values.len());
-        }
-        let names = Vec::new();
-        Some(Rows {
-            squares: squares(&starts, &values),
-            pattern: Arc::new(Pattern { starts, columns, names }),
-            values,
-            width: matrix.width(),
-        })
-    }
-
     /// Gives weights the places of the columns as they were given.
     pub fn expand(&self, weights: Vec<f64>, width: usize) -> Vec<f64> {
-        let names = &self.pattern.names;
-        if names.is_empty() {
+        if self.pattern.names.is_empty() {
             return weights;
         }
         let mut every = vec![0.0; width];
-        for (&name, weight) in names.iter().zip(weights) {
+        self.put_back(&weights, &mut every);
+        every
+    }
+
+    /// Gives weights by the columns as they were given the places of the columns here.
+    pub fn picked(&self, every: &[f64]) -> Vec<f64> {
+        self.pattern.names.iter().map(|&name| every[name as usize]).collect()
+    }
+
+    /// Writes weights to the places of the columns as they were given; other columns stay as they are.
+    pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
+        for (&name, &weight) in self.pattern.names.iter().zip(weights) {
             every[name as usize] = weight;
         }
-        every
     }
 
     /// The same rows with each column multiplied by its scale.
     pub fn scaled(&self, scales: &[f64]) -> Self {
-        let names = &self.pattern.names;
+        let Pattern { names, starts, .. } = &*self.pattern;
         let mut values = crate::simd::roomy(self.values.len());
         for row in 0..self.len() {
             self.row(row).each(|column, value| {
@@ -297,7 +252,10 @@ impl<V: Value> Rows<V> {
             });
         }
         Rows {
-            squares: squares(&self.pattern.starts, &values),
+            squares: starts
+                .windows(2)
+                .map(|span| square(&values[span[0]..span[1]]))
+                .collect(),
             pattern: self.pattern.clone(),
             values,
             width: self.width,
@@ -316,6 +274,13 @@ impl<V: Value> Rows<V> {
     #[inline(always)]
     pub fn size(&self, row: usize) -> usize {
         self.pattern.starts[row + 1] - self.pattern.starts[row]
+    }
+
+    /// The columns of a sparse row, numbered anew, in the order in which they were given.
+    #[inline(always)]
+    pub fn columns(&self, row: usize) -> &[i32] {
+        let Pattern { starts, columns, .. } = &*self.pattern;
+        &columns[starts[row]..starts[row + 1]]
     }
 
     #[inline(always)]
@@ -345,8 +310,10 @@ impl<V: Value> Rows<V> {
 #[inline(always)]
 fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
     let line = 64 / size_of::<T>();
-    for place in range.step_by(line).take(MOST_LINES) {
+    let (mut place, end) = (range.start, range.end.min(range.start + MOST_LINES * line));
+    while place < end {
         crate::simd::prefetch(items, place);
+        place += line;
     }
 }
 
@@ -369,25 +336,24 @@ fn extend_scaled<V: Value>(
     }
 }
 
-fn squares<V: Value>(starts: &[usize], values: &[V]) -> Vec<f64> {
-    let rows = starts.windows(2).map(|span| &values[span[0]..span[1]]);
-    rows.map(|row| row.iter().map(|value| value.wide() * value.wide()).sum())
-        .collect()
+/// ‖x‖².
+fn square<V: Value>(row: &[V]) -> f64 {
+    row.iter().map(|value| value.wide() * value.wide()).sum()
 }
 
 /// The number of each given column of sparse rows, by how many rows hold it, and the given number of each.
-fn frequent_first(matrix: &Matrix<'_>, order: &Order) -> (Vec<u32>, Vec<u32>) {
-    let Matrix::Sparse { columns, width, .. } = *matrix else {
+fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    if matches!(table, Vectors::Dense { .. }) {
         return (Vec::new(), Vec::new());
-    };
-    let mut rows: Vec<usize> = order.merged.iter().map(|merged| merged.row).collect();
+    }
+    let mut rows = rows.to_vec();
     rows.sort_unstable(); // as they lie in memory
-    let mut counts = vec![0u32; width];
+    let mut counts = vec![0u32; table.width()];
     for &row in &rows {
         beat();
-        columns[matrix.range(row)]
-            .iter()
-            .for_each(|&column| counts[column as usize] += 1);
+        if let Vector::Sparse(columns, _) = table.row(row as usize) {
+            columns.iter().for_each(|&column| counts[column as usize] += 1);
+        }
     }
     let names = by_count(&counts, rows.len());
     for (number, &name) in names.iter().enumerate() {
@@ -412,8 +378,11 @@ fn by_count(counts: &[u32], most: usize) -> Vec<u32> {
     places
 }
 
+/// So many sums at once: one after the other they would wait for each addition.
+const LANES: usize = 4;
+
 pub struct Row<'a, V> {
-    columns: Option<&'a [u32]>,
+    columns: Option<&'a [i32]>,
     values: &'a [V],
 }
 
@@ -447,6 +416,32 @@ impl<V: Value> Row<'_, V> {
             }
         }
         (sums[0] + sums[1]) + (sums[2] + sums[3])
+    }
+
+    /// w·x of a sparse row with weights of 32 bits, wrong by at most [`Row::doubt`] times ‖w‖‖x‖.
+    #[inline(always)]
+    pub fn light_dot(&self, weights: &[f32]) -> f32
+    where
+        V: Into<f32>,
+    {
+        let mut sums = [0.0; LANES];
+        let columns = self.columns.unwrap_or_default();
+        let ((groups, rest), (numbers, last)) = (columns.as_chunks::<LANES>(), self.values.as_chunks::<LANES>());
+        for (columns, values) in groups.iter().zip(numbers) {
+            for lane in 0..LANES {
+                sums[lane] += weights[columns[lane] as usize] * values[lane].into();
+            }
+        }
+        for (&column, &value) in rest.iter().zip(last) {
+            sums[0] += weights[column as usize] * value.into();
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
+    }
+
+    /// How much of ‖w‖‖x‖ rounding to 32 bits, of weights, numbers, products and sums, can make; twice that.
+    #[inline(always)]
+    pub fn doubt(&self) -> f64 {
+        (self.values.len() / LANES + LANES + 6) as f64 * (2.0 / (1 << 24) as f64)
     }
 
     /// w ← w + scale·x.

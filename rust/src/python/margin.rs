@@ -8,74 +8,17 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::{checked_classes, checked_weights};
+use super::vectors::Table;
 use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
 use crate::margin::crammer::CrammerSinger;
 use crate::margin::dual::Dual;
 use crate::margin::primal::Primal;
-use crate::margin::rows::{Matrix, NOWHERE, Order, Rows, Value};
+use crate::margin::rows::{self, NOWHERE, Order, Rows, Value, is_narrow};
 use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
+use crate::vectors::Vectors;
 
 /// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
 const NARROW_ENOUGH: f64 = 1e-6;
-
-/// A matrix as Python gives it: a table, or (starts, columns, values, width) of its sparse rows.
-#[derive(FromPyObject)]
-enum GivenMatrix<'py> {
-    Dense(PyReadonlyArray2<'py, f64>),
-    Sparse(
-        PyReadonlyArray1<'py, i64>,
-        PyReadonlyArray1<'py, i32>,
-        PyReadonlyArray1<'py, f64>,
-        usize,
-    ),
-}
-
-impl GivenMatrix<'_> {
-    /// The matrix and the number of its rows; refuses what does not fit together.
-    fn checked(&self) -> PyResult<(Matrix<'_>, usize)> {
-        let (matrix, rows) = match self {
-            GivenMatrix::Dense(table) => {
-                let (rows, width) = table.as_array().dim();
-                let values = table.as_slice()?;
-                (Matrix::Dense { values, width }, rows)
-            }
-            GivenMatrix::Sparse(starts, columns, values, width) => {
-                let (starts, columns, values) = (starts.as_slice()?, columns.as_slice()?, values.as_slice()?);
-                check_sparse(starts, columns, values, *width)?;
-                let width = *width;
-                let matrix = Matrix::Sparse {
-                    starts,
-                    columns,
-                    values,
-                    width,
-                };
-                (matrix, starts.len() - 1)
-            }
-        };
-        if matrix.values().iter().any(|value| !value.is_finite()) {
-            return Err(PyValueError::new_err("the rows hold a number that is not finite"));
-        }
-        if rows >= NOWHERE as usize {
-            return Err(PyValueError::new_err("there are too many rows"));
-        }
-        Ok((matrix, rows))
-    }
-}
-
-fn check_sparse(starts: &[i64], columns: &[i32], values: &[f64], width: usize) -> PyResult<()> {
-    let ends = starts.first() == Some(&0) && starts.last() == Some(&(values.len() as i64));
-    if !ends || !starts.is_sorted() || columns.len() != values.len() {
-        return Err(PyValueError::new_err("the rows do not fit their numbers"));
-    }
-    let rising = |span: &[i64]| columns[span[0] as usize..span[1] as usize].is_sorted_by(|left, right| left < right);
-    let inside = columns.iter().all(|&column| column >= 0 && (column as usize) < width);
-    if !inside || !starts.windows(2).all(rising) {
-        return Err(PyValueError::new_err(
-            "the columns of a row must rise and be below the width",
-        ));
-    }
-    Ok(())
-}
 
 /// Decision functions with their certificates, a row for each.
 #[pyclass(frozen, get_all, module = "discern._native")]
@@ -117,7 +60,7 @@ enum Solver {
 #[allow(clippy::too_many_arguments)]
 fn fit_margins<'py>(
     py: Python<'py>,
-    rows: GivenMatrix<'py>,
+    rows: Table<'py>,
     classes: PyReadonlyArray1<'py, i32>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     costs: PyReadonlyArray2<'py, f64>,
@@ -132,7 +75,11 @@ fn fit_margins<'py>(
     threads: usize,
     duals: bool,
 ) -> PyResult<Margins> {
-    let (matrix, count) = rows.checked()?;
+    let table = rows.unsorted()?;
+    if !table.values().iter().fold(true, |all, value| all & value.is_finite()) {
+        return Err(PyValueError::new_err("the rows hold a number that is not finite"));
+    }
+    let count = table.rows();
     let functions = costs.as_array().dim().0;
     let classes = checked_classes(&classes, count, functions.max(2))?;
     let weights = checked_weights(&weights, count)?;
@@ -176,7 +123,7 @@ fn fit_margins<'py>(
     if weights.is_some_and(|weights| weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0)) {
         return Err(PyValueError::new_err("weights must be finite and at least 0"));
     }
-    let width = matrix.width();
+    let width = table.width();
     let scales = match &scales {
         Some(given) if given.as_array().dim() != (functions, width) => {
             return Err(PyValueError::new_err("the scales do not fit the columns"));
@@ -184,34 +131,34 @@ fn fit_margins<'py>(
         Some(given) => Some(given.as_slice()?),
         None => None,
     };
-    let order = patiently(py, || Order::new(&matrix, classes, weights, task.seed))?;
+    let order = patiently(py, || Order::new(&table, classes, weights, task.seed))?;
     let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
     let coarse = tolerance >= NARROW_ENOUGH && !hard;
-    let narrow = coarse || (scales.is_none() && patiently(py, || matrix.is_narrow())?);
+    let narrow = coarse || (scales.is_none() && patiently(py, || is_narrow(&table))?);
     let solutions = if narrow {
-        solve::<f32>(py, &matrix, &order, &pairs, scales, &task)?
+        solve::<f32>(py, &table, &order, &pairs, scales, &task)?
     } else {
-        solve::<f64>(py, &matrix, &order, &pairs, scales, &task)?
+        solve::<f64>(py, &table, &order, &pairs, scales, &task)?
     };
     arrays(py, solutions, &order, width, weights, duals)
 }
 
 fn solve<V: Value>(
     py: Python<'_>,
-    matrix: &Matrix<'_>,
+    table: &Vectors<'_>,
     order: &Order,
     costs: &[[f64; 2]],
     scales: Option<&[f64]>,
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
-    let width = matrix.width();
+    let width = table.width();
     // A single function has rows of its own.
     let (own, scales) = if costs.len() == 1 {
         (scales, None)
     } else {
         (None, scales)
     };
-    let rows: Rows<V> = patiently(py, || Rows::new(matrix, order, own))?;
+    let rows: Rows<V> = patiently(py, || Rows::new(table, &order.rows(), own))?;
     let expand = |solution: Solution| Solution {
         weights: rows.expand(solution.weights, width),
         ..solution
@@ -312,8 +259,32 @@ fn arrays(
     })
 }
 
+/// The sums of the rows of each class, a row for each, every row times its weight.
+#[pyfunction]
+fn class_sums<'py>(
+    py: Python<'py>,
+    rows: Table<'py>,
+    classes: PyReadonlyArray1<'py, i32>,
+    count: usize,
+    weights: Option<PyReadonlyArray1<'py, f64>>,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let table = rows.unsorted()?;
+    let classes = checked_classes(&classes, table.rows(), count)?;
+    let weights = checked_weights(&weights, table.rows())?;
+    let shape = [count, table.width()];
+    if shape[0]
+        .checked_mul(shape[1])
+        .is_none_or(|size| size > isize::MAX as usize / 8)
+    {
+        return Err(PyValueError::new_err("there are too many classes and columns"));
+    }
+    let sums = patiently(py, || rows::class_sums(&table, classes, count, weights))?;
+    sums.into_pyarray(py).reshape(shape)
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Margins>()?;
     module.add_function(wrap_pyfunction!(fit_margins, module)?)?;
+    module.add_function(wrap_pyfunction!(class_sums, module)?)?;
     Ok(())
 }

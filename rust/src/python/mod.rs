@@ -27,6 +27,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     margin::register(module)?;
     tables::register(module)?;
     text::register(module)?;
+    vectors::register(module)?;
     weighting::register(module)?;
     work::register(module)
 }

@@ -36,7 +36,7 @@ pub(super) fn pool_rows<'py>(
     classes: PyReadonlyArray1<'py, i32>,
     weights: PyReadonlyArray1<'py, f64>,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)> {
-    let table = table.vectors()?;
+    let table = table.unsorted()?;
     let classes = checked_classes(&classes, table.rows(), usize::MAX)?;
     let weights = weights.as_slice()?;
     if weights.len() != table.rows() {
@@ -65,7 +65,10 @@ pub(super) fn learn_online<'py>(
     states: Vec<StateArrays<'py>>,
     threads: usize,
 ) -> PyResult<Vec<Learned<'py>>> {
-    let table = table.vectors()?;
+    let table = match kernel {
+        None => table.unsorted()?,
+        Some(_) => table.vectors()?,
+    };
     let shown = check_row_numbers(rows.as_slice()?, table.rows())?;
     let weights = Some(weights);
     let weights = checked_weights(&weights, shown.len())?.unwrap_or(&[]);

@@ -4,6 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::work::patiently;
 use crate::vectors::Vectors;
 
 #[derive(FromPyObject)]
@@ -18,19 +19,51 @@ pub(super) enum Table<'py> {
 }
 
 impl Table<'_> {
-    /// Gives the rows, checked.
+    /// Gives the rows, checked; the columns of sparse rows rise.
     pub(super) fn vectors(&self) -> PyResult<Vectors<'_>> {
+        self.checked(Vectors::sparse)
+    }
+
+    /// Gives the rows, checked; the columns of sparse rows come in any order, but none twice, as the caller knows.
+    pub(super) fn unsorted(&self) -> PyResult<Vectors<'_>> {
+        self.checked(Vectors::unsorted)
+    }
+
+    fn checked<'a>(&'a self, sparse: Sparse<'a>) -> PyResult<Vectors<'a>> {
         let vectors = match self {
             Table::Dense(table) => {
                 let (rows, width) = table.as_array().dim();
                 Vectors::dense(table.as_slice()?, rows, width)
             }
             Table::Sparse(starts, columns, values, width) => {
-                Vectors::sparse(starts.as_slice()?, columns.as_slice()?, values.as_slice()?, *width)
+                sparse(starts.as_slice()?, columns.as_slice()?, values.as_slice()?, *width)
             }
         };
+        let vectors = vectors.filter(|vectors| vectors.rows() < u32::MAX as usize);
         vectors.ok_or_else(|| PyValueError::new_err("the rows of the table do not fit together"))
     }
+}
+
+type Sparse<'a> = fn(&'a [i64], &'a [i32], &'a [f64], usize) -> Option<Vectors<'a>>;
+
+/// Whether a column comes twice in some row.
+#[pyfunction]
+fn repeats_columns(
+    py: Python<'_>,
+    starts: PyReadonlyArray1<'_, i64>,
+    columns: PyReadonlyArray1<'_, i32>,
+    width: usize,
+) -> PyResult<bool> {
+    let (starts, columns) = (starts.as_slice()?, columns.as_slice()?);
+    let fits = starts.first() == Some(&0) && starts.last() == Some(&(columns.len() as i64)) && starts.is_sorted();
+    if !fits || columns.iter().any(|&column| column < 0 || column as usize >= width) {
+        return Err(PyValueError::new_err("the rows of the table do not fit together"));
+    }
+    patiently(py, || crate::vectors::repeats(starts, columns, width))
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(repeats_columns, module)?)
 }
 
 pub(super) fn check_row_numbers(numbers: &[i64], rows: usize) -> PyResult<Vec<u32>> {
