@@ -59,22 +59,24 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the results to this file instead")
     parser.add_argument("--accuracy", action="store_true", help="fill the table of accuracies instead")
     parser.add_argument("--only", metavar="SET", help="with --accuracy: only this data set")
+    parser.add_argument("--method", metavar="NAME", help="with --accuracy: only this method")
     parser.add_argument("--figures", action="store_true", help="only write figures and pictures from what is recorded")
     return parser.parse_args()
 
 
-def run_accuracy(only: str | None, quick: bool) -> int:
+def run_accuracy(only: str | None, method: str | None, quick: bool) -> int:
     """Fill the table of accuracies on one thread, record it, and write what is made from it."""
     os.environ.update(dict.fromkeys(THREADS, "1"))  # before the libraries that look at them are imported
     from benchmarks import contest
 
-    found = contest.run((only,) if only else contest.SETS, quick)
+    found = contest.run((only,) if only else contest.SETS, quick, method)
     if not found["sets"]:
         raise SystemExit(f"no data set was found: let {VARIABLE} name the folder that holds them")
     if quick:
         print("not recorded: these are quick runs")
         return 0
-    print(record_accuracy({"machine": machine(), "revision": revision(), **found}, part=only is not None))
+    part = only is not None or method is not None
+    print(record_accuracy({"machine": machine(), "revision": revision(), **found}, part))
     print(figures.write())
     return 0
 
@@ -85,7 +87,7 @@ def main() -> int:
         print(figures.write())
         return 0
     if given.accuracy:
-        return run_accuracy(given.only, given.quick)
+        return run_accuracy(given.only, given.method, given.quick)
     chosen = selected(given.job)
     real = real_folder()
     if real is None:

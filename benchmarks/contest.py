@@ -112,8 +112,11 @@ def apart(work: Callable[[], dict[str, Any]], limit: int) -> dict[str, Any]:
     return result or {"left out": f"its process ended with {process.exitcode}"}
 
 
-def run(names: tuple[str, ...], quick: bool) -> dict[str, Any]:
-    """Fill the table for these sets."""
+def run(names: tuple[str, ...], quick: bool, only: str | None = None) -> dict[str, Any]:
+    """Fill the table for these sets, for all methods or one."""
+    if only not in (None, *(method.name for method in METHODS)):
+        raise SystemExit(f"there is no method {only!r}; there are {', '.join(method.name for method in METHODS)}")
+    methods = [method for method in METHODS if only in (None, method.name)]
     for module in IMPORTED:
         importlib.import_module(module)
     sets, cells = {}, []
@@ -125,7 +128,7 @@ def run(names: tuple[str, ...], quick: bool) -> dict[str, Any]:
             continue
         sizes = {"learned": len(split.learned), "judged": len(split.judged), "labels": len(split.labels)}
         sets[name] = {**sizes, "texts": split.is_text}
-        for method in (method for method in METHODS if method.suits(split)):
+        for method in (method for method in methods if method.suits(split)):
             found = apart(lambda method=method, split=split: cell(method, split), LIMIT)
             cells.append({"set": name, "method": method.name, "peer": method.peer, "bayes": method.bayes, **found})
             print(f"{name}, {method.name}: {json.dumps(found)}", flush=True)

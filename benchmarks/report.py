@@ -160,17 +160,21 @@ def record(results: dict[str, Any]) -> str:
     return "recorded in benchmarks/results.json and benchmarks/RESULTS.md"
 
 
+def _cell_name(cell: dict[str, Any]) -> tuple[str, str]:
+    return cell["set"], cell["method"]
+
+
 def record_accuracy(results: dict[str, Any], part: bool) -> str:
-    """Keep the table of accuracies; a part of it takes the place of the same sets."""
+    """Keep the table of accuracies; the cells of a part of it take the place of the same ones."""
     path = HERE / "accuracy.json"
     if part and path.exists():
         known = json.loads(path.read_text(encoding="utf-8"))
         if not fits(known["machine"], results["machine"]):
             return "not recorded: the recorded table is of other versions or another machine; run all sets"
-        kept = [cell for cell in known["cells"] if cell["set"] not in results["sets"]]
         sets = {**known["sets"], **results["sets"]}
+        by_name = {_cell_name(cell): cell for cell in [*known["cells"], *results["cells"]]}
         order = list(sets)
-        cells = sorted([*kept, *results["cells"]], key=lambda cell: order.index(cell["set"]))
+        cells = sorted(by_name.values(), key=lambda cell: order.index(cell["set"]))
         results = {**results, "sets": sets, "cells": cells}
     write_json(path, results)
     return "recorded in benchmarks/accuracy.json"

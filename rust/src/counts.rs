@@ -6,7 +6,7 @@ use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
 use crate::patience::{beat, beats};
 use crate::reader::{Growing, Reader};
-use crate::simd::{prefetch, roomy};
+use crate::simd::{in_parts, prefetch, roomy};
 use crate::text::Text;
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
@@ -266,22 +266,23 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    pub fn with_capacity(rows: usize, entries: usize) -> Self {
-        let mut starts = Vec::with_capacity(rows + 1);
+    /// Joins parts on so many threads, the terms of each renumbered.
+    pub fn joined(threads: usize, parts: &[Rows], number: impl Fn(usize, u32) -> u32 + Sync) -> Self {
+        let mut starts = Vec::with_capacity(parts.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
         starts.push(0);
+        let mut before = 0;
+        for rows in parts {
+            starts.extend(rows.ends.iter().map(|&end| (before + end) as i64));
+            before += rows.terms.len();
+        }
+        let lengths: Vec<usize> = parts.iter().map(|rows| rows.terms.len()).collect();
         Matrix {
             starts,
-            terms: Vec::with_capacity(entries),
-            counts: Vec::with_capacity(entries),
+            terms: in_parts(threads, &lengths, |part, place| {
+                number(part, parts[part].terms[place]) as i32
+            }),
+            counts: in_parts(threads, &lengths, |part, place| i64::from(parts[part].counts[place])),
         }
-    }
-
-    /// Appends rows, their terms renumbered.
-    pub fn append(&mut self, rows: &Rows, number: impl Fn(u32) -> u32) {
-        let before = self.terms.len() as i64;
-        self.terms.extend(rows.terms.iter().map(|&term| number(term) as i32));
-        self.counts.extend(rows.counts.iter().map(|&count| i64::from(count)));
-        self.starts.extend(rows.ends.iter().map(|&end| before + end as i64));
     }
 }
 
@@ -597,15 +598,9 @@ pub fn kept_rows(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
 }
 
 fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix {
-    let kept = kept_rows(shards);
-    let rows = kept.iter().map(|(_, rows)| rows.ends.len()).sum();
-    let entries = kept.iter().map(|(_, rows)| rows.terms.len()).sum();
-    let mut matrix = Matrix::with_capacity(rows, entries);
-    for (shard, rows) in kept {
-        beat();
-        matrix.append(&rows, |term| numbers[shard][term as usize]);
-    }
-    matrix
+    let threads = shards.len();
+    let (owners, kept): (Vec<usize>, Vec<Rows>) = kept_rows(shards).into_iter().unzip();
+    Matrix::joined(threads, &kept, |part, term| numbers[owners[part]][term as usize])
 }
 
 /// Merges sorted lists of terms; returns the merged list and the new number of each old term.

@@ -5,6 +5,9 @@
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::patience::beats;
 
 /// Bytes handled at once; also the padding that [`Marked`] keeps behind the text.
 pub const BLOCK: usize = 64;
@@ -478,11 +481,64 @@ pub fn roomy<T>(capacity: usize) -> Vec<T> {
     memory
 }
 
+/// Says stop when it goes in the course of a panic.
+struct StopUnlessDone<'a>(&'a AtomicBool);
+
+impl Drop for StopUnlessDone<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Makes `item(part, place)` for each place of each part, one part after the other, on so many threads.
+pub fn in_parts<T: Copy + Send>(threads: usize, lengths: &[usize], item: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+    let total = lengths.iter().sum();
+    let mut memory: Vec<T> = roomy(total);
+    let mut rest = &mut memory.spare_capacity_mut()[..total];
+    let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
+    let (share, mut before) = (total.div_ceil(shares.len()).max(1), 0);
+    for (part, &length) in lengths.iter().enumerate() {
+        let (room, behind) = std::mem::take(&mut rest).split_at_mut(length);
+        // By where a part starts, so that each thread writes one stretch of memory.
+        shares[(before / share).min(threads.max(1) - 1)].push((part, room));
+        (rest, before) = (behind, before + length);
+    }
+    let stopped = AtomicBool::new(false);
+    let make = |share: Vec<(usize, &mut [std::mem::MaybeUninit<T>])>| {
+        for (part, room) in share {
+            if stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            beats(room.len());
+            for (place, target) in room.iter_mut().enumerate() {
+                target.write(item(part, place));
+            }
+        }
+    };
+    let own = shares.pop().unwrap_or_default();
+    std::thread::scope(|scope| {
+        for share in shares {
+            scope.spawn(|| make(share));
+        }
+        // The calling thread may give up at a beat: then the others need not go on.
+        let _stop = StopUnlessDone(&stopped);
+        make(own);
+    });
+    // SAFETY: the parts are as long as all together, and every place of each was written: a thread stops early
+    // only if the calling one panics, and then this is not reached.
+    unsafe { memory.set_len(total) };
+    memory
+}
+
 fn get_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 1 << 12;
         const LEAST: usize = 1 << 18;
+        /// Of more, each thread that writes them should get its own; most are large then anyway.
+        const MOST_AT_ONCE: usize = 1 << 24;
         let bytes = std::mem::size_of_val(memory);
         let start = memory.as_mut_ptr().addr();
         let (first, last) = (start & !(PAGE - 1), (start + bytes) & !(PAGE - 1));
@@ -492,7 +548,9 @@ fn get_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
             // no harm if the system knows one of them not.
             unsafe {
                 libc::madvise(whole, last - first, libc::MADV_HUGEPAGE);
-                libc::madvise(whole, last - first, libc::MADV_POPULATE_WRITE);
+                if bytes <= MOST_AT_ONCE {
+                    libc::madvise(whole, last - first, libc::MADV_POPULATE_WRITE);
+                }
             }
         }
     }
@@ -640,6 +698,19 @@ mod tests {
             }
             let bits: u32 = words[1..].iter().zip(&words).map(|(a, b)| (a ^ b).count_ones()).sum();
             assert_eq!(differing_bits(path, &words[1..], &words[..8]), bits);
+        }
+    }
+
+    #[test]
+    fn parts_are_made_in_their_order_on_any_number_of_threads() {
+        for lengths in [vec![], vec![0], vec![3, 0, 5, 1], vec![1; 100], vec![100_000, 7]] {
+            let parts = lengths.iter().enumerate();
+            let expected: Vec<_> = parts
+                .flat_map(|(part, &length)| (0..length).map(move |place| (part, place)))
+                .collect();
+            for threads in [0, 1, 2, 7] {
+                assert_eq!(in_parts(threads, &lengths, |part, place| (part, place)), expected);
+            }
         }
     }
 

@@ -431,8 +431,7 @@ impl PyVocabulary {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
         if let Some((rows, unknown)) = self.searched(py, &documents)? {
-            let mut matrix = Matrix::with_capacity(rows.ends.len(), rows.terms.len());
-            matrix.append(&rows, |term| term);
+            let matrix = Matrix::joined(1, &[rows], |_, term| term);
             return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
         }
         let table = self.table(py)?;
@@ -455,12 +454,12 @@ impl PyVocabulary {
         })?;
         let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
         finished.sort_unstable_by_key(|part| part.0);
-        let entries = finished.iter().map(|(_, rows, _)| rows.terms.len()).sum();
-        let (mut matrix, mut all_unknown) = (Matrix::with_capacity(documents.len(), entries), Vec::new());
+        let (mut parts, mut all_unknown) = (Vec::new(), Vec::new());
         for (_, rows, unknown) in finished {
-            matrix.append(&rows, |term| term);
+            parts.push(rows);
             all_unknown.extend(unknown);
         }
+        let matrix = patiently(py, || Matrix::joined(workers.len(), &parts, |_, term| term))?;
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
