@@ -258,7 +258,7 @@ JOBS = (
         (
             Peer(
                 "Vowpal Wabbit",
-                Goal("faster", 3, informative=True),
+                Goal("faster", 3),
                 at_least_as_accurate,
                 task("fit-linear-vowpal-wabbit", lambda inputs: inputs.raw_folder),
             ),

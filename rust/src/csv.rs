@@ -56,8 +56,8 @@ impl Dialect {
     /// The last row counts only if it ends with a line break or nothing `follows` the block. Lines that are
     /// quite empty are no rows, unless there is just one column. Ragged rows are left out and reported.
     pub fn parse(&self, block: &[u8], wanted: &[bool], follows: bool) -> Parsed {
-        // A fair share for each: a column that needs more is copied once or twice, not twenty times.
-        let share = block.len() / wanted.iter().filter(|&&wanted| wanted).count().max(1);
+        // Memory that is not written costs nothing; but of many columns each should ask for less.
+        let share = block.len() / wanted.iter().filter(|&&wanted| wanted).count().div_ceil(4).max(1);
         let column = |&wanted| Column {
             bytes: Vec::with_capacity(if wanted { share } else { 0 }),
             offsets: vec![0],

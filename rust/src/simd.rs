@@ -495,7 +495,8 @@ impl Drop for StopUnlessDone<'_> {
 /// Makes `item(part, place)` for each place of each part, one part after the other, on so many threads.
 pub fn in_parts<T: Copy + Send>(threads: usize, lengths: &[usize], item: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
     let total = lengths.iter().sum();
-    let mut memory: Vec<T> = roomy(total);
+    // Not on large pages: to find hundreds of them may take the system longer than they save.
+    let mut memory: Vec<T> = Vec::with_capacity(total);
     let mut rest = &mut memory.spare_capacity_mut()[..total];
     let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
     let (share, mut before) = (total.div_ceil(shares.len()).max(1), 0);
