@@ -266,8 +266,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// Joins parts on so many threads, the terms of each renumbered.
-    pub fn joined(threads: usize, parts: &[Rows], number: impl Fn(usize, u32) -> u32 + Sync) -> Self {
+    /// Joins parts on so many threads; `number` gives for each part the new number of a term.
+    pub fn joined<N: Fn(u32) -> u32>(threads: usize, parts: &[Rows], number: impl Fn(usize) -> N + Sync) -> Self {
         let mut starts = Vec::with_capacity(parts.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
         starts.push(0);
         let mut before = 0;
@@ -278,10 +278,13 @@ impl Matrix {
         let lengths: Vec<usize> = parts.iter().map(|rows| rows.terms.len()).collect();
         Matrix {
             starts,
-            terms: in_parts(threads, &lengths, |part, place| {
-                number(part, parts[part].terms[place]) as i32
+            terms: in_parts(threads, &lengths, |part| {
+                let number = number(part);
+                parts[part].terms.iter().map(move |&term| number(term) as i32)
             }),
-            counts: in_parts(threads, &lengths, |part, place| i64::from(parts[part].counts[place])),
+            counts: in_parts(threads, &lengths, |part| {
+                parts[part].counts.iter().map(|&count| i64::from(count))
+            }),
         }
     }
 }
@@ -600,7 +603,10 @@ pub fn kept_rows(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
 fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix {
     let threads = shards.len();
     let (owners, kept): (Vec<usize>, Vec<Rows>) = kept_rows(shards).into_iter().unzip();
-    Matrix::joined(threads, &kept, |part, term| numbers[owners[part]][term as usize])
+    Matrix::joined(threads, &kept, |part| {
+        let numbers = &numbers[owners[part]];
+        |term| numbers[term as usize]
+    })
 }
 
 /// Merges sorted lists of terms; returns the merged list and the new number of each old term.

@@ -492,8 +492,12 @@ impl Drop for StopUnlessDone<'_> {
     }
 }
 
-/// Makes `item(part, place)` for each place of each part, one part after the other, on so many threads.
-pub fn in_parts<T: Copy + Send>(threads: usize, lengths: &[usize], item: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
+/// The items of all parts, one part after the other, made on so many threads; `lengths` has the number of items of each.
+pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
+    threads: usize,
+    lengths: &[usize],
+    items: impl Fn(usize) -> I + Sync,
+) -> Vec<T> {
     let total = lengths.iter().sum();
     // Not on large pages: to find hundreds of them may take the system longer than they save.
     let mut memory: Vec<T> = Vec::with_capacity(total);
@@ -513,9 +517,12 @@ pub fn in_parts<T: Copy + Send>(threads: usize, lengths: &[usize], item: impl Fn
                 return;
             }
             beats(room.len());
-            for (place, target) in room.iter_mut().enumerate() {
-                target.write(item(part, place));
+            let mut written = 0;
+            for (target, item) in room.iter_mut().zip(items(part)) {
+                target.write(item);
+                written += 1;
             }
+            assert!(written == room.len(), "a part has fewer items than was said");
         }
     };
     let own = shares.pop().unwrap_or_default();
@@ -710,7 +717,10 @@ mod tests {
                 .flat_map(|(part, &length)| (0..length).map(move |place| (part, place)))
                 .collect();
             for threads in [0, 1, 2, 7] {
-                assert_eq!(in_parts(threads, &lengths, |part, place| (part, place)), expected);
+                let made = in_parts(threads, &lengths, |part| {
+                    (0..lengths[part]).map(move |place| (part, place))
+                });
+                assert_eq!(made, expected);
             }
         }
     }

@@ -431,7 +431,7 @@ impl PyVocabulary {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
         if let Some((rows, unknown)) = self.searched(py, &documents)? {
-            let matrix = Matrix::joined(1, &[rows], |_, term| term);
+            let matrix = Matrix::joined(1, &[rows], |_| |term| term);
             return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
         }
         let table = self.table(py)?;
@@ -459,7 +459,7 @@ impl PyVocabulary {
             parts.push(rows);
             all_unknown.extend(unknown);
         }
-        let matrix = patiently(py, || Matrix::joined(workers.len(), &parts, |_, term| term))?;
+        let matrix = patiently(py, || Matrix::joined(workers.len(), &parts, |_| |term| term))?;
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
