@@ -19,13 +19,12 @@ ROOT = Path(__file__).parents[1]
 FILES = ("counts", "lexicon", "reader", "text")
 SAME = {
     ("done += same.len();", "+="): "only what is fetched ahead depends on it",
-    ("let entries = terms + terms / 2;", "+"): "room that is got beforehand, or later",
-    ("slots: roomy((words * 5 / 3).next_power_of_two().max(64)),", "/"): "room that is got beforehand, or later",
-    ("let factor = if self.slots.len() < 1 << 16 { 4 } else { 2 };", "<"): "the table grows in more steps, or in fewer",
+    ("slots: Table::new((words * 5 / 4).max(FEWEST_SLOTS)),", "/"): "room that is got beforehand, or later",
+    ("let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };", "<"): "the table grows in more steps, or in fewer",
     ("if self.room.len() < self.count + more {", "<"): "room that is got a little sooner",
     ("let mut state = self.0[2] ^ bytes.len() as u64;", "^"): "the hash of long words begins with another number",
-    ("self.make_room(starts.len());", "push_short -> usize with 0"): "the slow way to the same tokens",
-    ("if (low | high) & BEYOND_ASCII != 0 {", "&"): "the slow way to the same tokens",
+    ("self.make_room(runs.len());", "push_short -> usize with 0"): "the slow way to the same tokens",
+    ("self.make_room(runs.len());", "push_plain -> usize with 0"): "the slow way to the same tokens",
     (
         "while slots[position].key != Key::NONE {",
         "probe_on -> Option<usize> with None",
