@@ -20,7 +20,10 @@ FILES = ("counts", "lexicon", "reader", "text")
 SAME = {
     ("done += same.len();", "+="): "only what is fetched ahead depends on it",
     ("slots: Table::new((words * 5 / 4).max(FEWEST_SLOTS)),", "/"): "room that is got beforehand, or later",
-    ("let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };", "<"): "the table grows in more steps, or in fewer",
+    (
+        "let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };",
+        "<",
+    ): "the table grows in more steps, or in fewer",
     ("if self.room.len() < self.count + more {", "<"): "room that is got a little sooner",
     ("let mut state = self.0[2] ^ bytes.len() as u64;", "^"): "the hash of long words begins with another number",
     ("self.make_room(runs.len());", "push_short -> usize with 0"): "the slow way to the same tokens",
