@@ -36,6 +36,25 @@ SAME = {
         "if let (Some(&prefix), Some(&word)) = (grams.get(index + 8), words.get(index + 7 + length)) {",
         "+",
     ): "only what is fetched ahead depends on it",
+    ("if self.sums.len() < limit {", "<"): "room that is got a little sooner",
+    (
+        "ByTerm::Dense { cells, .. } => cells.iter().filter(|cell| cell[1] != 0).count(),",
+        "!=",
+    ): "room that is got beforehand, or later",
+    ("let low = if length < 8 {", "<"): "all of eight bytes are kept either way",
+    ("self.pairs", "prefetch_pair with ()"): "only what is fetched ahead depends on it",
+    (
+        "let larger = Table::new((self.pairs.size() * 2).max(1 << 10));",
+        "<<",
+    ): "the table grows in more steps",
+    (
+        "matches!(self.analyzer, Analyzer::Words { .. })",
+        "sees_invalid -> bool with false",
+    ): "documents are looked through beforehand instead",
+    (
+        "while position < text.len() && space_length(&text[position..]) > 0 {",
+        "< with <=",
+    ): "nothing is no space",
     ("let kept = words.len().min(text.longest_gram - 1);", "-"): "one word more is carried over than is needed",
 }
 """The line of a change and a part of what is told of it, and why no test can notice it."""

@@ -650,6 +650,21 @@ mod tests {
     }
 
     #[test]
+    fn a_character_takes_no_bytes_that_are_not_its_own() {
+        let lengths = [
+            (&[0xC3, 0xA9, 0x80][..], 2),
+            (&[0xE2, 0x82, 0xAC, 0x80, 0x80], 3),
+            (&[0xF0, 0x9F, 0x98, 0x80, 0x80], 4),
+            (&[0xE2, 0x82], 1),
+            (&[0x80, 0x80], 1),
+            (b"ab", 1),
+        ];
+        for (text, length) in lengths {
+            assert_eq!(character_length(text), length, "{text:x?}");
+        }
+    }
+
+    #[test]
     fn words_in_many_scripts() {
         let words = text(Analyzer::Words { shortest: 2 });
         assert_eq!(tokens_of(&words, "Don't a_b X2, go"), ["don", "a_b", "x2", "go"]);
