@@ -5,8 +5,9 @@
 Names are imported when they are first used, so that ``import discern`` costs almost nothing.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discern.lazy import from_homes
 
 __version__ = "0.1.0"
 
@@ -168,13 +169,7 @@ if TYPE_CHECKING:
     from discern.window import drift as drift
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'discern' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = from_homes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -194,21 +194,12 @@ class TextColumn:
 
     def of_batch(self, batch: Batch, threads: int) -> Said:
         """Score the texts of a batch."""
-        if batch.rows <= FEW or self.scores.weights is None:
-            return self.of_texts(batch.texts(self.feature.name), batch.rows, threads)
-        return batch.read_texts(
-            self.feature.name, lambda texts, strict: Said(*self.scorer.score(texts, threads, strict))
-        )
-
-    def of_texts(self, texts: Any, rows: int, threads: int) -> Said:
-        """Score texts."""
-        if rows <= FEW:
-            found, unknown = self.vocabulary.rows(texts, 1)
-            return Said(self._score_few(found, rows), self._lengths(found), unknown)
-        if self.scores.weights is not None:
-            return Said(*self.scorer.score(texts, threads))
-        found, unknown = self.vocabulary.rows(texts, threads)
-        return Said(self.scores.of_rows(self.matrix(found, rows)), self._lengths(found), unknown)
+        name, rows = self.feature.name, batch.rows
+        if rows > FEW and self.scores.weights is not None:
+            return batch.read_texts(name, lambda texts, strict: Said(*self.scorer.score(texts, threads, strict)))
+        found, unknown = self.vocabulary.rows(batch.texts(name), 1 if rows <= FEW else threads)
+        scores = self._score_few(found, rows) if rows <= FEW else self.scores.of_rows(self.matrix(found, rows))
+        return Said(scores, self._lengths(found), unknown)
 
     def _score_few(self, found: _native.Rows, rows: int) -> Array:
         weights = self.scores.at(found.terms)

@@ -218,7 +218,6 @@ impl Hashed {
         (((hash & (u64::MAX >> 1)) % self.columns) as i32, sign)
     }
 
-    /// The place of every term of a shard.
     /// The kept rows of all shards: (row ends, columns, signed counts).
     pub fn rows(&self, shards: Vec<Shard>) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
         let places: Vec<_> = shards.iter().map(|shard| self.places(shard)).collect();
@@ -236,6 +235,7 @@ impl Hashed {
         (ends, indices, values)
     }
 
+    /// The place of every term of a shard.
     fn places(&self, shard: &Shard) -> Vec<(i32, f64)> {
         let mut name = Vec::new();
         shard.each_term(|lexicon, term| {

@@ -119,8 +119,11 @@ class Batch:
     def texts(self, name: str) -> Any:
         """Give a text column as the native code takes it; a missing text is an empty one."""
         if name not in self._texts:
-            self._texts[name] = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start)
+            self._texts[name] = self._as_texts(name)
         return self._texts[name]
+
+    def _as_texts(self, name: str, **how: Any) -> Any:
+        return as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, **how)
 
     def read_texts(self, name: str, read: Callable[[Any, bool], T]) -> T:
         """Give ``read`` a text column, and whether it must raise ``UnicodeError`` at a text that is not UTF-8.
@@ -128,10 +131,9 @@ class Batch:
         Arrow's texts may be anything. To look them through takes as long as to fetch them from memory, so who reads
         them all anyway should look on the way.
         """
-        column = self.column(name)
-        if name in self._texts or not is_arrow(column):
+        if name in self._texts or not is_arrow(self.column(name)):
             return read(self.texts(name), False)
-        texts = as_texts(column, f"column {name!r} of {self.source}", self.start, checked=False)
+        texts = self._as_texts(name, checked=False)
         try:
             result = read(texts, True)
         except UnicodeError:
@@ -147,8 +149,7 @@ class Batch:
 
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
         """Give the number of each row's label and the distinct labels; a missing label is an error."""
-        column = as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, missing="label")
-        numbers, offsets, data = _native.distinct(column)
+        numbers, offsets, data = _native.distinct(self._as_texts(name, missing="label"))
         labels = Strings(offsets, data).to_list()
         for number, label in enumerate(labels):
             if not label or "\0" in label:

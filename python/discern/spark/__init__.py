@@ -5,8 +5,9 @@ Spark only has to count and add; what comes of the sums is the model that one ma
 What is here is imported when it is first used: a worker that counts imports what counts, and nothing else.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from discern.lazy import from_homes
 
 if TYPE_CHECKING:
     from discern.spark.judging import cross_validate, evaluate, predict
@@ -25,10 +26,4 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'discern.spark' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = from_homes(__name__, _HOMES)
