@@ -1,5 +1,7 @@
 """Columns of strings, batches and what they say of missing columns."""
 
+import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,13 +22,24 @@ def test_strings_come_back(values: list[str]) -> None:
     assert [packed[index] for index in range(len(values))] == values
 
 
-@given(strings, st.data())
-def test_parts_of_strings(values: list[str], data: st.DataObject) -> None:
+def apart(values: list[str]) -> Strings:
+    """Give strings with other bytes before, between and behind them."""
+    packed = Strings.of([text for value in values for text in ("\xff", value)] + ["\xff"])
+    starts, ends = packed.spans
+    return Strings(starts[1::2], packed.data, ends[1::2])
+
+
+@pytest.mark.parametrize("make", [Strings.of, apart])
+@given(values=strings, data=st.data())
+def test_parts_of_strings(make: Callable[[list[str]], Strings], values: list[str], data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(values)))
     end = data.draw(st.integers(start, len(values)))
-    part = Strings.of(values).rows(start, end)
-    assert part.to_list() == values[start:end]
-    assert Strings.of(values).rows(start).to_list() == values[start:]
+    part = make(values).rows(start, end)
+    assert part.to_list() == part.packed().to_list() == values[start:end]
+    assert part.lengths.tolist() == [len(value.encode("utf-8", "surrogatepass")) for value in values[start:end]]
+    assert len(part.packed().data) == part.lengths.sum()
+    assert make(values).rows(start).to_list() == values[start:]
+    assert part.joined(make(values)).to_list() == values[start:end] + values
     assert len(part) == end - start
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(part), max_size=len(part))), bool)
     assert part.take(keep).to_list() == [value for value, kept in zip(part.to_list(), keep, strict=True) if kept]
@@ -86,6 +99,23 @@ def test_size_of(tmp_path: Path) -> None:
     assert size_of(tmp_path / "rows.csv.gz") is None
     assert size_of(tmp_path / "none.csv") is None
     assert size_of(["rows"]) is None
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2, 5, 1000])
+def test_what_was_read_stays_while_anybody_looks_at_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr("discern.data.window.BLOCK", 64)
+    texts = [f'row {row} says "{"x" * (row % 50)}"' for row in range(200)]
+    with open(tmp_path / "rows.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *(("a", text) for text in texts)])
+    held: list[Batch] = []
+    found: list[str] = []
+    for batch in batches(tmp_path / "rows.csv"):
+        held.append(batch)
+        if len(held) > kept:
+            found += held.pop(0).column("text").to_list()
+    assert found + [text for batch in held for text in batch.column("text").to_list()] == texts
 
 
 def test_a_pipe_is_read_in_whatever_pieces_it_gives(tmp_path: Path, run_python) -> None:

@@ -423,7 +423,7 @@ def test_offsets_that_do_not_fit_are_refused() -> None:
     data = np.frombuffer(b"abcdef", np.uint8)
     for offsets in ([0, 7], [-1, 3], [3, 1], [0, 2**62]):
         with pytest.raises(ValueError, match="do not fit"):
-            _native.distinct(("offsets", np.array(offsets, np.int64), data))
+            _native.distinct(("spans", *(np.array([offset], np.int64) for offset in offsets), data))
     view = np.frombuffer(np.array([100, 0, 0, 0], np.uint32).tobytes(), np.uint8)
     with pytest.raises(ValueError, match="do not fit"):
         _native.distinct(("views", view, [data]))

@@ -9,13 +9,16 @@ fuzz_target!(|data: &[u8]| {
     let dialect = Dialect { delimiter: b',', quote: (first & 1 == 0).then_some(b'"') };
     let wanted = vec![true; usize::from(first >> 1) % 4 + 1];
     for follows in [false, true] {
-        let parsed = dialect.parse(block, &wanted, follows);
+        let mut changed = block.to_vec();
+        let parsed = dialect.parse(&mut changed, &wanted, follows);
         assert!(parsed.consumed <= block.len());
         assert!(follows || parsed.consumed == block.len());
+        assert_eq!(changed[parsed.consumed..], block[parsed.consumed..]);
         for column in &parsed.columns {
-            assert_eq!(column.offsets.len(), parsed.rows + 1);
-            assert_eq!(column.offsets.last().copied(), Some(column.bytes.len() as i64));
-            let _ = column.first_invalid();
+            assert_eq!((column.starts.len(), column.ends.len()), (parsed.rows, parsed.rows));
+            assert!(column.starts.iter().zip(&column.ends).all(|(start, end)| start <= end));
+            assert!(column.ends.iter().all(|&end| end as usize <= parsed.consumed));
+            let _ = column.first_invalid(&changed);
         }
     }
 });

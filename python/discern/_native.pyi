@@ -123,10 +123,10 @@ class Screen:
 
 @final
 class Parsed:
-    columns: list[tuple[NDArray[np.int64], NDArray[np.uint8]]]
+    columns: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
     rows: int
     consumed: int
-    ragged: list[tuple[int, int]]
+    ragged: list[tuple[int, int, int, int]]
     invalid: tuple[int, int] | None
     unclosed: int | None
 

@@ -210,6 +210,7 @@ class Classifier:
             raise DataError("there are no rows to learn from")
         features, left_out = self.request.features_of(first)
         stream = itertools.chain([first], stream)
+        del first  # its memory is used again as soon as nobody looks at it
         if not self.request.is_sum:
             rows = [_named(batch, features) for batch in stream if batch.rows]
             return self._fit_space(rows, features, left_out, watch, started + self.request.budget)

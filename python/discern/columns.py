@@ -131,7 +131,8 @@ def _parsed_at_once(column: Strings) -> NDArray[np.float64] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    offsets, data = np.ascontiguousarray(column.offsets), np.ascontiguousarray(column.data)
+    packed = column.packed()
+    offsets, data = np.ascontiguousarray(packed.offsets), np.ascontiguousarray(packed.data)
     texts = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets), pa.py_buffer(data))
     texts = pc.utf8_trim_whitespace(texts)
     known = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, texts)

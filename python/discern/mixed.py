@@ -24,7 +24,7 @@ from discern.calibrate import Temperature
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings, did_you_mean
 from discern.evidence import Evidence, TermEvidence
-from discern.statistics import Counter, Counts, Moments, Sums, check_terms, default_threads
+from discern.statistics import Counter, Counts, Moments, Seen, Sums, check_terms, default_threads
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
@@ -57,47 +57,36 @@ class Summing:
     """
 
     def __init__(self, features: Sequence[Feature], text: TextSettings, threads: int | None = None) -> None:
-        self._labels: dict[str, int] = {}
-        self._class_rows = np.zeros(0, np.int64)
-        self._columns = [_summing(feature, text, threads) for feature in features]
+        self._seen = Seen()
+        self._columns = [_summing(feature, text, threads, self._seen) for feature in features]
 
     def add(self, batch: Batch, label: str) -> None:
         """Add a batch whose labels are in the column ``label``."""
-        numbers, labels = batch.labels(label)
-        mapping = np.array([self._labels.setdefault(name, len(self._labels)) for name in labels], np.int32)
-        classes = mapping[numbers] if len(mapping) else numbers
-        totals = np.bincount(classes, minlength=len(self._labels))
-        totals[: len(self._class_rows)] += self._class_rows
-        self._class_rows = totals
-        names = list(self._labels)
+        classes = self._seen.add(*batch.labels(label))
+        names = list(self._seen.labels)
         for column in self._columns:
             column.add(batch, classes, names)
 
     def sums(self) -> Sums:
         """End the sum."""
-        names = list(self._labels)
-        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-        return Sums(
-            tuple(names[place] for place in order),
-            self._class_rows[order].astype(np.int64),
-            tuple(column.sums(order) for column in self._columns),
-        )
+        labels, order = self._seen.sorted()
+        return Sums(labels, self._seen.rows[order], tuple(column.sums(order) for column in self._columns))
 
 
 def _summing(
-    feature: Feature, text: TextSettings, threads: int | None
+    feature: Feature, text: TextSettings, threads: int | None, seen: Seen
 ) -> _SummingText | _SummingLevels | _SummingMoments:
     if feature.role == "text":
-        return _SummingText(feature, text, threads)
+        return _SummingText(feature, Counter(text, threads, seen))
     return _SummingMoments(feature) if feature.is_normal else _SummingLevels(feature)
 
 
 class _SummingText:
-    def __init__(self, feature: Feature, text: TextSettings, threads: int | None) -> None:
-        self._feature, self._counter = feature, Counter(text, threads)
+    def __init__(self, feature: Feature, counter: Counter) -> None:
+        self._feature, self._counter = feature, counter
 
-    def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        batch.read_texts(self._feature.name, lambda texts, strict: self._counter.add(texts, classes, labels, strict))
+    def add(self, batch: Batch, classes: NDArray[np.int32], _: list[str]) -> None:
+        batch.read_texts(self._feature.name, lambda texts, strict: self._counter.add_numbered(texts, classes, strict))
 
     def sums(self, _: NDArray[np.int64]) -> Counts:
         return self._counter.counts()

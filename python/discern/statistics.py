@@ -711,6 +711,38 @@ def _moments(arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]) 
     return Moments(*(np.require(array, np.float64, ["C", "A"]) for array in numbers))
 
 
+class Seen:
+    """Labels in the order of their appearance, and the number of rows that have each.
+
+    Examples
+    --------
+    >>> seen = Seen()
+    >>> seen.add(np.array([0, 1, 1], np.int32), ["spam", "ham"]), seen.add(np.array([0], np.int32), ["ham"])
+    (array([0, 1, 1], dtype=int32), array([1], dtype=int32))
+    >>> seen.labels, seen.rows.tolist(), seen.sorted()
+    ({'spam': 0, 'ham': 1}, [1, 3], (('ham', 'spam'), array([1, 0])))
+    """
+
+    def __init__(self) -> None:
+        self.labels: dict[str, int] = {}
+        self.rows = np.zeros(0, np.int64)
+
+    def add(self, numbers: NDArray[np.int32], labels: Iterable[str]) -> NDArray[np.int32]:
+        """Count rows, of which row i has the label ``labels[numbers[i]]``; give the number of each row's label."""
+        mapping = [self.labels.setdefault(label, len(self.labels)) for label in labels]
+        same = mapping == list(range(len(mapping)))
+        classes = numbers if same else np.array(mapping, np.int32)[numbers]
+        rows = np.bincount(classes, minlength=len(self.labels)).astype(np.int64, copy=False)
+        rows[: len(self.rows)] += self.rows
+        self.rows = rows
+        return classes
+
+    def sorted(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Give the labels in their order, and the number of each."""
+        labels = sorted(self.labels)
+        return tuple(labels), np.array([self.labels[label] for label in labels], np.int64)
+
+
 class Counter:
     """Counts documents by label over any number of batches, on all cores.
 
@@ -722,38 +754,36 @@ class Counter:
     ('ham', 'spam')
     """
 
-    def __init__(self, text: TextSettings, threads: int | None = None) -> None:
+    def __init__(self, text: TextSettings, threads: int | None = None, seen: Seen | None = None) -> None:
         self._native = _native.Counter(text.native)
         self._threads = threads or default_threads()
-        self._labels: dict[str, int] = {}
-        self._class_documents = np.zeros(0, np.int64)
+        self._seen = seen or Seen()
 
     def add(self, documents: Any, numbers: NDArray[np.int32], labels: Iterable[str], strict: bool = False) -> None:
         """Count a batch: row i has the label ``labels[numbers[i]]``; labels may be new.
 
         If ``strict``, a document that is not UTF-8 is a ``UnicodeError``, and the count is over.
         """
-        mapping = np.array([self._labels.setdefault(label, len(self._labels)) for label in labels], np.int32)
-        classes = mapping[numbers] if len(mapping) else numbers
-        self._native.add(documents, classes, max(len(self._labels), 1), self._threads, strict)
-        totals = np.bincount(classes, minlength=len(self._labels))
-        totals[: len(self._class_documents)] += self._class_documents
-        self._class_documents = totals
+        self.add_numbered(documents, self._seen.add(numbers, labels), strict)
+
+    def add_numbered(self, documents: Any, classes: NDArray[np.int32], strict: bool = False) -> None:
+        """Count a batch whose labels were seen: row i has the label number ``classes[i]`` of those."""
+        self._native.add(documents, classes, max(len(self._seen.labels), 1), self._threads, strict)
 
     def counts(self) -> Counts:
         """End the count."""
         drained = self._native.drain()
         # The native code numbers labels in the order of their appearance; here they are sorted.
-        labels = sorted(self._labels)
+        labels, sources = self._seen.sorted()
         place = np.empty(len(labels), np.int64)
-        place[[self._labels[label] for label in labels]] = np.arange(len(labels))
+        place[sources] = np.arange(len(labels))
         classes = place[drained.entry_classes]
         order: Any = slice(None)
         if not np.array_equal(place, np.arange(len(labels))):
             order = np.argsort(drained.entry_terms * max(len(labels), 1) + classes, kind="stable")
         return Counts(
-            tuple(labels),
-            self._class_documents[[self._labels[label] for label in labels]].astype(np.int64),
+            labels,
+            self._seen.rows[sources],
             Strings(drained.offsets, drained.bytes),
             drained.entry_terms[order],
             classes[order],

@@ -307,7 +307,7 @@ pub struct Shard {
 impl Shard {
     /// `bytes` of text are expected: a guess at the size of the vocabulary saves growing it.
     pub fn new(text: &Arc<Text>, classes: usize, bytes: usize) -> Self {
-        let lexicon = Lexicon::with_capacity((bytes / 1024).clamp(1 << 10, 1 << 16));
+        let lexicon = Lexicon::with_capacity((bytes / 64).clamp(1 << 10, 1 << 16));
         let reader = Reader::new(text.clone(), lexicon.seeds());
         Shard {
             lexicon,
@@ -324,6 +324,11 @@ impl Shard {
 
     pub fn widen(&mut self, classes: usize) {
         self.tally.widen(classes);
+    }
+
+    /// The class of the running sums: to go on with it saves a flush.
+    pub fn class(&self) -> u32 {
+        self.class
     }
 
     /// Whether a document since the last question was not UTF-8.
@@ -503,8 +508,9 @@ impl Place {
         }
     }
 
-    fn first_byte(&self) -> usize {
-        (self.leading[0] >> 56) as usize
+    /// The first two bytes, as a number.
+    fn beginning(&self) -> usize {
+        (self.leading[0] >> 48) as usize
     }
 
     fn name<'a>(&self, names: &'a [Names<'_>]) -> &'a [u8] {
@@ -526,15 +532,15 @@ impl Place {
 
 /// All terms in the order of their bytes.
 fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
-    let mut order = Vec::with_capacity(names.iter().map(Names::len).sum());
+    let mut order = roomy(names.iter().map(Names::len).sum());
     for (shard, names) in names.iter().enumerate() {
         order.extend((0..names.len()).map(|term| {
             beat();
             Place::new(names.get(term), term, shard)
         }));
     }
-    let mut order = by_first_byte(&order);
-    for part in order.chunk_by_mut(|left, right| left.first_byte() == right.first_byte()) {
+    let mut order = by_beginning(&order);
+    for part in order.chunk_by_mut(|left, right| left.beginning() == right.beginning()) {
         beats(part.len());
         part.sort_unstable_by_key(|place| place.leading);
     }
@@ -550,14 +556,15 @@ fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
     order
 }
 
-/// The same places, those with equal first bytes together, in the order of these bytes.
-fn by_first_byte(places: &[Place]) -> Vec<Place> {
-    let mut next = [0; 257];
-    places.iter().for_each(|place| next[place.first_byte() + 1] += 1);
-    (0..256).for_each(|byte| next[byte + 1] += next[byte]);
-    let mut ordered = places.to_vec();
+/// The same places, those that begin with the same two bytes together, in the order of these bytes.
+fn by_beginning(places: &[Place]) -> Vec<Place> {
+    let mut next = vec![0; (1 << 16) + 1];
+    places.iter().for_each(|place| next[place.beginning() + 1] += 1);
+    (0..1 << 16).for_each(|beginning| next[beginning + 1] += next[beginning]);
+    let mut ordered = roomy(places.len());
+    ordered.extend_from_slice(places);
     for place in places {
-        let target = &mut next[place.first_byte()];
+        let target = &mut next[place.beginning()];
         ordered[*target] = *place;
         *target += 1;
     }

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, Hasher};
 
 use crate::bag::Bag;
 use crate::patience::beat;
-use crate::simd::{Marked, Table};
+use crate::simd::{Marked, Table, roomy};
 
 /// The number of a term that the lexicon does not hold.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -18,6 +18,8 @@ pub const UNKNOWN: u32 = u32::MAX;
 pub const SHORT: usize = 15;
 const LONG_TAG: u64 = 0xFF << 56;
 const LOOK_AHEAD: usize = 16;
+/// Bytes of a word, when room is made for many.
+const USUAL_LENGTH: usize = 8;
 /// Words that are placed first in a table of weights.
 const HEAVY_WORDS: usize = 1 << 13;
 /// A table is never full: a search ends at an empty slot.
@@ -573,8 +575,8 @@ impl Lexicon {
             words: 0,
             pairs: Table::new(FEWEST_SLOTS),
             grams: 0,
-            names: Vec::with_capacity(words),
-            arena: Vec::new(),
+            names: roomy(words),
+            arena: roomy(words * USUAL_LENGTH),
         }
     }
 
@@ -877,6 +879,7 @@ impl Lexicon {
         let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };
         let larger = Table::new(self.slots.size() * factor);
         let old = std::mem::replace(&mut self.slots, larger);
+        self.names.reserve(self.slots.size() * 4 / 5 - self.words);
         let mut ordered = vec![Slot::default(); self.names.len()];
         for slot in old.iter().filter(|slot| slot.key != Key::NONE) {
             ordered[slot.id as usize] = *slot;

@@ -187,8 +187,9 @@ def _texts(column: Any) -> list[str]:
         return column
     from discern.data import Strings
 
-    assert column[0] == "offsets"
-    return Strings(column[1], column[2]).to_list()
+    kind, starts, ends, data = column
+    assert kind == "spans"
+    return Strings(starts, data, ends).to_list()
 
 
 @pytest.mark.parametrize("on_error", ["skip", "keep"])

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -29,6 +28,8 @@ class DataError(ValueError):
 class Strings:
     """A column of strings as Arrow keeps it: value i is ``data[offsets[i]:offsets[i + 1]]``, in UTF-8.
 
+    With ``ends``, the strings lie apart, with other bytes between them: value i is ``data[offsets[i]:ends[i]]``.
+
     Examples
     --------
     >>> strings = Strings.of(["spam", "ham"])
@@ -38,6 +39,7 @@ class Strings:
 
     offsets: NDArray[np.int64]
     data: NDArray[np.uint8]
+    ends: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Strings:
@@ -52,45 +54,68 @@ class Strings:
         return cls(offsets, np.frombuffer(b"".join(values), np.uint8))
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.offsets) - 1 if self.ends is None else len(self.offsets)
 
     def __getitem__(self, index: int) -> str:
         return self.bytes_at(index).decode("utf-8", "surrogatepass")
 
+    @property
+    def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the values start, and where they end."""
+        return (self.offsets[:-1], self.offsets[1:]) if self.ends is None else (self.offsets, self.ends)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The bytes of each value."""
+        starts, ends = self.spans
+        return ends - starts
+
     def bytes_at(self, index: int) -> bytes:
         """Give a value as bytes."""
-        start, end = int(self.offsets[index]), int(self.offsets[index + 1])
-        return self.data[start:end].tobytes()
+        starts, ends = self.spans
+        return self.data[int(starts[index]) : int(ends[index])].tobytes()
 
     def joined(self, others: Strings) -> Strings:
         """Give these values and others behind them."""
-        start, end = int(self.offsets[0]), int(self.offsets[-1])
-        first, last = int(others.offsets[0]), int(others.offsets[-1])
-        offsets = np.concatenate([self.offsets - start, others.offsets[1:] - first + (end - start)])
-        return Strings(offsets, np.concatenate([self.data[start:end], others.data[first:last]]))
+        mine, theirs = self.packed(), others.packed()
+        offsets = np.concatenate([mine.offsets, theirs.offsets[1:] + len(mine.data)])
+        return Strings(offsets, np.concatenate([mine.data, theirs.data]))
 
     def rows(self, start: int, end: int | None = None) -> Strings:
         """Give the values from ``start`` to ``end``, without a copy."""
-        return Strings(self.offsets[start : len(self) + 1 if end is None else end + 1], self.data)
+        if self.ends is None:
+            return Strings(self.offsets[start : len(self) + 1 if end is None else end + 1], self.data)
+        return Strings(self.offsets[start:end], self.data, self.ends[start:end])
 
     def take(self, keep: NDArray[Any]) -> Strings:
         """Give the values where ``keep`` is true, or at the places it lists."""
         places = np.flatnonzero(keep) if keep.dtype == bool else keep
-        lengths = (self.offsets[1:] - self.offsets[:-1])[places]
+        starts, ends = self.spans
+        starts, lengths = starts[places], (ends - starts)[places]
         offsets = np.zeros(len(places) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         # Byte j of the result comes from the start of its value plus its distance from there.
-        sources = np.repeat(self.offsets[:-1][places] - offsets[:-1], lengths)
+        sources = np.repeat(starts - offsets[:-1], lengths)
         return Strings(offsets, self.data[sources + np.arange(offsets[-1])])
+
+    def packed(self) -> Strings:
+        """Give the same values with nothing before, between or behind them."""
+        if self.ends is not None:
+            return self.take(np.arange(len(self)))
+        first, last = int(self.offsets[0]), int(self.offsets[-1])
+        return Strings(self.offsets - first, self.data[first:last])
 
     def to_list(self) -> list[str]:
         """Give all values as Python strings."""
-        data, offsets = self.data.tobytes(), self.offsets.tolist()
-        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairwise(offsets)]
+        starts, ends = self.spans
+        data = self.data.tobytes()
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
 
-    def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.uint8]]:
+    def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
         """Give the column as the native code takes it."""
-        return ("offsets", np.ascontiguousarray(self.offsets), self.data)
+        starts, ends = self.spans
+        return ("spans", np.ascontiguousarray(starts), np.ascontiguousarray(ends), self.data)
 
 
 Column = Any
@@ -198,7 +223,7 @@ def _size(column: Column) -> int:
 def _lengths(column: Column) -> NDArray[np.int64] | None:
     """Give the bytes of each text in UTF-8, 0 where there is none; None if the column holds no texts."""
     if isinstance(column, Strings):
-        return np.diff(column.offsets)
+        return column.lengths
     if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
         return _arrow_lengths(column)
     values = column.tolist() if isinstance(column, np.ndarray) else column

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_HEADER = 1 << 20
 """Bytes within which the first line of a CSV file must end."""
+SHORT_HEADER = 1 << 12
+"""Bytes within which it mostly does."""
 MOST_INDICES = 4096
 """Different indices that an svmlight file may have: each is a column."""
 ROWS_AT_ONCE = 1 << 15
@@ -37,22 +39,24 @@ def read_csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iter
             header, delimiter = _csv_header(start, delimiter, window.follows, source, reading)
             if not header:
                 continue  # the first line goes on
-        parsed = _native.parse_csv(
-            window.content, [True] * len(header), delimiter=ord(delimiter), follows=window.follows
-        )
+        block = window.content
+        parsed = _native.parse_csv(block, [True] * len(header), delimiter=ord(delimiter), follows=window.follows)
+        window.drop(parsed.consumed)
         if parsed.unclosed is None and not parsed.ragged and parsed.invalid is None:
-            window.drop(parsed.consumed)
             first = 1 if row == 0 and parsed.rows else 0  # the header is parsed as a row, row 0
-            columns = {name: Strings(*column).rows(first) for name, column in zip(header, parsed.columns, strict=True)}
             if parsed.rows > first:
-                yield Batch(columns, parsed.rows - first, source, row + first)
+                columns = zip(header, _fields(parsed, block, first), strict=True)
+                yield Batch(dict(columns), parsed.rows - first, source, row + first)
         else:
-            block = window.content[: parsed.consumed].copy()  # the window cannot grow while it is looked at
-            window.drop(parsed.consumed)
             yield from _with_faults(parsed, block, header, delimiter, source, row, reading)
         row += parsed.rows + len(parsed.ragged)
     if not header:
         raise DataError(f"{source} is empty; it should begin with a line of column names")
+
+
+def _fields(parsed: _native.Parsed, block: NDArray[np.uint8], first: int = 0) -> Iterator[Strings]:
+    """Give the columns of a block, from its row ``first`` on."""
+    return (Strings(starts[first:], block, ends[first:]) for starts, ends in parsed.columns)
 
 
 def _with_faults(
@@ -65,16 +69,17 @@ def _with_faults(
     reading: Reading,
 ) -> Iterator[Batch]:
     """Give the rows of a block in which some cannot be read: without them, or with what can be read of them."""
-    ragged = [place for place, _ in parsed.ragged]
+    ragged = [place for place, *_ in parsed.ragged]
     places = np.setdiff1d(np.arange(parsed.rows + len(ragged)), ragged)
-    columns = {name: Strings(*column) for name, column in zip(header, parsed.columns, strict=True)}
-    for place, fields in parsed.ragged:
+    columns = dict(zip(header, _fields(parsed, block), strict=True))
+    for place, fields, *_ in parsed.ragged:
         if parsed.unclosed is None or place < parsed.unclosed:
             reading.fault(source, _ragged(row + place, source, fields, len(header)))
     if parsed.unclosed is not None:  # where rows begin and end is not known any more: never passed over
         raise DataError(f"row {row + parsed.unclosed} of {source} has a quote that is never closed; close or double it")
     if ragged and reading.keeps:
-        found = _fitted(parsed.ragged, block, len(header), delimiter)
+        spans = [(fields, block[start:end]) for _, fields, start, end in parsed.ragged]
+        found = [_fitted(line, fields, len(header), delimiter) for fields, line in spans]
         order = np.argsort(np.concatenate([places, ragged]), kind="stable")
         columns = {
             name: columns[name].joined(Strings.of_bytes([values[place] for values in found])).take(order)
@@ -87,43 +92,36 @@ def _with_faults(
     yield from runs(*settled(columns, numbers, source, reading), source)
 
 
-def _fitted(ragged: list[tuple[int, int]], block: NDArray[np.uint8], width: int, delimiter: str) -> list[list[bytes]]:
-    """Give rows with too few or too many fields as rows of ``width`` fields, filled up or cut."""
-    found: dict[int, Iterator[list[bytes]]] = {}
-    for count in {fields for _, fields in ragged}:
-        parsed = _native.parse_csv(block, [True] * count, delimiter=ord(delimiter), follows=False)
-        columns = [Strings(*column) for column in parsed.columns]
-        rows = [[column.bytes_at(row) for column in columns] for row in range(parsed.rows)]
-        surplus = len(rows) - sum(fields == count for _, fields in ragged)
-        if surplus > 0:  # with one column blank lines are rows too, which they are not here
-            blank = [row for row, values in enumerate(rows) if values == [b""]][:surplus]
-            rows = [values for row, values in enumerate(rows) if row not in set(blank)]
-        found[count] = iter(rows)
-    rows_found = [next(found[fields], []) for _, fields in ragged]
-    return [(values + [b""] * width)[:width] for values in rows_found]
+def _fitted(line: NDArray[np.uint8], count: int, width: int, delimiter: str) -> list[bytes]:
+    """Give a row with too few or too many fields as a row of ``width`` fields, filled up or cut."""
+    parsed = _native.parse_csv(line, [True] * count, delimiter=ord(delimiter), follows=False)
+    values = [column.bytes_at(0) for column in _fields(parsed, line)]
+    return (values + [b""] * width)[:width]
 
 
 def _csv_header(content: bytes, delimiter: str, follows: bool, source: str, reading: Reading) -> tuple[list[str], str]:
     """Give the column names and the delimiter; no names if the first line goes on behind ``content``."""
-    given, start = delimiter, content[:LONGEST_HEADER]
-    line = start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    given = delimiter
+    line = content[: max(content.find(b"\n"), 0) or LONGEST_HEADER].decode("utf-8", "replace")
     if delimiter == "," and "," not in line:
         delimiter = next((other for other in ";\t|" if other in line), ",")
-
-    def parse(wanted: int) -> _native.Parsed:
-        goes_on = follows or len(content) > len(start)
-        block = np.frombuffer(start, np.uint8)
-        return _native.parse_csv(block, [True] * wanted, delimiter=ord(delimiter), follows=goes_on)
-
-    rows = parse(0).ragged  # no row has no fields: all of them
+    for most in (SHORT_HEADER, LONGEST_HEADER):
+        block = np.frombuffer(bytearray(content[:most]), np.uint8)
+        goes_on = follows or len(content) > most
+        # No row has no fields: all rows are said to be others.
+        rows = _native.parse_csv(block, [], delimiter=ord(delimiter), follows=goes_on).ragged
+        if rows:
+            break
     if not rows and len(content) < LONGEST_HEADER:
         return [], given
     if not rows:
         raise DataError(f"the first line of {source} does not end; it should have the column names")
-    parsed = parse(rows[0][1])
-    if parsed.invalid is not None and parsed.invalid[1] == 0:
+    _, count, start, end = rows[0]
+    first = block[start:end]
+    parsed = _native.parse_csv(first, [True] * count, delimiter=ord(delimiter), follows=False)
+    if parsed.invalid is not None:
         raise DataError(f"the first line of {source} {reading.not_decoded}")
-    names = [Strings(*column)[0] for column in parsed.columns]
+    names = [column[0] for column in _fields(parsed, first)]
     if names == [""]:
         raise DataError(f"the first line of {source} is blank; it should have the column names")
     if any("\r" in name for name in names):

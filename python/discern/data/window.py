@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 """Bytes of a file read at once."""
+MOST_BUFFERS = 2
+"""Buffers that are kept besides the one in use: whoever reads has the last batch while the next one is made."""
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
 MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",  # before UTF-16, whose mark is its beginning
@@ -155,6 +157,23 @@ def _read_into(stream: Any, room: Any, at_once: bool) -> int:
     return int((getattr(stream, "readinto1", stream.readinto) if at_once else stream.readinto)(room))
 
 
+def _room(size: int) -> bytearray:
+    """Give a buffer that could be longer by one, which is how one finds out whether it is free."""
+    buffer = bytearray(size + 1)
+    buffer.pop()
+    return buffer
+
+
+def _is_free(buffer: bytearray) -> bool:
+    """Whether nobody looks at a buffer: one that is looked at cannot change its size."""
+    try:
+        buffer.append(0)
+    except BufferError:
+        return False
+    buffer.pop()
+    return True
+
+
 class _Decoded:
     """A stream in another encoding, as UTF-8; bytes that are not in the encoding stay, and are found later."""
 
@@ -204,11 +223,15 @@ def guess(begun: bytes) -> str | None:
 
 
 class Window:
-    """A part of a file in memory: it is filled from behind and emptied from the front, without copying more."""
+    """A part of a file in memory: it is filled from behind and emptied from the front, without copying more.
+
+    What was given stays as it is while anybody looks at it; the memory is used again afterwards.
+    """
 
     def __init__(self, stream: Any, source: str, reading: Reading, *, raw: bool = False) -> None:
         self._stream, self._source, self._reading = stream, source, reading
-        self._buffer = bytearray(max(BLOCK, 4))  # room for a byte order mark
+        self._buffer = _room(max(BLOCK, 4))  # a byte order mark must fit
+        self._earlier: list[bytearray] = []
         self._start = self._end = 0
         self._new, self.follows = not raw, True
 
@@ -216,15 +239,21 @@ class Window:
         """Read on; false when the file has ended and nothing is left."""
         if not self.follows:
             return False
-        left = self._end - self._start
-        if left == len(self._buffer):
-            self._buffer.extend(bytes(len(self._buffer)))
-        else:
-            self._buffer[:left] = self._buffer[self._start : self._end]
-        self._start, self._end = 0, left + self._read(left)
+        left = memoryview(self._buffer)[self._start : self._end]
+        self._change(2 * len(self._buffer) if len(left) == len(self._buffer) else len(self._buffer), left)
+        self._start, self._end = 0, len(left) + self._read(len(left))
         if self._new:
             self._begin()
         return self.follows or self._end > self._start
+
+    def _change(self, size: int, left: memoryview) -> None:
+        """Take a buffer that nobody looks at, and put there what is left of the one before."""
+        known = [buffer for buffer in self._earlier if len(buffer) == size]
+        free = next((buffer for buffer in known if _is_free(buffer)), None)
+        chosen = _room(size) if free is None else free
+        chosen[: len(left)] = left
+        self._earlier = [self._buffer, *(buffer for buffer in known if buffer is not chosen)][:MOST_BUFFERS]
+        self._buffer = chosen
 
     def _begin(self) -> None:
         """Find the encoding and pass over a byte order mark."""
@@ -267,7 +296,7 @@ class Window:
 
     @property
     def content(self) -> NDArray[np.uint8]:
-        """What is in memory."""
+        """What is in memory, to read or to change."""
         return np.frombuffer(self._buffer, np.uint8)[self._start : self._end]
 
     def drop(self, count: int) -> None:

@@ -115,13 +115,14 @@ def linear_pattern(pattern: str) -> str | None:
 
 def _is_ascii(documents: Any) -> bool:
     if isinstance(documents, tuple):
-        return bool(np.all(documents[2] < 128)) if documents[0] == "offsets" else False
+        return bool(np.all(documents[3] < 128)) if documents[0] == "spans" else False
     return all(document.isascii() for document in documents)
 
 
 def _as_list(documents: Any) -> list[str]:
-    if isinstance(documents, tuple) and documents[0] == "offsets":
-        return Strings(documents[1], documents[2]).to_list()
+    if isinstance(documents, tuple) and documents[0] == "spans":
+        _, starts, ends, data = documents
+        return Strings(starts, data, ends).to_list()
     if isinstance(documents, tuple):
         raise ValueError("convert the column to large_string for a preprocessor, tokenizer or analyzer of your own")
     return list(documents)
@@ -287,8 +288,8 @@ _MATRIX = _matrix_class()
 
 def _length(documents: Any) -> int:
     if isinstance(documents, tuple):
-        kind, first, second = documents
-        return {"offsets": len(first) - 1, "views": len(first) // 16}.get(kind, len(second))
+        kind, first, second = documents[:3]
+        return {"spans": len(first), "views": len(first) // 16}.get(kind, len(second))
     return len(documents)
 
 

@@ -1,78 +1,84 @@
 //! Files: CSV blocks, checksums, the layout of a model file.
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::patiently;
-use crate::csv::Dialect;
+use crate::csv::{Column, Dialect, Parsed};
 use crate::patience::beat;
 
 /// So many bytes of a file are hashed between two looks at Ctrl-C.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
-/// Offsets and bytes of a column of strings.
-pub(super) type ColumnArrays = (Py<PyArray1<i64>>, Py<PyArray1<u8>>);
+/// Starts and ends of the values of a column.
+pub(super) type ColumnArrays = (Py<PyArray1<i64>>, Py<PyArray1<i64>>);
 
 /// Rows of a block of a CSV file.
 #[pyclass(frozen, get_all, name = "Parsed", module = "discern._native")]
 pub(super) struct PyParsed {
-    /// (offsets, bytes) of each wanted column, in their order.
+    /// (starts, ends) in the block of each wanted column, in their order.
     columns: Vec<ColumnArrays>,
     rows: usize,
     consumed: usize,
-    /// (row in the block, number of fields) of rows that do not fit.
-    ragged: Vec<(usize, usize)>,
+    /// (row in the block, number of fields, start, end) of rows that do not fit.
+    ragged: Vec<(usize, usize, usize, usize)>,
     /// (place among the wanted columns, row) of the first value that is not UTF-8.
     invalid: Option<(usize, usize)>,
     /// The row whose last field has a quote that is never closed.
     unclosed: Option<usize>,
 }
 
-/// Splits a block of a CSV file; `follows`: more of the file comes after it.
+/// Splits a block of a CSV file; `follows`: more of the file comes after it. Quotes that stand for others are put right
+/// in the block itself.
 #[pyfunction]
 #[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]
 pub(super) fn parse_csv(
     py: Python<'_>,
-    block: PyReadonlyArray1<'_, u8>,
+    mut block: PyReadwriteArray1<'_, u8>,
     wanted: Vec<bool>,
     delimiter: u8,
     quote: Option<u8>,
     follows: bool,
 ) -> PyResult<PyParsed> {
-    let block = block.as_slice()?;
+    let block = block.as_slice_mut()?;
     let (parsed, invalid) = patiently(py, || {
+        // Fields end at ASCII characters: if the block is UTF-8, all of them are.
+        let valid = std::str::from_utf8(block).map_or_else(|error| error.valid_up_to(), str::len);
         let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
-        let invalid: Vec<Option<usize>> = parsed.columns.iter().map(crate::csv::Column::first_invalid).collect();
+        let invalid = if parsed.consumed <= valid {
+            None
+        } else {
+            first_invalid(&parsed, &wanted, block)
+        };
         (parsed, invalid)
     })?;
-    let chosen = || {
-        wanted
-            .iter()
-            .enumerate()
-            .filter(|(_, wanted)| **wanted)
-            .map(|(column, _)| column)
+    let chosen = parsed.columns.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted);
+    let arrays = |(column, _): (Column, _)| {
+        (
+            column.starts.into_pyarray(py).unbind(),
+            column.ends.into_pyarray(py).unbind(),
+        )
     };
-    let invalid = chosen()
-        .enumerate()
-        .find_map(|(place, column)| invalid[column].map(|row| (place, row)));
-    let mut columns = Vec::new();
-    for (column, _) in parsed.columns.into_iter().zip(&wanted).filter(|(_, wanted)| **wanted) {
-        columns.push((
-            column.offsets.into_pyarray(py).unbind(),
-            column.bytes.into_pyarray(py).unbind(),
-        ));
-    }
-    let ragged = parsed.ragged.iter().map(|ragged| (ragged.row, ragged.fields)).collect();
-    let (rows, consumed, unclosed) = (parsed.rows, parsed.consumed, parsed.unclosed);
+    let ragged = parsed.ragged.iter();
     Ok(PyParsed {
-        columns,
-        rows,
-        consumed,
-        ragged,
+        columns: chosen.map(arrays).collect(),
+        rows: parsed.rows,
+        consumed: parsed.consumed,
+        ragged: ragged
+            .map(|ragged| (ragged.row, ragged.fields, ragged.start, ragged.end))
+            .collect(),
         invalid,
-        unclosed,
+        unclosed: parsed.unclosed,
     })
+}
+
+/// The place among the wanted columns, and the row, of the first value that is not UTF-8.
+fn first_invalid(parsed: &Parsed, wanted: &[bool], block: &[u8]) -> Option<(usize, usize)> {
+    let chosen = parsed.columns.iter().zip(wanted).filter(|(_, wanted)| **wanted);
+    chosen
+        .enumerate()
+        .find_map(|(place, (column, _))| column.first_invalid(block).map(|row| (place, row)))
 }
 
 /// BLAKE3 of a file, with the bytes from `start` to `end` read as zeros.

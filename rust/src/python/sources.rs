@@ -45,8 +45,12 @@ pub(super) enum Source<'py> {
     List(Vec<Held<'py>>),
     /// Lists of terms, one after the other, and where each ends.
     Terms(Vec<Held<'py>>, Vec<usize>),
-    /// Arrow's string layout: offsets and bytes.
-    Offsets(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u8>),
+    /// Where each text starts and ends, and the bytes.
+    Spans(
+        PyReadonlyArray1<'py, i64>,
+        PyReadonlyArray1<'py, i64>,
+        PyReadonlyArray1<'py, u8>,
+    ),
     /// Arrow's view layout: 16 bytes a value, pointing into buffers.
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
@@ -69,10 +73,14 @@ impl<'py> Source<'py> {
         let kind: String = parts.get_item(0)?.extract()?;
         let (first, second) = (parts.get_item(1)?, parts.get_item(2)?);
         match kind.as_str() {
-            "offsets" => Ok(Source::Offsets(first.extract()?, second.extract()?)),
+            "spans" => Ok(Source::Spans(
+                first.extract()?,
+                second.extract()?,
+                parts.get_item(3)?.extract()?,
+            )),
             "views" => Ok(Source::Views(first.extract()?, second.extract()?)),
             "terms" => Ok(Source::Terms(hold(first.cast()?)?, second.extract()?)),
-            _ => Err(PyTypeError::new_err("expected offsets, views or terms")),
+            _ => Err(PyTypeError::new_err("expected spans, views or terms")),
         }
     }
 
@@ -83,7 +91,9 @@ impl<'py> Source<'py> {
                 let terms = terms.iter().map(Held::bytes).collect::<PyResult<_>>()?;
                 Documents::terms(terms, ends.clone()).ok_or_else(|| PyValueError::new_err("ends are not in order"))?
             }
-            Source::Offsets(offsets, bytes) => Documents::texts(slices(offsets.as_slice()?, bytes.as_slice()?)?),
+            Source::Spans(starts, ends, bytes) => {
+                Documents::texts(spans(starts.as_slice()?, ends.as_slice()?, bytes.as_slice()?)?)
+            }
             Source::Views(views, buffers) => {
                 let buffers = buffers
                     .iter()
@@ -101,12 +111,18 @@ impl<'py> Source<'py> {
     }
 }
 
+/// Strings one after the other: value i is `bytes[offsets[i]..offsets[i + 1]]`.
 pub(super) fn slices<'a>(offsets: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
-    let slice = |span: &[i64]| {
-        let range = usize::try_from(span[0]).ok()?..usize::try_from(span[1]).ok()?;
+    spans(offsets, offsets.get(1..).unwrap_or_default(), bytes)
+}
+
+/// Strings anywhere: value i is `bytes[starts[i]..ends[i]]`.
+fn spans<'a>(starts: &[i64], ends: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
+    let slice = |(&start, &end): (&i64, &i64)| {
+        let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
         bytes.get(range)
     };
-    let all: Option<Vec<&[u8]>> = offsets.windows(2).map(slice).collect();
+    let all: Option<Vec<&[u8]>> = starts.iter().zip(ends).map(slice).collect();
     all.ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))
 }
 

@@ -221,7 +221,10 @@ impl Counter {
         let order = if keep {
             (0..documents.len()).collect()
         } else {
-            by_class(classes, wide)
+            let mut order = by_class(classes, wide);
+            let running = counting.shards.first().map_or(0, Shard::class);
+            order.rotate_left(classes.iter().filter(|&&class| (class as u32) < running).count());
+            order
         };
         let portions = documents.portions(&order, PORTION);
         counting.portions += portions.len();
