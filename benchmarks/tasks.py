@@ -85,22 +85,27 @@ def many_classes(path: str) -> dict[str, Any]:
 
 def fit_linear_ours(folder: str) -> dict[str, Any]:
     import pyarrow
-    from pyarrow import csv
 
     from discern import NBSVM, CountVectorizer
+    from discern.data import batches
 
-    def read(name: str) -> Any:
-        options = csv.ParseOptions(newlines_in_values=True)
-        file = pyarrow.memory_map(str(Path(folder) / name))
-        return csv.read_csv(file, csv.ReadOptions(use_threads=False, block_size=1 << 26), options)
+    def column(strings: Any) -> Any:
+        buffers = (pyarrow.py_buffer(strings.offsets), pyarrow.py_buffer(strings.data))
+        return pyarrow.LargeStringArray.from_buffers(len(strings), *buffers)
 
+    def read(name: str) -> tuple[Any, list[str]]:
+        parts = [batch.columns for batch in batches(Path(folder) / name)]
+        labels = [label for part in parts for label in part["label"].to_list()]
+        return pyarrow.chunked_array([column(part["text"]) for part in parts]), labels
+
+    settings = json.loads((Path(folder) / "settings.json").read_text())
     start = time.process_time()
-    train = read("train.csv")
-    vectorizer, model = CountVectorizer(), NBSVM(C=0.01, tol=0.05)
-    model.fit(vectorizer.fit_transform(train["text"]), train["label"].to_pylist())
+    texts, labels = read("train.csv")
+    vectorizer, model = CountVectorizer(), NBSVM(**settings)
+    model.fit(vectorizer.fit_transform(texts), labels)
     seconds = time.process_time() - start
-    test = read("test.csv")
-    accuracy = model.score(vectorizer.transform(test["text"]), test["label"].to_pylist())
+    texts, labels = read("test.csv")
+    accuracy = model.score(vectorizer.transform(texts), labels)
     return {"value": seconds, "outcome": {"accuracy": accuracy}}
 
 

@@ -297,7 +297,9 @@ def indicators(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return (X > 0).astype(np.float64)
     X = each_column_once(X)
-    return type(X)(((X.data > 0).astype(np.float64), X.indices, X.indptr), shape=X.shape)
+    present = X.data > 0
+    ones = np.ones(len(present)) if present.all() else present.astype(np.float64)
+    return type(X)((ones, X.indices, X.indptr), shape=X.shape)
 
 
 def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, weights: Array | None = None) -> Array:

@@ -22,10 +22,11 @@ def is_sparse(table: Any) -> bool:
     return hasattr(table, "tocsr")
 
 
-def native_table(table: Any, *, any_order: bool = False) -> Table:
+def native_table(table: Any, *, any_order: bool = False, once: bool = False) -> Table:
     """Give a table of numbers as the native code takes it; sparse rows have each column once.
 
-    They are sorted by column, unless the columns may come in ``any_order`` and sorting them would take long.
+    They are sorted by column, unless the columns may come in ``any_order`` and sorting them would take long. With
+    ``once`` the caller knows that no column comes twice in a row.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def native_table(table: Any, *, any_order: bool = False) -> Table:
         return np.ascontiguousarray(table, np.float64)
     rows = table.tocsr()
     if any_order and rows.nnz > FEW_NUMBERS:
-        rows = each_column_once(rows)
+        rows = rows if once else each_column_once(rows)
     elif not rows.has_canonical_format:
         rows = _summed(rows)
     starts, columns = _places(rows)

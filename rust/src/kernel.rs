@@ -107,6 +107,18 @@ impl Points {
         self.count
     }
 
+    /// How much memory they take.
+    pub fn bytes(&self) -> usize {
+        let layout = match &self.layout {
+            Layout::Dense(values) => size_of_val(&values[..]),
+            Layout::Sparse { starts, rows, values } => {
+                size_of_val(&starts[..]) + size_of_val(&rows[..]) + size_of_val(&values[..])
+            }
+            Layout::Given(columns) => size_of_val(&columns[..]),
+        };
+        layout + size_of_val(&self.norms[..])
+    }
+
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }

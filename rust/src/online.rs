@@ -8,7 +8,7 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::margin::rows::{Order, Row, Rows as Copied};
+use crate::margin::rows::{One, Order, Row, Rows as Copied, Value, is_one};
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
@@ -84,8 +84,8 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
-    /// The rows shown, with numbers of 32 bits: see [`narrow`].
-    pub narrow: Option<&'a Copied<f32>>,
+    /// The rows shown, in less room: see [`narrow`].
+    pub narrow: Option<&'a Narrow>,
 }
 
 impl Rows<'_> {
@@ -96,19 +96,75 @@ impl Rows<'_> {
     }
 }
 
-/// Copies the sparse rows to be shown, with numbers of 32 bits and frequent columns first, one after the other: two thirds
-/// of what has to be read, and the processor sees it coming. They tell which rows are surely right; of the others the
-/// given numbers are read, so that what is learned is the same. `None` where this does not help.
-pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings) -> Option<Copied<f32>> {
+/// A copy of sparse rows one after the other, with frequent columns first: less to read, and the processor sees it coming.
+pub enum Narrow {
+    /// Numbers of 32 bits. They tell which rows are surely right; of the others the given numbers are read, so that what
+    /// is learned is the same.
+    Numbers(Copied<f32>),
+    /// No numbers, as all are 1; and as many ones as the longest row has.
+    Ones(Copied<One>, Vec<f64>),
+}
+
+impl Narrow {
+    fn ones(rows: Copied<One>) -> Self {
+        let longest = (0..rows.len()).map(|row| rows.size(row)).max().unwrap_or(0);
+        Narrow::Ones(rows, vec![1.0; longest])
+    }
+
+    fn picked(&self, every: &[f64]) -> Vec<f64> {
+        match self {
+            Narrow::Numbers(rows) => rows.picked(every),
+            Narrow::Ones(rows, _) => rows.picked(every),
+        }
+    }
+
+    fn put_back(&self, weights: &[f64], every: &mut [f64]) {
+        match self {
+            Narrow::Numbers(rows) => rows.put_back(weights, every),
+            Narrow::Ones(rows, _) => rows.put_back(weights, every),
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, place: usize) {
+        match self {
+            Narrow::Numbers(rows) => rows.prefetch(place),
+            Narrow::Ones(rows, _) => rows.prefetch(place),
+        }
+    }
+
+    #[inline(always)]
+    fn size(&self, place: usize) -> usize {
+        match self {
+            Narrow::Numbers(rows) => rows.size(place),
+            Narrow::Ones(rows, _) => rows.size(place),
+        }
+    }
+
+    /// ‖x‖² of a row.
+    fn square(&self, place: usize) -> f64 {
+        match self {
+            Narrow::Numbers(rows) => rows.squares[place],
+            Narrow::Ones(rows, _) => rows.squares[place],
+        }
+    }
+}
+
+/// Copies the sparse rows to be shown; `None` where this does not help.
+pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, only_presence: bool) -> Option<Narrow> {
     let Vectors::Sparse { values, .. } = table else {
         return None;
     };
-    // One comparison after the other, without branches: this reads all numbers.
-    let fits = |all: bool, value: &f64| all & ((*value == 0.0) | NARROW_RANGE.contains(&value.abs()));
-    if !settings.shuffle || settings.most_epochs < FEW_EPOCHS || !values.iter().fold(true, fits) {
+    if !settings.shuffle || settings.most_epochs < FEW_EPOCHS {
         return None;
     }
-    Some(Copied::new(table, shown, None))
+    if only_presence && is_one(table, None) {
+        return Some(Narrow::ones(Copied::new(table, shown, None)));
+    }
+    // One comparison after the other, without branches: this reads all numbers.
+    let fits = |all: bool, value: &f64| all & ((*value == 0.0) | NARROW_RANGE.contains(&value.abs()));
+    let fit = values.iter().fold(true, fits);
+    fit.then(|| Narrow::Numbers(Copied::new(table, shown, None)))
 }
 
 /// What came out of one learner.
@@ -320,7 +376,8 @@ impl<'a> Learner<'a> {
     fn vector(&self, place: usize) -> Vector<'a> {
         let given = self.rows.table.row(self.rows.shown[place] as usize);
         match (self.rows.narrow, given) {
-            (Some(rows), Vector::Sparse(_, values)) => Vector::Sparse(rows.columns(place), values),
+            (Some(Narrow::Numbers(rows)), Vector::Sparse(_, values)) => Vector::Sparse(rows.columns(place), values),
+            (Some(Narrow::Ones(rows, ones)), _) => Vector::Sparse(rows.columns(place), &ones[..rows.size(place)]),
             _ => given,
         }
     }
@@ -328,19 +385,32 @@ impl<'a> Learner<'a> {
     /// Whether a row would be decided rightly, as far as numbers of 32 bits can tell.
     #[inline(always)]
     fn surely_right(&self, place: usize, sign: f64) -> bool {
-        let Some(rows) = self.rows.narrow else { return false };
-        let (row, state) = (rows.row(place), &self.state);
+        let state = &self.state;
+        let (rows, row) = match self.rows.narrow {
+            Some(Narrow::Numbers(rows)) => (rows, rows.row(place)),
+            Some(Narrow::Ones(rows, _)) => return self.present_is_right(&rows.row(place), sign),
+            None => return false,
+        };
         match &self.rule {
             Rule::Perceptron { .. } if !self.light.is_empty() => {
                 let reach = (self.norm * rows.squares[place]).sqrt();
                 let score = f64::from(row.light_dot(&self.light)) + state.bias;
                 NARROW_REACH.contains(&reach) && self.norm < 1e60 && sign * score > row.doubt() * reach
             }
+            _ => self.present_is_right(&row, sign),
+        }
+    }
+
+    /// Whether Winnow decides a row rightly by what is there.
+    #[inline(always)]
+    fn present_is_right<V: Value>(&self, row: &Row<'_, V>, sign: f64) -> bool {
+        let state = &self.state;
+        match &self.rule {
             Rule::Winnow { threshold, .. } => {
-                sign * (present_in(&row, |column| state.weights[column]) - threshold) > 0.0
+                sign * (present_in(row, |column| state.weights[column]) - threshold) > 0.0
             }
             Rule::BalancedWinnow { threshold, .. } => {
-                let sum = present_in(&row, |column| state.weights[column] - state.second[column]);
+                let sum = present_in(row, |column| state.weights[column] - state.second[column]);
                 sign * (sum + state.bias - state.second_bias - threshold) > 0.0
             }
             _ => false,
@@ -386,7 +456,7 @@ impl<'a> Learner<'a> {
                 let step = rate * sign * part;
                 if let Some(rows) = self.rows.narrow.filter(|_| !self.light.is_empty()) {
                     let product = score - state.bias; // w·x, as nothing shrinks
-                    self.norm += 2.0 * step * product + step * step * rows.squares[place] * A_LITTLE_MORE;
+                    self.norm += 2.0 * step * product + step * step * rows.square(place) * A_LITTLE_MORE;
                     vector.each(|column, value| {
                         let weight = &mut state.weights[column];
                         *weight += step * value;
@@ -474,7 +544,7 @@ impl<'a> Learner<'a> {
 
 /// The same as [`present`], in the same order.
 #[inline(always)]
-fn present_in(row: &Row<'_, f32>, weight: impl Fn(usize) -> f64) -> f64 {
+fn present_in<V: Value>(row: &Row<'_, V>, weight: impl Fn(usize) -> f64) -> f64 {
     let mut sum = 0.0;
     row.each(|column, value| sum += if value != 0.0 { weight(column) } else { 0.0 });
     sum

@@ -40,6 +40,11 @@ const MOST_ROUNDS: u32 = 20;
 /// Rows whose forces are computed again in one turn.
 const RESTORED_AT_ONCE: usize = 64;
 
+/// Bytes that the solver keeps for each row beside its numbers and its kernel row, at most: some twenty numbers.
+const BYTES_A_ROW: usize = 20 * size_of::<f64>();
+/// Large pieces of memory come in whole pages.
+const PAGE: usize = 4096;
+
 /// What a cached kernel value is kept as.
 pub trait Cell: Copy + Send + Sync {
     /// Whether rounding in the sums of many steps is worth computing the forces again at the end.
@@ -84,7 +89,7 @@ pub struct Problem<'a> {
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub tolerance: f64,
-    /// Bytes that cached kernel rows may take; two rows are always kept.
+    /// Bytes that a solver may take, most of it for cached kernel rows; two of them are always kept.
     pub cache: usize,
     pub shrinking: bool,
     pub most_steps: u64,
@@ -345,7 +350,7 @@ struct Cache<T> {
 
 impl<T: Cell> Cache<T> {
     fn new(count: usize, bytes: usize) -> Self {
-        let length = count.next_multiple_of(LANES) * size_of::<T>();
+        let length = (count.next_multiple_of(LANES) * size_of::<T>()).next_multiple_of(PAGE);
         let ring: Vec<u32> = (0..=count as u32).collect();
         Cache {
             rows: (0..count).map(|_| Vec::new()).collect(),
@@ -425,6 +430,12 @@ impl<'a, T: Cell> Solver<'a, T> {
     pub fn new(problem: Problem<'a>, settings: Settings) -> Self {
         let count = problem.rows.len();
         let points = Points::new(&problem.table, &problem.rows, problem.kernel);
+        // The rows laid out count twice: when some are left out, the new layout is made before the old one goes.
+        let others = 2 * points.bytes() + count * BYTES_A_ROW;
+        let settings = Settings {
+            cache: settings.cache.saturating_sub(others),
+            ..settings
+        };
         let mut solver = Solver {
             coefficients: vec![0.0; count],
             forces: problem.signs.clone(),

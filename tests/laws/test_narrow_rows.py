@@ -1,4 +1,4 @@
-"""Learners that look at rows with numbers of 32 bits first learn the same as from the numbers themselves."""
+"""Learners that read rows in less room, with 32 bits or without their ones, learn the same as from the numbers."""
 
 from typing import Any
 
@@ -7,14 +7,15 @@ import pytest
 import scipy.sparse
 
 import discern._native as native
-from discern.online import OnlineSettings, PerceptronRule
+from discern.linear import MarginSettings, fit_margins
+from discern.online import BalancedWinnowRule, OnlineSettings, PerceptronRule, WinnowRule
 from discern.vectors import native_table
 
 BEYOND = 2.0**110
 """Beyond the range of 32 bits all numbers are read as given; a power of two changes no decision."""
 
 
-def learned(X: Any, classes: Any, rule: PerceptronRule) -> tuple[Any, Any]:
+def learned(X: Any, classes: Any, rule: PerceptronRule | WinnowRule | BalancedWinnowRule) -> tuple[Any, Any]:
     """Show the rows in an order that does not depend on what they hold."""
     rows, settings = np.arange(X.shape[0]), OnlineSettings(epochs=8, tolerance=None)
     arguments = (rows, np.ones(len(rows)), classes, [1], [(1.0, 1.0)], rule.native, None, settings.native)
@@ -31,3 +32,44 @@ def test_a_perceptron_decides_by_the_numbers_as_given(seed: int) -> None:
     (narrow, updates), (given, expected) = learned(X, classes, rule), learned(X * BEYOND, classes, rule)
     assert updates == expected
     assert np.array_equal(narrow * BEYOND, given)
+
+
+def binary_problem(seed: int) -> tuple[Any, Any]:
+    random = np.random.default_rng(seed)
+    X: Any = scipy.sparse.random_array((700, 60), density=0.1, rng=random, format="csr", dtype=np.float64)
+    X.data[:] = 1.0
+    return X, (X @ random.normal(size=60) > 0.5 * random.normal(size=700)).astype(np.int32)
+
+
+@pytest.mark.parametrize("rule", [WinnowRule(2.0, 30.0), WinnowRule(1.3, 5.0), BalancedWinnowRule(1.5, 1.0)], ids=str)
+def test_winnow_needs_no_ones(rule: WinnowRule | BalancedWinnowRule) -> None:
+    X, classes = binary_problem(0)
+    others = X.copy()
+    others.data[:] = 2.0  # there as well, but read as numbers
+    (ones, updates), (numbers, expected) = learned(X, classes, rule), learned(others, classes, rule)
+    assert updates == expected
+    assert updates[0] > 0
+    assert np.array_equal(ones, numbers)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("intercept", ["none", "penalised", "free"])
+@pytest.mark.parametrize("count", [2, 3])
+def test_rows_of_ones_with_scales_are_the_rows_multiplied_out(loss: str, intercept: str, count: int) -> None:
+    X, classes = binary_problem(1)
+    classes[:200] *= count - 1
+    functions = 1 if count == 2 else count
+    scales = np.random.default_rng(2).normal(size=(functions, 60))
+    scales[:, 7] = 0.0
+    settings = MarginSettings(loss=loss, intercept=intercept, solver="dual", tolerance=1e-9, passes=100_000)
+    found = fit_margins(X, classes, count, settings, scales=scales, duals=True)
+    for function in range(functions):
+        positive = classes == (1 if count == 2 else function)
+        single = fit_margins(X.multiply(scales[function]).tocsr(), positive.astype(np.int32), 2, settings)
+        assert found.certificate.gap[function] <= 1e-9
+        assert np.allclose(found.certificate.primal[function], single.certificate.primal[0], rtol=3e-9)
+        assert np.allclose(found.coef[function], single.coef[0], atol=1e-3)
+        assert found.coef[function, 7] == 0
+        signs = np.where(positive, 1.0, -1.0)
+        pulled = X.multiply(scales[function]).T @ (signs * found.duals[:, function])
+        assert np.allclose(found.coef[function], pulled, atol=1e-9)

@@ -66,7 +66,8 @@ class SVC(ClassifierMixin, BaseEstimator):
       as three rows.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
       ``predict`` says. ``calibration`` chooses the map.
-    - ``cache_size`` (in MB) bounds all cached kernel values together, also when pairs are solved in parallel.
+    - ``cache_size`` (in MB) bounds all that the solvers keep, above all cached kernel values, also when pairs are
+      solved in parallel.
 
     Attributes
     ----------

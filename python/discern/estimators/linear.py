@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 from discern.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.estimators.limits import refuse_huge
 from discern.linear import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.vectors import native_table
 
 Array = NDArray[Any]
 
@@ -284,7 +285,7 @@ class NBSVM(_LargeMargin):
             seed=self._seed(),
         )
         found, self.log_count_ratio_ = fit_nbsvm(
-            self._prepared(X),
+            native_table(self._prepared(X), any_order=True, once=self.binarize),
             numbers,
             len(self.classes_),
             settings,

@@ -472,7 +472,7 @@ class _Multiplying(_Online):
         table, rest = (checked[0], checked[1:]) if y else (checked, ())
         table = each_column_once(table) if is_sparse(table) else table
         if self.binarize is not None:
-            table = binarize(table, threshold=self.binarize)
+            table = _cut(table, self.binarize)
         elif not np.isin(table.data if is_sparse(table) else table, (0.0, 1.0)).all():
             raise ValueError("Winnow takes features that are 0 or 1: give `binarize` to cut others")
         return (table, *rest) if y else table
@@ -481,6 +481,13 @@ class _Multiplying(_Online):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _cut(table: Any, threshold: float) -> Any:
+    """Give 1 for values above a threshold, 0 for others; sparse rows that hold no others need not be searched again."""
+    if is_sparse(table) and threshold >= 0 and (table.data > threshold).all():
+        return type(table)((np.ones(len(table.data)), table.indices, table.indptr), shape=table.shape)
+    return binarize(table, threshold=threshold)
 
 
 class Winnow(_Multiplying):

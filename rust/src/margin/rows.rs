@@ -10,8 +10,10 @@ use super::mix;
 use crate::patience::beat;
 use crate::vectors::{Vector, Vectors};
 
-/// A number of a row; 32 bits halve what has to be read.
+/// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
 pub trait Value: Copy + Send + Sync {
+    /// Whether all numbers are 1: see [`Rows`].
+    const ONE: bool = false;
     fn wide(self) -> f64;
     fn narrow(value: f64) -> Self;
 }
@@ -35,6 +37,31 @@ impl Value for f64 {
         value
     }
 }
+
+/// The only number of rows that hold a column or do not.
+#[derive(Clone, Copy)]
+pub struct One;
+
+impl Value for One {
+    const ONE: bool = true;
+    #[inline(always)]
+    fn wide(self) -> f64 {
+        1.0
+    }
+    fn narrow(_: f64) -> Self {
+        One
+    }
+}
+
+/// Whether sparse rows hold nothing but ones, and the scales of the columns can be squared and divided by.
+pub fn is_one(table: &Vectors<'_>, scales: Option<&[f64]>) -> bool {
+    let fits = |scale: &f64| *scale == 0.0 || SQUARED.contains(&scale.abs());
+    matches!(table, Vectors::Sparse { .. })
+        && scales.unwrap_or_default().iter().all(fits)
+        && table.values().iter().all(|&value| value == 1.0)
+}
+
+const SQUARED: std::ops::RangeInclusive<f64> = 1e-60..=1e60;
 
 /// Whether the numbers of a table are the same as 32-bit floats.
 pub fn is_narrow(table: &Vectors<'_>) -> bool {
@@ -163,9 +190,17 @@ impl Order {
 ///
 /// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all: so the weights
 /// that are needed most lie together.
+///
+/// Rows of ones whose columns have scales sⱼ are not multiplied out. In place of the weights wⱼ of the scaled columns
+/// solvers then keep vⱼ = sⱼwⱼ: so w·x is the sum of v over the columns that x holds, adding a·x to w adds a·sⱼ² to
+/// vⱼ, and the product of two such weights is Σ vⱼv'ⱼ/sⱼ².
 pub struct Rows<V> {
     pattern: Arc<Pattern>,
     values: Vec<V>,
+    /// Of rows of ones: sⱼ, sⱼ² and 1/sⱼ² (or 0) of each column.
+    scales: Vec<f64>,
+    pulls: Vec<f64>,
+    inverses: Vec<f64>,
     pub width: usize,
     /// ‖x‖² of each row.
     pub squares: Vec<f64>,
@@ -206,21 +241,80 @@ impl<V: Value> Rows<V> {
                 }
                 Vector::Dense(given) => extend_scaled(&mut values, given, 0..given.len(), scales),
             }
-            squares.push(square(&values[starts[place]..]));
+            if !V::ONE {
+                squares.push(square(&values[starts[place]..]));
+            }
             starts.push(values.len());
         }
         let width = if names.is_empty() { table.width() } else { names.len() };
         let pattern = Arc::new(Pattern { starts, columns, names });
-        Rows {
+        let rows = Rows {
             pattern,
             values,
+            scales: vec![],
+            pulls: vec![],
+            inverses: vec![],
             width,
             squares,
-        }
+        };
+        if V::ONE { rows.with_scales(scales) } else { rows }
+    }
+
+    /// Rows of ones with the scales of their columns.
+    fn with_scales(mut self, scales: Option<&[f64]>) -> Self {
+        let Pattern { names, starts, columns } = &*self.pattern;
+        let scale = |&name: &u32| scales.map_or(1.0, |scales| scales[name as usize]);
+        self.scales = names.iter().map(scale).collect();
+        self.pulls = self.scales.iter().map(|scale| scale * scale).collect();
+        let inverse = |&pull: &f64| if pull > 0.0 { 1.0 / pull } else { 0.0 };
+        self.inverses = self.pulls.iter().map(inverse).collect();
+        let square = |span: &[usize]| {
+            columns[span[0]..span[1]]
+                .iter()
+                .map(|&column| self.pulls[column as usize])
+                .sum()
+        };
+        self.squares = starts.windows(2).map(square).collect();
+        self
+    }
+
+    /// The product of two weights.
+    pub fn product(&self, left: &[f64], right: &[f64]) -> f64 {
+        let [product] = summed([left, right, self.inverses_of(left)], |[left, right, inverse]| {
+            [left * right * if V::ONE { inverse } else { 1.0 }]
+        });
+        product
+    }
+
+    /// With s = now − before and l the step before that: s·s, s·l, l·l, now·s and now·l.
+    pub fn products(&self, now: &[f64], before: &[f64], last: &[f64]) -> [f64; 5] {
+        summed(
+            [now, before, last, self.inverses_of(now)],
+            |[now, before, last, inverse]| {
+                let scale = if V::ONE { inverse } else { 1.0 };
+                let (step, last_scaled, now_scaled) = (now - before, last * scale, now * scale);
+                let step_scaled = step * scale;
+                [
+                    step * step_scaled,
+                    step * last_scaled,
+                    last * last_scaled,
+                    now_scaled * step,
+                    now_scaled * last,
+                ]
+            },
+        )
+    }
+
+    /// What the products of weights are multiplied with; of other rows than those of ones anything.
+    fn inverses_of<'a>(&'a self, other: &'a [f64]) -> &'a [f64] {
+        if V::ONE { &self.inverses } else { other }
     }
 
     /// Gives weights the places of the columns as they were given.
-    pub fn expand(&self, weights: Vec<f64>, width: usize) -> Vec<f64> {
+    pub fn expand(&self, mut weights: Vec<f64>, width: usize) -> Vec<f64> {
+        for (weight, scale) in weights.iter_mut().zip(&self.scales) {
+            *weight = if *scale == 0.0 { 0.0 } else { *weight / scale };
+        }
         if self.pattern.names.is_empty() {
             return weights;
         }
@@ -243,6 +337,18 @@ impl<V: Value> Rows<V> {
 
     /// The same rows with each column multiplied by its scale.
     pub fn scaled(&self, scales: &[f64]) -> Self {
+        if V::ONE {
+            let rows = Rows {
+                pattern: self.pattern.clone(),
+                values: self.values.clone(),
+                scales: vec![],
+                pulls: vec![],
+                inverses: vec![],
+                squares: vec![],
+                width: self.width,
+            };
+            return rows.with_scales(Some(scales));
+        }
         let Pattern { names, starts, .. } = &*self.pattern;
         let mut values = crate::simd::roomy(self.values.len());
         for row in 0..self.len() {
@@ -258,6 +364,9 @@ impl<V: Value> Rows<V> {
                 .collect(),
             pattern: self.pattern.clone(),
             values,
+            scales: vec![],
+            pulls: vec![],
+            inverses: vec![],
             width: self.width,
         }
     }
@@ -294,6 +403,7 @@ impl<V: Value> Rows<V> {
                 Some(&columns[range.clone()])
             },
             values: &self.values[range],
+            pulls: &self.pulls,
         }
     }
 
@@ -309,7 +419,10 @@ impl<V: Value> Rows<V> {
 /// Fetches the beginning of a range, line by line.
 #[inline(always)]
 fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
-    let line = 64 / size_of::<T>();
+    let line = 64 / size_of::<T>().max(1);
+    if size_of::<T>() == 0 {
+        return;
+    }
     let (mut place, end) = (range.start, range.end.min(range.start + MOST_LINES * line));
     while place < end {
         crate::simd::prefetch(items, place);
@@ -334,6 +447,32 @@ fn extend_scaled<V: Value>(
         }
         None => values.extend(given.iter().map(|&value| V::narrow(value))),
     }
+}
+
+/// Sums of functions of the numbers at each place of some arrays, in four sums at once.
+#[inline(always)]
+fn summed<const INPUTS: usize, const SUMS: usize>(
+    arrays: [&[f64]; INPUTS],
+    function: impl Fn([f64; INPUTS]) -> [f64; SUMS],
+) -> [f64; SUMS] {
+    let length = arrays.iter().map(|array| array.len()).min().unwrap_or(0);
+    let (groups, rest) = (
+        arrays.map(|array| array[..length].as_chunks::<LANES>().0),
+        length / LANES * LANES,
+    );
+    let mut sums = [[0.0; LANES]; SUMS];
+    for group in 0..length / LANES {
+        let numbers = groups.map(|groups| groups[group]);
+        for lane in 0..LANES {
+            let found = function(numbers.map(|numbers| numbers[lane]));
+            (0..SUMS).for_each(|sum| sums[sum][lane] += found[sum]);
+        }
+    }
+    for place in rest..length {
+        let found = function(arrays.map(|array| array[place]));
+        (0..SUMS).for_each(|sum| sums[sum][0] += found[sum]);
+    }
+    sums.map(|sums| (sums[0] + sums[1]) + (sums[2] + sums[3]))
 }
 
 /// ‖x‖².
@@ -384,6 +523,7 @@ const LANES: usize = 4;
 pub struct Row<'a, V> {
     columns: Option<&'a [i32]>,
     values: &'a [V],
+    pulls: &'a [f64],
 }
 
 impl<V: Value> Row<'_, V> {
@@ -444,10 +584,15 @@ impl<V: Value> Row<'_, V> {
         (self.values.len() / LANES + LANES + 6) as f64 * (2.0 / (1 << 24) as f64)
     }
 
-    /// w ← w + scale·x.
+    /// w ← w + scale·x; of rows of ones the weights are those of their products, see [`Rows`].
     #[inline(always)]
     pub fn add_to(&self, weights: &mut [f64], scale: f64) {
         match self.columns {
+            Some(columns) if V::ONE => {
+                for &column in columns {
+                    weights[column as usize] += scale * self.pulls[column as usize];
+                }
+            }
             Some(columns) => {
                 for (&column, value) in columns.iter().zip(self.values) {
                     weights[column as usize] += scale * value.wide();

@@ -13,7 +13,7 @@ use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
 use crate::margin::crammer::CrammerSinger;
 use crate::margin::dual::Dual;
 use crate::margin::primal::Primal;
-use crate::margin::rows::{self, NOWHERE, Order, Rows, Value, is_narrow};
+use crate::margin::rows::{self, NOWHERE, One, Order, Rows, Value, is_narrow, is_one};
 use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
 use crate::vectors::Vectors;
 
@@ -135,7 +135,10 @@ fn fit_margins<'py>(
     let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
     let coarse = tolerance >= NARROW_ENOUGH && !hard;
     let narrow = coarse || (scales.is_none() && patiently(py, || is_narrow(&table))?);
-    let solutions = if narrow {
+    let ones = task.solver == Solver::Dual && patiently(py, || is_one(&table, scales))?;
+    let solutions = if ones {
+        solve::<One>(py, &table, &order, &pairs, scales, &task)?
+    } else if narrow {
         solve::<f32>(py, &table, &order, &pairs, scales, &task)?
     } else {
         solve::<f64>(py, &table, &order, &pairs, scales, &task)?
@@ -159,10 +162,6 @@ fn solve<V: Value>(
         (None, scales)
     };
     let rows: Rows<V> = patiently(py, || Rows::new(table, &order.rows(), own))?;
-    let expand = |solution: Solution| Solution {
-        weights: rows.expand(solution.weights, width),
-        ..solution
-    };
     if task.solver == Solver::CrammerSinger {
         let stop = AtomicBool::new(false);
         let mut answer = [None];
@@ -171,6 +170,10 @@ fn solve<V: Value>(
             *answer = problem.solve(task.limits, task.seed, Watch::new(&stop));
         })?;
         let [answer] = answer;
+        let expand = |solution: Solution| Solution {
+            weights: rows.expand(solution.weights, width),
+            ..solution
+        };
         return answer
             .map(|all| all.into_iter().map(expand).collect())
             .ok_or_else(internal_error);
@@ -186,16 +189,17 @@ fn solve<V: Value>(
             let scaled = scales.map(|scales| rows.scaled(&scales[number * width..(number + 1) * width]));
             let own = scaled.as_ref().unwrap_or(&rows);
             let solution = solve_one(own, order, positive, *pair, task, Watch::new(&stop));
+            let solution = solution.map(|solution| Solution {
+                weights: own.expand(solution.weights, width),
+                ..solution
+            });
             *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = solution;
         }
     })?;
     let taken = solutions
         .into_iter()
         .map(|slot| slot.into_inner().unwrap_or_else(PoisonError::into_inner));
-    taken
-        .map(|solution| solution.map(expand))
-        .collect::<Option<Vec<_>>>()
-        .ok_or_else(internal_error)
+    taken.collect::<Option<Vec<_>>>().ok_or_else(internal_error)
 }
 
 fn solve_one<V: Value>(

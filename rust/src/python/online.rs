@@ -94,7 +94,7 @@ pub(super) fn learn_online<'py>(
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
     let copy = match points {
-        None => patiently(py, || narrow(&table, &shown, &settings))?,
+        None => patiently(py, || narrow(&table, &shown, &settings, rule.0.ends_with("winnow")))?,
         Some(_) => None,
     };
     let mut learners = Vec::with_capacity(states.len());
