@@ -63,6 +63,8 @@ def _session(url: str) -> Iterator[Any]:
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+        if url.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = {**quiet, **(LOOPBACK if url.startswith("local") else {})}
         for name, value in settings.items():
             builder = builder.config(name, value)
