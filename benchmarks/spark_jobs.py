@@ -22,8 +22,8 @@ Inputs = SimpleNamespace
 
 REPEATED = 4
 """Half of the reviews, so many times, are about 130 MB of text; the other half is judged by."""
-MANY = 8
-"""Of so many times, about 270 MB, it is seen what a byte costs rather than what a job costs."""
+MANY = 16
+"""Of so many times, about 530 MB, it is seen what a byte costs rather than what a job costs."""
 MEMORY = "4g"
 SMALL_PARTITIONS = {"spark.sql.files.maxPartitionBytes": "16m"}
 
@@ -272,7 +272,7 @@ JOBS = (
     ),
     Job(
         "spark-overhead",
-        "counting 270 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
+        "counting 530 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
         "Parquet: every row of both columns decoded and handed to a sink that drops it; all CPU time of the cluster, "
         "default sizes of partitions and batches, a warm JVM; python -m benchmarks.spark_parts says where it goes",
         REVIEWS,

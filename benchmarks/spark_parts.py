@@ -1,10 +1,11 @@
-"""Where the CPU time of counting on Spark goes: ``DISCERN_DATA=... python -m benchmarks.spark_parts``.
+"""Where the CPU time of counting on Spark goes: ``DISCERN_DATA=... python -m benchmarks.spark_parts [NAME=VALUE...]``.
 
 Three jobs take turns in one warm session, on a few rows and on many: Spark reads Parquet and drops the rows; it hands
 them to Python, which drops them; it hands them to the counter. What the few rows cost is the price of a job and its
-tasks; the rest is the price of bytes.
+tasks; the rest is the price of bytes. What is given are settings of the session, to see what they change.
 """
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
@@ -121,11 +122,12 @@ def report(rows: str, inputs: Inputs) -> None:
         print("|", " | ".join((rows, work, *figures)), "|", flush=True)
 
 
-def main() -> None:
+def main(*given: str) -> None:
+    settings = dict(one.split("=", 1) for one in given)
     with tempfile.TemporaryDirectory(prefix="discern-benchmarks-") as name:
         folder = Path(name)
         write(REVIEWS, folder, False)
-        inputs = repeated(folder, MANY, {})
+        inputs = repeated(folder, MANY, settings)
         megabytes, partitions = inputs.rows.column("text").nbytes / 1e6, inputs.learned.rdd.getNumPartitions()
         print(f"{megabytes:.0f} MB of text, {partitions} partitions; CPU seconds", flush=True)
         print("|", " | ".join(HEAD), "|")
@@ -135,4 +137,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

@@ -1,5 +1,8 @@
 """The command line on Spark, and on machines without Spark: the same model file."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,3 +66,16 @@ def test_one_sentence_when_it_cannot(spark, tmp_path) -> None:
     assert "Spark says: [PATH_NOT_FOUND]" in said
     said = run("fit", "x.mbox", "-o", tmp_path / "m.discern", "--spark", "local", "--format", "mbox", code=2)
     assert "with --spark the format" in said
+
+
+def test_one_sentence_without_java(tmp_path) -> None:
+    command = ("-m", "discern.cli", "fit", "rows.parquet", "-o", tmp_path / "m.discern", "--spark", "local")
+    done = subprocess.run(
+        [sys.executable, *map(str, command)],
+        env={**os.environ, "JAVA_HOME": str(tmp_path), "PYTHONWARNINGS": "ignore"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Java did not start, and Spark needs Java 17 or 21: install it" in done.stderr.decode()

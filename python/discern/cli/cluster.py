@@ -39,11 +39,14 @@ def fit_on_spark(
             frames = [_read(session, path, given, encoding) for path in data]
             discern.spark.fit(reduce(lambda one, other: one.unionByName(other), frames), classifier)
     except PySparkException as error:
-        raise ValueError(f"Spark says: {_first_line(error)}") from error
+        raise ValueError(_sentence(error)) from error
 
 
-def _first_line(error: Exception) -> str:
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _sentence(error: Exception) -> str:
+    first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    if "JAVA_GATEWAY_EXITED" in first:
+        return "Java did not start, and Spark needs Java 17 or 21: install it, or set JAVA_HOME to where it is"
+    return f"Spark says: {first}"
 
 
 @contextmanager
@@ -60,6 +63,8 @@ def _session(url: str) -> Iterator[Any]:
     else:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         quiet = {"spark.log.level": "ERROR", "spark.ui.showConsoleProgress": "false"}
+        if url.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = {**quiet, **(LOOPBACK if url.startswith("local") else {})}
         for name, value in settings.items():
             builder = builder.config(name, value)
