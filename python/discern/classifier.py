@@ -21,7 +21,7 @@ from discern.data import Batch, DataError, Reading, batches, can_be_read_again
 from discern.evaluate import Evaluation
 from discern.evidence import Evidence
 from discern.mixed import Model, Said, Summing, solve_columns
-from discern.request import EVENTS, NOT_SUMS, Request, as_text, is_auto, naive_bayes, roles_given
+from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
@@ -399,7 +399,7 @@ class Classifier:
     def _refuse_what_is_no_sum(self) -> None:
         if self.recipe is not None:
             raise ValueError(
-                f"{NOT_SUMS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
+                f"{IN_CONTESTS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
             )
 
     def _choose(
