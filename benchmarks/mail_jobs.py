@@ -34,8 +34,8 @@ FOLDS = 10
 MOST_LOST = 0.003
 """The first rule for thresholds, of a filter that shall lose next to no good mail: the lowest threshold at which at
 most this share of the good mails of the other folds is called spam. By it a model without ties loses this share of the
-ham, be it good or bad; bogofilter loses less because it gives many mails exactly 0.5 and must stay above all of them. So
-the losses of both can be compared only where ours is held to fewer (``MATCHED``), or without a rule."""
+ham, be it good or bad; bogofilter loses less because it gives many mails exactly 0.5 and must stay above all of them.
+So the losses of both can be compared only where ours is held to fewer (``MATCHED``), or without a rule."""
 LOST = 9
 """The second, of least cost: a good mail that is called spam is as bad as so many spams that are let through. Nine is
 the cost of a filter that marks mails, in I. Androutsopoulos and others, "An evaluation of naive Bayesian anti-spam
@@ -45,7 +45,7 @@ CUTOFF = 0.99
 SMOOTHINGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 NGRAMS = ((1, 1), (1, 2))
 """Ours is learned with that of these which lets the least spam through at the threshold of the first rule, on mails
-left out of the other folds: what a filter is for, and log loss, which is mostly about other mails, says little about."""
+left out of the other folds: what a filter is for. Log loss, which is mostly about other mails, says little about it."""
 Scores = NDArray[np.float64]
 
 
