@@ -272,7 +272,7 @@ class Classifier:
         if deadline is None or len(sample.labels) < 2:
             return take(choose(sample))
         self.min_df = request.min_df or 1
-        entries, changes = request.entries(features), request.changes(features)
+        entries, changes = request.entries(features, sample.rows), request.changes(features)
         standings = Contest(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
         winner, self.gives_up = standings[0], gives_up(standings)
         self.leaderboard = [standing.to_json() for standing in standings]

@@ -189,9 +189,12 @@ class Request:
     def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
         return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
 
-    def entries(self, features: Sequence[Feature]) -> list[Entry]:
-        """Give the models that ``"best"`` compares for columns: the most likely winners first."""
-        from discern.contest import Entry
+    def entries(self, features: Sequence[Feature], rows: int) -> list[Entry]:
+        """Give the models that ``"best"`` compares for columns: the most likely winners first.
+
+        Of few rows more are compared: with many, changes of the winner bring more in the same time.
+        """
+        from discern.contest import ENOUGH, Entry
 
         if all(feature.role != "text" for feature in features):
             return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in NO_TABLE)]
@@ -204,8 +207,8 @@ class Request:
             Entry("naive-bayes", "words, or pairs too"),
             Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
             Entry("logistic", usual, self.recipe_of("logistic")),
-            self._unit_bayes(usual),
-            *([Entry("linear-svm", "words", self._of_words())] if words and free else ()),
+            *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
+            *([Entry("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
         ]
 
     def _unit_bayes(self, terms: str) -> Entry:
