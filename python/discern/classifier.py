@@ -21,7 +21,7 @@ from discern.data import Batch, DataError, Reading, batches, can_be_read_again
 from discern.evaluate import Evaluation
 from discern.evidence import Evidence
 from discern.mixed import Model, Said, Summing, solve_columns
-from discern.request import EVENTS, NOT_SUMS, Request, as_text, is_auto, naive_bayes, roles_given
+from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
@@ -273,7 +273,7 @@ class Classifier:
         if deadline is None or len(sample.labels) < 2:
             return take(choose(sample))
         self.min_df = request.min_df or 1
-        entries, changes = request.entries(features), request.changes(features)
+        entries, changes = request.entries(features, sample.rows), request.changes(features)
         standings = Contest(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
         winner, self.gives_up = standings[0], gives_up(standings)
         self.leaderboard = [standing.to_json() for standing in standings]
@@ -400,7 +400,7 @@ class Classifier:
     def _refuse_what_is_no_sum(self) -> None:
         if self.recipe is not None:
             raise ValueError(
-                f"{NOT_SUMS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
+                f"{IN_CONTESTS[self.recipe.model]} is not a sum of its rows: train again, or use model='naive-bayes'"
             )
 
     def _choose(

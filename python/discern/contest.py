@@ -45,13 +45,21 @@ CLEAR, MUCH = 3.0, 0.02
 the rows: with more rows the order may change."""
 BETTER = 0.5
 """A change is kept that makes the winner better by so many standard errors of the difference."""
+SUM_BETTER = 0.1
+"""A model is added that makes the sum better by so many: sums of models err less than those they are made of, so that
+less must speak for them than for a change."""
 COUNTING = 0.15
 """Counting takes about this share of the time of judging; the rest is learning, of three rows in four for each fold."""
 STEP, CHEAP = 0.4, 0.01
 """The cost of an error changes by this factor or its inverse: in every round where judging takes at most this share of
 the whole time, and at last of the winner."""
-TUNED = ("linear-svm", "nbsvm", "ridge", "logistic")
+TUNED = ("linear-svm", "nbsvm", "ridge", "logistic", "unit-bayes")
 """The models that have such a cost: linear ones, so they can be added."""
+AGAIN, AGAIN_FOLDS, MOST_AGAIN = 0.3, 10, 6
+"""Of up to ``ENOUGH`` rows the winner won by luck too. If it takes at most this share of the time left, it and so many
+others, and the best of each model, are judged again on other folds before they are added."""
+ANOTHER_DEAL = np.uint64(0xD1342543DE82EF95)
+"""An odd number that keys are multiplied with: equal ones stay equal, the order is another."""
 MOST_ADDED = 5
 """So many models are added to the winner, some perhaps twice."""
 SPARE = 0.85
@@ -226,9 +234,9 @@ class Standing:
         }
 
 
-def _is_above(differences: Array) -> bool:
-    """Say whether the mean of differences is above zero by so much that it may be no chance."""
-    return bool(differences.mean() > BETTER * differences.std() / len(differences) ** 0.5)
+def _is_above(differences: Array, errors: float = BETTER) -> bool:
+    """Say whether the mean of differences is above zero by so many standard errors that it may be no chance."""
+    return bool(differences.mean() > errors * differences.std() / len(differences) ** 0.5)
 
 
 def folds_judged(rows: int) -> int:
@@ -247,6 +255,17 @@ def folds_of(part: Sample) -> Folds:
     dealt = stratified(part.classes, part.keys, min(FOLDS, part.rows))
     ends = dealt.ends[: folds_judged(part.rows)]
     return Folds(dealt.order[: ends[-1]], ends)
+
+
+def another_deal(sample: Sample, folds: int) -> Folds:
+    """Deal rows into other folds, each row alone.
+
+    Rows to come repeat those learned about as often as these repeat each other. Where equal rows stay together, as in
+    the folds of the rounds, none is ever known, and an error on one that is there five times counts five times.
+    """
+    places = np.empty(sample.rows, np.uint64)
+    places[np.argsort(sample.keys * ANOTHER_DEAL, kind="stable")] = np.arange(sample.rows, dtype=np.uint64)
+    return stratified(sample.classes, places, folds)
 
 
 @dataclass
@@ -377,23 +396,43 @@ class Contest:
     # ------------------------------------------------------------------------------------------ several models
 
     def _combined(self, standings: list[Standing]) -> list[Standing]:
-        """Add models to the winner, each time the one that makes the log loss least, as long as the sum is better."""
-        winner = standings[0]
-        chosen, losses = [winner], winner.losses
-        left = [one for one in standings if self._can_join(winner, one)]
+        """Add models to the winner, each time the one that makes the log loss least, as long as the sum is better.
+
+        Of the sums on that way, the one that is right most often is kept; of equals the last, which is most sure.
+        """
+        left = self._judged_again([one for one in standings if self._can_join(standings[0], one)])
+        winner = left[0] if left else standings[0]
+        chosen, losses, best = [winner], winner.losses, winner
         while left and len(chosen) <= MOST_ADDED:
             tried = [losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
             place = int(np.argmin([one.mean() for one in tried]))
-            if not _is_above(losses - tried[place]) or not self._is_time(0.0, self._learning([*chosen, left[place]])):
+            is_better = _is_above(losses - tried[place], SUM_BETTER)
+            if not is_better or not self._is_time(0.0, self._learning([*chosen, left[place]])):
                 break
             losses = tried[place]
             chosen.append(left[place])
-        if len(chosen) == 1:
-            return standings
-        entry, scores = combination(chosen)
-        seconds = sum(one.seconds for one in _each_once(chosen))
-        found = standing_of(entry, winner.rows, seconds, scores, winner.classes)
-        return [found, *standings] if found.accuracy >= winner.accuracy else standings
+            entry, scores = combination(chosen)
+            seconds = sum(one.seconds for one in _each_once(chosen))
+            found = standing_of(entry, winner.rows, seconds, scores, winner.classes)
+            best = found if found.accuracy >= best.accuracy else best
+        return [*([best] if best is not winner else []), winner, *standings[1:]]
+
+    def _judged_again(self, joining: list[Standing]) -> list[Standing]:
+        """Judge the winner, which is the first, and the best of the others on another deal of folds, if there is time.
+
+        Without time for it, all are given as they are.
+        """
+        others = sorted(joining[1:], key=lambda standing: standing.log_loss)
+        of_each = {one.entry.model: one for one in reversed(others)}
+        chosen = _each_once([*joining[:1], *others[:MOST_AGAIN], *of_each.values()])
+        judging = 1.25 * AGAIN_FOLDS / FOLDS * sum(one.seconds for one in chosen)
+        left = self.deadline - time.monotonic() - self._learning(chosen)
+        sample = self.sample
+        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH or judging > AGAIN * left:
+            return joining
+        folds = another_deal(sample, min(AGAIN_FOLDS, sample.rows))
+        again = [(one, self._judge(sample, one.entry, folds)) for one in chosen]
+        return [replace(new, seconds=old.seconds, status=old.status) for old, new in again]
 
     def _can_join(self, winner: Standing, other: Standing) -> bool:
         """Say whether an entry can be added to the winner: both linear, judged on the same rows, numbers cut alike."""

@@ -16,8 +16,8 @@ import numpy as np
 import discern.gaussian as gaussian
 import discern.logistic as logistic
 import discern.ridge as ridge
-from discern.bayes import Smoothing
-from discern.linear import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm
+from discern.bayes import Laplace, Smoothing
+from discern.linear import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.mixed import float_array
 from discern.neighbours import Neighbours
 from discern.scatter import Scatter
@@ -305,6 +305,25 @@ def _nbsvm(table: Table, strength: Strength) -> Decider:
     return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.width)
 
 
+def _unit_bayes(table: Table, strength: Strength) -> Decider:
+    """Solve naive Bayes of terms that are there, each class against the rest, as a linear decider.
+
+    On rows of unit length its scores are divided by √(terms): words that depend on each other say less together, and
+    with that its probabilities are good enough to be added to those of others. The more an error costs, the less the
+    counts are smoothed.
+    """
+    there = table.matrix.copy()
+    there.data = np.ones_like(there.data)
+    smoothing = strength.smoothing
+    if isinstance(smoothing, Laplace):
+        smoothing = Laplace(smoothing.alpha / strength.cost)
+    ratios = log_count_ratios(there, table.classes, table.width, smoothing)
+    sizes = np.diff(table.matrix.indptr)
+    short = float(np.mean(1.0 / np.sqrt(np.maximum(sizes, 1))))
+    own = table.priors[1:] if table.width == 2 else table.priors
+    return Linear(np.ascontiguousarray(ratios.T), short * np.log(own / (1.0 - own)), table.width)
+
+
 def _logistic(table: Table, strength: Strength) -> Decider:
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / strength.cost), 0.0)
 
@@ -385,6 +404,7 @@ LEARNERS: dict[str, Callable[[Table, Strength], Decider]] = {
     "logistic": _logistic,
     "linear-svm": _margins,
     "nbsvm": _nbsvm,
+    "unit-bayes": _unit_bayes,
     "ridge": _ridge,
     "lda": _linear_discriminant,
     "qda": _quadratic_discriminant,

@@ -34,6 +34,8 @@ NOT_SUMS = {
     "knn": "a vote of weighted neighbours",
 }
 """The models in a vector space, in words."""
+IN_CONTESTS = {**NOT_SUMS, "unit-bayes": "a naive Bayes of rows of unit length"}
+"""With those that only take part where the best is looked for."""
 MODELS = (*EVENTS, *NOT_SUMS, "best")
 SELECTS = ("chi2", "mutual-information")
 NO_TABLE = ("logistic", "linear-svm", "lda", "qda", "knn")
@@ -174,26 +176,30 @@ class Request:
             usual = {"word": (1, 2), "pattern": (1, 2), "char": CHARACTERS, "char_wb": CHARACTERS}
             text = replace(text, ngrams=usual.get(text.analyzer, (1, 1)))
         texts = (text,) if lengths is None else (text, self._character_settings(lengths))
-        presence = model == "nbsvm"
+        presence = model in ("nbsvm", "unit-bayes")
         numbers = self.numbers if self.numbers != "auto" else "quantile" if presence else "gaussian"
         if presence and numbers == "gaussian":
             raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
         most = self.features if isinstance(self.features, int) else MOST_TERMS.get(model)
-        plan = Plan(texts, presence, self.min_df or (1 if presence else 2), most, self.select.replace("-", "_"))
+        least, select = self.min_df or (1 if presence else 2), self.select.replace("-", "_")
+        plan = Plan(texts, presence, least, most, select, unit=model == "unit-bayes")
         smoothing = None if self.chooses_smoothing else self.learner.smoothing
         return Recipe(model, plan, strength_of(model, smoothing), self.learner.priors, numbers)
 
     def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
         return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
 
-    def entries(self, features: Sequence[Feature]) -> list[Entry]:
-        """Give the models that ``"best"`` compares for columns: the most likely winners first."""
-        from discern.contest import Entry
+    def entries(self, features: Sequence[Feature], rows: int) -> list[Entry]:
+        """Give the models that ``"best"`` compares for columns: the most likely winners first.
+
+        Of few rows more are compared: with many, changes of the winner bring more in the same time.
+        """
+        from discern.contest import ENOUGH, Entry
 
         if all(feature.role != "text" for feature in features):
             return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in NO_TABLE)]
-        words = self.text.analyzer == "word"
-        usual = "words and pairs of words" if words and self.ngrams is None else f"{self.text.analyzer} n-grams"
+        words, free = self.text.analyzer == "word", self.ngrams is None
+        usual = "words and pairs of words" if words and free else f"{self.text.analyzer} n-grams"
         both = [Entry("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
         return [
             *(Entry(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
@@ -201,18 +207,40 @@ class Request:
             Entry("naive-bayes", "words, or pairs too"),
             Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
             Entry("logistic", usual, self.recipe_of("logistic")),
+            *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
+            *([Entry("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
         ]
+
+    def _unit_bayes(self, terms: str) -> Entry:
+        """Give naive Bayes of rows of unit length, with punctuation if texts may be cut freely."""
+        from discern.contest import Entry, with_punctuation
+
+        recipe = self.recipe_of("unit-bayes")
+        plan = recipe.plan if self._is_cut_by_request else with_punctuation(recipe.plan)
+        if plan != recipe.plan:
+            terms = f"{terms}, punctuation"
+        return Entry("unit-bayes", terms, replace(recipe, plan=plan))
+
+    def _of_words(self) -> Recipe:
+        recipe = self.recipe_of("linear-svm")
+        text = replace(recipe.plan.text[0], ngrams=(1, 1))
+        return replace(recipe, plan=replace(recipe.plan, text=(text, *recipe.plan.text[1:])))
+
+    @property
+    def _is_cut_by_request(self) -> bool:
+        """Whether it was given how texts are cut into words, beyond n-grams."""
+        cut = self.text.stem is not None or self.text.stop_words or self.text.shortest != TextSettings.shortest
+        return self.text.analyzer != "word" or bool(cut)
 
     def changes(self, features: Sequence[Feature]) -> list[Change]:
         """Give what may be changed of the winner's terms: what was not given."""
         from discern.contest import CHANGES
 
-        cut = self.text.stem is not None or self.text.stop_words or self.text.shortest != TextSettings.shortest
         given = {
             "characters": self.characters is not None or self.text.analyzer != "word",
             "short characters": self.characters is not None,
             "across words": self.characters is not None,
-            "punctuation": self.text.analyzer != "word" or bool(cut),
+            "punctuation": self._is_cut_by_request,
             "triples": self.ngrams is not None,
             "rare terms": self.min_df is not None,
         }

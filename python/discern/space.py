@@ -38,13 +38,17 @@ FARTHEST = 1e6
 
 @dataclass(frozen=True)
 class TermAxes:
-    """The terms of a text column: sublinear tf–idf of unit length, or with ``presence`` one for each term there."""
+    """The terms of a text column: sublinear tf–idf of unit length, or with ``presence`` one for each term there.
+
+    With ``unit`` these ones are divided by the square root of their number, so that they too have unit length.
+    """
 
     feature: Feature
     text: TextSettings
     terms: Strings
     idf: Array | None
     presence: bool
+    unit: bool = False
 
     @cached_property
     def vocabulary(self) -> _native.Vocabulary:
@@ -62,7 +66,8 @@ class TermAxes:
     def weighed(self, counts: Any) -> Any:
         """Turn counts into values on the axes."""
         if self.presence:
-            values = np.ones(counts.nnz)
+            there = np.diff(counts.indptr)
+            values = np.repeat(1.0 / np.sqrt(np.maximum(there, 1)), there) if self.unit else np.ones(counts.nnz)
         else:
             values = TF_IDF.weigh(counts.indptr, counts.indices, counts.data, self.idf)
         return sparse((values, counts.indices, counts.indptr), counts.shape)
@@ -249,7 +254,7 @@ class Space:
         for number, (plan, feature, text) in enumerate(parts):
             begin = f"{number}."
             own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
-            axes.append(_axes_from_arrays(feature, text, plan.presence, own))
+            axes.append(_axes_from_arrays(feature, text, plan, own))
         return cls(tuple(axes))
 
 
@@ -262,9 +267,7 @@ def joined(parts: Sequence[Any]) -> Any:
     return matrix
 
 
-def _axes_from_arrays(
-    feature: Feature, text: TextSettings | None, presence: bool, arrays: dict[str, NDArray[Any]]
-) -> Axes:
+def _axes_from_arrays(feature: Feature, text: TextSettings | None, plan: Plan, arrays: dict[str, NDArray[Any]]) -> Axes:
     if feature.is_normal:
         place = arrays["place"]
         if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
@@ -280,10 +283,10 @@ def _axes_from_arrays(
         if len(set(levels)) < len(levels):
             raise ValueError("a level is there twice")
         return LevelAxes(feature, levels)
-    idf = None if presence else float_array(arrays["idf"])
+    idf = None if plan.presence else float_array(arrays["idf"])
     if idf is not None and idf.shape != (len(strings),):
         raise ValueError("the weights do not fit the terms")
-    return TermAxes(feature, text, strings, idf, presence)
+    return TermAxes(feature, text, strings, idf, plan.presence, plan.unit)
 
 
 # --------------------------------------------------------------------------------------------- rows to a space
@@ -302,6 +305,8 @@ class Plan:
     min_df: int = 2
     features: int | None = None
     select: str = "chi2"
+    unit: bool = False
+    """Whether the ones of ``presence`` are divided by the square root of their number."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
         """Give each column with the settings it is counted with, if it is text."""
@@ -319,6 +324,7 @@ class Plan:
             "min_df": self.min_df,
             "features": self.features,
             "select": self.select,
+            **({"unit": True} if self.unit else {}),
         }
 
     @classmethod
@@ -331,6 +337,7 @@ class Plan:
             int(values["min_df"]),
             None if features is None else int(features),
             str(values["select"]),
+            bool(values.get("unit", False)),
         )
 
 
@@ -380,7 +387,8 @@ class Columns:
             counts = with_columns(part, mask)
             documents = TF_IDF.documents(counts.indices, counts.shape[1])
             idf = None if self.plan.presence else TF_IDF.idf(documents, counts.shape[0])
-            axes = TermAxes(feature, text, self.sample.text(feature.name, text).terms.take(mask), idf, idf is None)
+            terms = self.sample.text(feature.name, text).terms.take(mask)
+            axes = TermAxes(feature, text, terms, idf, idf is None, self.plan.unit)
             return axes, axes.weighed(counts)
         if feature.is_normal:
             axes = NumberAxis(feature, *_place(part))
