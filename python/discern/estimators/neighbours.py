@@ -251,6 +251,11 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("save")
         if callable(self.weights):
             raise ValueError("cannot save: a function given as weights cannot be kept in a file")
+        if self.n_neighbors_ > self.n_samples_fit_:
+            raise ValueError("cannot save: there are fewer rows than neighbours are asked for; set n_neighbors")
+        save_file(path, *self._content())
+
+    def _content(self) -> tuple[dict[str, Array], dict[str, Any]]:
         names = getattr(self, "feature_names_in_", None)
         metadata = {
             "kind": "neighbours",
@@ -262,7 +267,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             "chosen": int(self.n_neighbors_),
             "names": None if names is None else names.tolist(),
         }
-        save_file(path, self._known.arrays(), metadata)
+        return self._known.arrays(), metadata
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -270,7 +275,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         arrays, metadata = load_file(path)
         try:
             return cls(**metadata["parameters"])._restored(arrays, metadata)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{str(path)!r} holds no usable neighbours: {error}") from error
 
     def _restored(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> Self:
@@ -284,8 +289,12 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self.classes_, self.n_features_in_ = classes, int(metadata["columns"])
         if metadata["names"] is not None:
             self.feature_names_in_ = np.array([str(name) for name in metadata["names"]], object)
+            if len(self.feature_names_in_) != self.n_features_in_:
+                raise ValueError("its columns do not all have a name")
         chosen = self.n_neighbors, int(metadata["chosen"])
         self.n_neighbors = chosen[1]  # not to be chosen again
         self._keep(Neighbours.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
         self.n_neighbors = chosen[0]
+        if not 0 < chosen[1] <= self.n_samples_fit_:
+            raise ValueError("it has fewer rows than it asks for")
         return self
