@@ -380,6 +380,18 @@ fn sums_are_those_of_plain_code() {
 }
 
 #[test]
+fn nothing_counted_has_no_terms() {
+    let text = text(Analyzer::Words { shortest: 1 }, true, (1, 2), &[]);
+    for shards in 0..3 {
+        let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, 2, 0)).collect();
+        all.iter_mut().for_each(|shard| shard.count(&[b" ", b""], 1));
+        let drained = drain(all);
+        assert_eq!((drained.offsets, drained.bytes.len()), (vec![0], 0));
+        assert_eq!((drained.entry_terms.len(), drained.occurrences.len()), (0, 0));
+    }
+}
+
+#[test]
 fn rows_are_those_of_plain_code() {
     for (number, text) in settings().into_iter().enumerate() {
         let documents = pieced(60, 200 + number as u64);
