@@ -176,6 +176,28 @@ fn terms_are_those_of_plain_code() {
 }
 
 #[test]
+fn letters_beyond_ascii_are_seen_in_both_halves_of_a_key() {
+    for text in settings() {
+        let mut lexicon = Lexicon::default();
+        let mut reader = Reader::new(text.clone(), lexicon.seeds());
+        for before in 0..5 {
+            // In the first eight bytes, in the second, and at the same places of both.
+            let [start, end] = [before, 4 - before].map(|letters| "X".repeat(letters));
+            for word in [
+                format!("{start}ÉABCDEF{end}"),
+                format!("{start}ABCDEFGHÉ{end}"),
+                format!("{start}ÉABCDEFÉ{end}"),
+            ] {
+                let document = format!("plain {word} {word} words");
+                let numbers = read(&mut reader, &mut lexicon, document.as_bytes());
+                let names = numbers.iter().map(|&number| name(&lexicon, number)).collect();
+                assert_eq!(sorted(names), sorted(expected(&text, &document)), "{document:?}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_given_vocabulary_numbers_its_terms_and_no_others() {
     for (number, text) in settings().into_iter().enumerate() {
         let documents = documents(60, 70 + number as u64);
