@@ -59,6 +59,7 @@ SAME = {
         "Some(place) if place < sums.len() => *sums.select_nth_unstable_by(place, f64::total_cmp).1,",
         "< with <=",
     ): "the heaviest none are never asked for",
+    ("let larger = Table::new(self.slots.size() * factor);", "* with +"): "the table grows in more steps",
     ("let kept = words.len().min(text.longest_gram - 1);", "-"): "one word more is carried over than is needed",
 }
 """The line of a change and a part of what is told of it, and why no test can notice it."""

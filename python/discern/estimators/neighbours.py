@@ -251,8 +251,6 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("save")
         if callable(self.weights):
             raise ValueError("cannot save: a function given as weights cannot be kept in a file")
-        if self.n_neighbors_ > self.n_samples_fit_:
-            raise ValueError("cannot save: there are fewer rows than neighbours are asked for; set n_neighbors")
         save_file(path, *self._content())
 
     def _content(self) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -287,6 +285,8 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             raise ValueError("its classes are not distinct")
         self._validate_params()
         self.classes_, self.n_features_in_ = classes, int(metadata["columns"])
+        if self.n_features_in_ < 1:
+            raise ValueError("it has no columns")
         if metadata["names"] is not None:
             self.feature_names_in_ = np.array([str(name) for name in metadata["names"]], object)
             if len(self.feature_names_in_) != self.n_features_in_:
@@ -295,6 +295,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self.n_neighbors = chosen[1]  # not to be chosen again
         self._keep(Neighbours.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
         self.n_neighbors = chosen[0]
-        if not 0 < chosen[1] <= self.n_samples_fit_:
-            raise ValueError("it has fewer rows than it asks for")
+        # As many as were asked for, though there may be fewer rows yet; or as many as were found to be best.
+        if chosen[1] != chosen[0] if chosen[0] != "auto" else not 0 < chosen[1] <= self.n_samples_fit_:
+            raise ValueError("its number of neighbours is not what was asked for")
         return self
