@@ -61,6 +61,7 @@ SAME = {
     ): "the heaviest none are never asked for",
     ("let larger = Table::new(self.slots.size() * factor);", "* with +"): "the table grows in more steps",
     ("if self.grams * 5 >= self.pairs.size() * 3 {", "48: replace * with +"): "the table grows sooner",
+    ('&& memchr::memmem::find(document, "Σ".as_bytes()).is_some()', "&& with ||"): "the slow way to the same text",
     ("let kept = words.len().min(text.longest_gram - 1);", "-"): "one word more is carried over than is needed",
 }
 """The line of a change and a part of what is told of it (column: what is done), and why no test can notice it."""

@@ -198,6 +198,24 @@ fn letters_beyond_ascii_are_seen_in_both_halves_of_a_key() {
 }
 
 #[test]
+fn words_that_are_no_text_are_told_of_once() {
+    let lexicon = &mut Lexicon::default();
+    let mut reader = Reader::new(
+        text(Analyzer::Words { shortest: 1 }, true, (1, 1), &[]),
+        lexicon.seeds(),
+    );
+    for letters in [1, 100, 40_000] {
+        let word = "é".repeat(letters);
+        read(&mut reader, lexicon, word.as_bytes());
+        assert!(!reader.take_invalid());
+        let broken = [word.as_bytes(), &[0xFF], word.as_bytes()].concat();
+        read(&mut reader, lexicon, &broken);
+        assert!(reader.take_invalid(), "{letters}");
+        assert!(!reader.take_invalid());
+    }
+}
+
+#[test]
 fn a_given_vocabulary_numbers_its_terms_and_no_others() {
     for (number, text) in settings().into_iter().enumerate() {
         let documents = documents(60, 70 + number as u64);

@@ -330,6 +330,14 @@ def test_rows_can_be_added_forgotten_and_saved(metric, file, tmp_path):
     assert len(model.ids_) == 100
 
 
+def test_columns_without_end_are_not_kept(tmp_path):
+    wide = scipy.sparse.csr_array((np.ones(2), ([0, 1], [0, 2**23])), shape=(2, 2**23 + 1))
+    model = discern.KNeighborsClassifier(1, metric="cosine").fit(wide, ["a", "b"])
+    assert model.predict(wide).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="8,388,609 columns are too many for a file of 2 values"):
+        model.save(tmp_path / "neighbours.discern")
+
+
 def test_rows_may_come_after_the_file(tmp_path):
     model = discern.KNeighborsClassifier(3).fit([[1.0], [2.0]], ["a", "b"])
     model.save(tmp_path / "neighbours.discern")
@@ -353,6 +361,8 @@ def test_nothing_forgotten_is_in_the_file(tmp_path):
         ("classes", np.array([0, 7])),
         ("ids", np.array([0])),
         ("columns", 0),
+        ("columns", 2**31),
+        ("columns", 2**62),
         ("chosen", 0),
         ("chosen", 2),
         ("names", ["only one"]),
