@@ -876,6 +876,7 @@ fn words_of_the_world() {
     );
     assert_eq!(said(&words, "ΟΔΟΣ'Α ΣΑ. ΑΣ"), ["οδοσ", "σα", "ας"]);
     assert_eq!(said(&words, "x我y ａｂ ½ Ⅷ２"), ["我", "ａｂ", "ⅷ２"]);
+    assert_eq!(said(&words, "我 한 ａ a한글b"), ["我", "a한글b"]); // one letter is a word where there are no spaces
     assert_eq!(
         said(&words, "ひらがな ລາວ ខ្មែរ မြန်မာ カタカナ").len(),
         5 + said(&words, "ひらがな").len() - 1
