@@ -366,6 +366,8 @@ def test_nothing_forgotten_is_in_the_file(tmp_path):
         ("chosen", 0),
         ("chosen", 2),
         ("names", ["only one"]),
+        ("names", ["twice", "twice"]),
+        ("names", ["whole", "\ud800"]),
         ("parameters", {"n_neighbors": 1, "metric": "cosine", "weights": "nothing"}),
     ],
 )

@@ -289,8 +289,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             raise ValueError("it has no columns")
         if metadata["names"] is not None:
             self.feature_names_in_ = np.array([str(name) for name in metadata["names"]], object)
-            if len(self.feature_names_in_) != self.n_features_in_:
-                raise ValueError("its columns do not all have a name")
+            # Half a character cannot be encoded, and is refused with it.
+            if len({name.encode() for name in self.feature_names_in_}) != self.n_features_in_:
+                raise ValueError("its columns do not have a name of their own each")
         chosen = self.n_neighbors, int(metadata["chosen"])
         self.n_neighbors = chosen[1]  # not to be chosen again
         self._keep(Neighbours.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
