@@ -12,6 +12,7 @@ ARGS ?=
 JOB ?=
 RUNS ?= 10000000
 COUNT ?= 60
+ADVISORIES ?= $(HOME)/.cargo/advisory-db
 
 VENV := $(CURDIR)/.venv
 BIN := $(VENV)/bin
@@ -59,8 +60,13 @@ lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions 
 	@$(BIN)/mypy
 	@echo "==> lint-imports"
 	@PYTHONPATH=python $(BIN)/lint-imports >$(MADE)/imports.log 2>&1 || { cat $(MADE)/imports.log; exit 1; }
-	@echo "==> licences of all dependencies"
+	@echo "==> licences and sources of all dependencies"
 	@$(BIN)/python docs/licences.py --check
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline check licenses bans sources; \
+		else echo "NOT RUN: cargo-deny is not installed; docs/licences.py has checked licences and sources"; fi
+	@if command -v cargo-audit >/dev/null && test -d "$(ADVISORIES)"; then \
+		cargo audit --quiet --no-fetch --db "$(ADVISORIES)" --deny warnings; \
+		else echo "NOT RUN: cargo-audit needs its list in $(ADVISORIES); make audit gets it, and runs pip-audit"; fi
 	@! grep -rnE --include='*.py' '^ *(from discern import|import discern *$$)' python/discern || \
 		{ echo "import from the module that defines the name, not from the package"; exit 1; }
 
@@ -107,7 +113,7 @@ audit: $(MADE)/native $(MADE)/audit ## look for known weaknesses in dependencies
 	@$(BIN)/python docs/audit.py
 	@echo "==> cargo audit"
 	@command -v cargo-audit >/dev/null || { echo "for the crates: cargo install --locked cargo-audit"; exit 1; }
-	@cargo audit --deny warnings || { echo "a weakness, or no network that reaches github.com"; exit 1; }
+	@cargo audit --db "$(ADVISORIES)" --deny warnings || { echo "a weakness, or no network that reaches github.com"; exit 1; }
 
 sbom: $(MADE)/native $(MADE)/audit ## write what the package is made of: sbom.json (CycloneDX) and docs/licences.md
 	@echo "==> cyclonedx-py, docs/licences.py"

@@ -1,7 +1,8 @@
 """Writes docs/licences.md: what discern is built with and runs with, and under which licence.
 
     python docs/licences.py            write the page
-    python docs/licences.py --check    fail if it lacks a package or crate, or if a licence is not among ALLOWED
+    python docs/licences.py --check    fail if it lacks a package or crate, if a licence is not among ALLOWED, or if a
+                                       crate is not locked to one of crates.io by its checksum
 
 Only what is installed is asked: no network is needed.
 """
@@ -10,6 +11,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -22,6 +24,7 @@ ALLOWED = {
     "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 """Licences that ask for no more than to be named."""
+REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 HEAD = """# Licences
 
 What discern needs at run time, and what is compiled into it. Written by `make sbom`; `sbom.json` has the same as
@@ -95,6 +98,15 @@ def check(packages: dict[str, tuple[str, str]], linked: dict[str, tuple[str, str
         sys.exit(f"docs/licences.md does not have {', '.join(missing)} as it is now: run make sbom")
     if refused:
         sys.exit(f"not a licence that docs/licences.py allows: {', '.join(refused)}")
+    if loose := unlocked():
+        sys.exit(f"not locked to a crate of crates.io by a checksum: {', '.join(loose)}")
+
+
+def unlocked() -> list[str]:
+    """Give the crates that could change without notice: of another source than crates.io, or without a checksum."""
+    lock = tomllib.loads((FOLDER.parent / "Cargo.lock").read_text(encoding="utf-8"))
+    others = [package for package in lock["package"] if package["name"] != "discern"]
+    return [one["name"] for one in others if one.get("source") != REGISTRY or "checksum" not in one]
 
 
 def main() -> None:

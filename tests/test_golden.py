@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from discern.classifier import load
+from discern.estimators.neighbours import KNeighborsClassifier
 from discern.request import MODELS
-from tests.golden.make import FOLDER, kinds, processor, said
+from tests.golden.make import DECISIONS, FOLDER, kinds, neighbours, processor, said, said_by_neighbours
 
-EXPECTED = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+EVERY = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
+EXPECTED = {name: told for name, told in EVERY.items() if "labels" in told}
 NUMBERS = ("probabilities", "raw", "log_odds")
 
 
@@ -38,8 +40,30 @@ def test_old_files_are_written_again_as_they_were(name: str, tmp_path: Path) -> 
     assert said(load(tmp_path / "again.discern")) == said(model)
 
 
+@pytest.mark.parametrize("name", sorted(EVERY.keys() - EXPECTED.keys()))
+def test_old_files_of_neighbours_decide_as_they_did(name: str, tmp_path: Path) -> None:
+    model, expected = KNeighborsClassifier.load(FOLDER / f"{name}.discern"), dict(EVERY[name])
+    found = said_by_neighbours(model)
+    if expected.pop("processor") == processor():
+        assert found == expected
+    assert (found["classes"], found["places"]) == (expected["classes"], expected["places"])
+    for part in ("distances", "shares"):
+        np.testing.assert_allclose(numbers(found[part]), numbers(expected[part]), rtol=1e-12, atol=1e-300)
+    model.save(tmp_path / "again.discern")
+    assert said_by_neighbours(KNeighborsClassifier.load(tmp_path / "again.discern")) == found
+
+
+@pytest.mark.parametrize("name", sorted(DECISIONS))
+def test_a_kept_decision_is_not_the_most_probable_label(name: str) -> None:
+    model = load(FOLDER / f"{name}.discern")
+    assert model.decision == DECISIONS[name]
+    shares = numbers(EXPECTED[name]["probabilities"])
+    likeliest = [EXPECTED[name]["labels"][place] for place in shares.argmax(axis=1)]
+    assert EXPECTED[name]["decisions"] != likeliest
+
+
 def test_every_kind_of_model_has_its_files() -> None:
-    assert {path.stem for path in FOLDER.glob("*.discern")} == set(EXPECTED) >= set(kinds())
+    assert {path.stem for path in FOLDER.glob("*.discern")} == set(EVERY) >= {*kinds(), *neighbours()}
     kept = {load(FOLDER / f"{name}.discern").model for name in EXPECTED}
     assert kept == set(MODELS) - {"best"}
 

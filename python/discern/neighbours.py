@@ -136,6 +136,7 @@ class CosineRows(_Stored):
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Give everything as arrays, for the model file."""
+        _check_columns(self.width, len(self.terms))
         return {"rows.starts": self.starts, "rows.terms": self.terms, "rows.weights": self.weights}
 
     @classmethod
@@ -144,6 +145,7 @@ class CosineRows(_Stored):
         starts, terms = (
             _whole(arrays[name], kind) for name, kind in (("rows.starts", np.int64), ("rows.terms", np.int32))
         )
+        _check_columns(width, len(terms))
         rows = cls(starts, terms, _real(arrays["rows.weights"], 1), width)
         _ = rows._index  # which checks
         return rows
@@ -350,9 +352,19 @@ def _part(without: NDArray[np.int64] | None, start: int) -> NDArray[np.int64] | 
     return None if without is None else without[start : start + _QUERIES]
 
 
+_MOST_EMPTY = 1 << 22
+"""Columns that rows in a file may have, whether there are values in them or not."""
+
+
 def _check_width(mine: int, other: int) -> None:
     if mine != other:
         raise ValueError(f"the rows have {mine} columns, the others {other}")
+
+
+def _check_columns(width: int, values: int) -> None:
+    """Refuse columns without end: the index has a place for each, and a small file must not ask for much memory."""
+    if width > max(_MOST_EMPTY, values):
+        raise ValueError(f"{width:,} columns are too many for a file of {values:,} values; use at most {_MOST_EMPTY:,}")
 
 
 def _whole(array: NDArray[Any], kind: Any) -> NDArray[Any]:

@@ -176,6 +176,46 @@ fn terms_are_those_of_plain_code() {
 }
 
 #[test]
+fn letters_beyond_ascii_are_seen_in_both_halves_of_a_key() {
+    for text in settings() {
+        let mut lexicon = Lexicon::default();
+        let mut reader = Reader::new(text.clone(), lexicon.seeds());
+        for before in 0..5 {
+            // In the first eight bytes, in the second, and at the same places of both.
+            let [start, end] = [before, 4 - before].map(|letters| "X".repeat(letters));
+            for word in [
+                format!("{start}ÉABCDEF{end}"),
+                format!("{start}ABCDEFGHÉ{end}"),
+                format!("{start}ÉABCDEFÉ{end}"),
+            ] {
+                let document = format!("plain {word} {word} words");
+                let numbers = read(&mut reader, &mut lexicon, document.as_bytes());
+                let names = numbers.iter().map(|&number| name(&lexicon, number)).collect();
+                assert_eq!(sorted(names), sorted(expected(&text, &document)), "{document:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn words_that_are_no_text_are_told_of_once() {
+    let lexicon = &mut Lexicon::default();
+    let mut reader = Reader::new(
+        text(Analyzer::Words { shortest: 1 }, true, (1, 1), &[]),
+        lexicon.seeds(),
+    );
+    for letters in [1, 100, 40_000] {
+        let word = "é".repeat(letters);
+        read(&mut reader, lexicon, word.as_bytes());
+        assert!(!reader.take_invalid());
+        let broken = [word.as_bytes(), &[0xFF], word.as_bytes()].concat();
+        read(&mut reader, lexicon, &broken);
+        assert!(reader.take_invalid(), "{letters}");
+        assert!(!reader.take_invalid());
+    }
+}
+
+#[test]
 fn a_given_vocabulary_numbers_its_terms_and_no_others() {
     for (number, text) in settings().into_iter().enumerate() {
         let documents = documents(60, 70 + number as u64);
@@ -376,6 +416,18 @@ fn sums_are_those_of_plain_code() {
             );
             assert_eq!(drained.rows.starts, [0]);
         }
+    }
+}
+
+#[test]
+fn nothing_counted_has_no_terms() {
+    let text = text(Analyzer::Words { shortest: 1 }, true, (1, 2), &[]);
+    for shards in 0..3 {
+        let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&text, 2, 0)).collect();
+        all.iter_mut().for_each(|shard| shard.count(&[b" ", b""], 1));
+        let drained = drain(all);
+        assert_eq!((drained.offsets, drained.bytes.len()), (vec![0], 0));
+        assert_eq!((drained.entry_terms.len(), drained.occurrences.len()), (0, 0));
     }
 }
 
@@ -824,6 +876,7 @@ fn words_of_the_world() {
     );
     assert_eq!(said(&words, "ΟΔΟΣ'Α ΣΑ. ΑΣ"), ["οδοσ", "σα", "ας"]);
     assert_eq!(said(&words, "x我y ａｂ ½ Ⅷ２"), ["我", "ａｂ", "ⅷ２"]);
+    assert_eq!(said(&words, "我 한 ａ a한글b"), ["我", "a한글b"]); // one letter is a word where there are no spaces
     assert_eq!(
         said(&words, "ひらがな ລາວ ខ្មែរ မြန်မာ カタカナ").len(),
         5 + said(&words, "ひらがな").len() - 1

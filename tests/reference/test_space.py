@@ -330,6 +330,23 @@ def test_rows_can_be_added_forgotten_and_saved(metric, file, tmp_path):
     assert len(model.ids_) == 100
 
 
+def test_columns_without_end_are_not_kept(tmp_path):
+    wide = scipy.sparse.csr_array((np.ones(2), ([0, 1], [0, 2**23])), shape=(2, 2**23 + 1))
+    model = discern.KNeighborsClassifier(1, metric="cosine").fit(wide, ["a", "b"])
+    assert model.predict(wide).tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="8,388,609 columns are too many for a file of 2 values"):
+        model.save(tmp_path / "neighbours.discern")
+
+
+def test_rows_may_come_after_the_file(tmp_path):
+    model = discern.KNeighborsClassifier(3).fit([[1.0], [2.0]], ["a", "b"])
+    model.save(tmp_path / "neighbours.discern")
+    loaded = discern.KNeighborsClassifier.load(tmp_path / "neighbours.discern")
+    with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit"):
+        loaded.predict([[1.0]])
+    assert loaded.partial_fit([[3.0]], ["b"]).predict([[1.0]]).tolist() == ["b"]
+
+
 def test_nothing_forgotten_is_in_the_file(tmp_path):
     rows = Neighbours.of("euclidean", np.array([[1.5], [12345.678]]), np.array([0, 1])).without([1])
     assert rows.arrays()["rows.table"].tolist() == [[1.5]]
@@ -343,6 +360,15 @@ def test_nothing_forgotten_is_in_the_file(tmp_path):
         ("rows.weights", np.array([np.nan, 1.0, 1.0, 1.0])),
         ("classes", np.array([0, 7])),
         ("ids", np.array([0])),
+        ("columns", 0),
+        ("columns", 2**31),
+        ("columns", 2**62),
+        ("chosen", 0),
+        ("chosen", 2),
+        ("names", ["only one"]),
+        ("names", ["twice", "twice"]),
+        ("names", ["whole", "\ud800"]),
+        ("parameters", {"n_neighbors": 1, "metric": "cosine", "weights": "nothing"}),
     ],
 )
 def test_altered_files_are_refused(name, value, tmp_path):
@@ -353,7 +379,10 @@ def test_altered_files_are_refused(name, value, tmp_path):
     model.save(path)
     arrays, metadata = files.load(path)
     metadata = {key: one for key, one in metadata.items() if key not in ("format", "version", "checksum")}
-    files.save(path, {**arrays, name: value}, metadata)
+    if name in arrays:
+        files.save(path, {**arrays, name: value}, metadata)
+    else:
+        files.save(path, arrays, {**metadata, name: value})
     with pytest.raises(discern.ModelFileError):
         discern.KNeighborsClassifier.load(path)
 

@@ -251,6 +251,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("save")
         if callable(self.weights):
             raise ValueError("cannot save: a function given as weights cannot be kept in a file")
+        save_file(path, *self._content())
+
+    def _content(self) -> tuple[dict[str, Array], dict[str, Any]]:
         names = getattr(self, "feature_names_in_", None)
         metadata = {
             "kind": "neighbours",
@@ -262,7 +265,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             "chosen": int(self.n_neighbors_),
             "names": None if names is None else names.tolist(),
         }
-        save_file(path, self._known.arrays(), metadata)
+        return self._known.arrays(), metadata
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -270,7 +273,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         arrays, metadata = load_file(path)
         try:
             return cls(**metadata["parameters"])._restored(arrays, metadata)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{str(path)!r} holds no usable neighbours: {error}") from error
 
     def _restored(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> Self:
@@ -282,10 +285,18 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             raise ValueError("its classes are not distinct")
         self._validate_params()
         self.classes_, self.n_features_in_ = classes, int(metadata["columns"])
+        if self.n_features_in_ < 1:
+            raise ValueError("it has no columns")
         if metadata["names"] is not None:
             self.feature_names_in_ = np.array([str(name) for name in metadata["names"]], object)
+            # Half a character cannot be encoded, and is refused with it.
+            if len({name.encode() for name in self.feature_names_in_}) != self.n_features_in_:
+                raise ValueError("its columns do not have a name of their own each")
         chosen = self.n_neighbors, int(metadata["chosen"])
         self.n_neighbors = chosen[1]  # not to be chosen again
         self._keep(Neighbours.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
         self.n_neighbors = chosen[0]
+        # As many as were asked for, though there may be fewer rows yet; or as many as were found to be best.
+        if chosen[1] != chosen[0] if chosen[0] != "auto" else not 0 < chosen[1] <= self.n_samples_fit_:
+            raise ValueError("its number of neighbours is not what was asked for")
         return self
