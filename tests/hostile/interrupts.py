@@ -82,7 +82,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     screen_values = source.random((1000, 2000)).astype(np.float32)
     bits = source.integers(0, 1 << 62, (many // 10, 16), dtype=np.uint64)
     file = np.zeros(int(scale * 2_000_000_000), np.uint8)
-    csv = np.frombuffer(b'ham,"a text, of words"\n' * many * 3, np.uint8)
+    csv = np.frombuffer(bytearray(b'ham,"a text, of words"\n') * many * 3, np.uint8)
     machine = discern.SVC(gamma=9.0).fit(dense, some)
     small_csr = (starts.astype(np.int32), ordered, weights)
 
