@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -216,3 +217,27 @@ def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
     assert '"request"' not in errors
+
+
+EARLY = """
+import gc, signal, sys
+from pathlib import Path
+from discern.service.run import serve
+from discern.service.settings import Settings
+
+freeze = gc.freeze
+
+def interrupted() -> None:
+    freeze()
+    signal.raise_signal(getattr(signal, sys.argv[2]))
+
+gc.freeze = interrupted
+print("ended with", serve(Settings(Path(sys.argv[1]), port=0)))
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_a_signal_that_comes_just_before_the_service_runs_ends_it(
+    tmp_path: Path, run_python: Callable[..., str], name: str
+) -> None:
+    assert "ended with 0" in run_python(EARLY, saved(tmp_path), name)

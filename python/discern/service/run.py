@@ -115,8 +115,13 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
     logging.getLogger().handlers = [JournalHandler(journal)]
     logging.captureWarnings(True)
     server = uvicorn.Server(configured(settings, base, figures, journal))
-    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn takes them over, and gives them back when it has stopped
-        signal.signal(number, _has_stopped)
+
+    def stop(_: int, __: FrameType | None) -> None:
+        server.should_exit = True
+
+    # uvicorn takes signals over when it runs, and gives them back when it has stopped; one that comes before counts.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, stop)
     gc.collect()
     gc.freeze()  # what is there now stays, and need not be looked at again and again
     try:
@@ -125,10 +130,6 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
         return int(stopped.code or 0)
     journal.tell("stopped")
     return 0
-
-
-def _has_stopped(_: int, __: FrameType | None) -> None:
-    """Do nothing more."""
 
 
 def _end_with(parent: int) -> None:
