@@ -90,7 +90,8 @@ def fit_linear_ours(folder: str) -> dict[str, Any]:
     from discern.data import batches
 
     def column(strings: Any) -> Any:
-        buffers = (pyarrow.py_buffer(strings.offsets), pyarrow.py_buffer(strings.data))
+        packed = strings.packed()
+        buffers = (pyarrow.py_buffer(packed.offsets), pyarrow.py_buffer(packed.data))
         return pyarrow.LargeStringArray.from_buffers(len(strings), *buffers)
 
     def read(name: str) -> tuple[Any, list[str]]:

@@ -100,6 +100,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "checksum": lambda: _native.checksum(file, 0, 64),
         "parse_csv": lambda: _native.parse_csv(csv, [True, True]),
         "distinct": lambda: _native.distinct(words),
+        "packed": lambda: _native.packed(words),
         "row_hashes": lambda: _native.row_hashes(words),
         "Counter.add": counted,
         "Counter.add on two threads": lambda: counted(2),

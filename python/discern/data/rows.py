@@ -91,19 +91,11 @@ class Strings:
         """Give the values where ``keep`` is true, or at the places it lists."""
         places = np.flatnonzero(keep) if keep.dtype == bool else keep
         starts, ends = self.spans
-        starts, lengths = starts[places], (ends - starts)[places]
-        offsets = np.zeros(len(places) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        # Byte j of the result comes from the start of its value plus its distance from there.
-        sources = np.repeat(starts - offsets[:-1], lengths)
-        return Strings(offsets, self.data[sources + np.arange(offsets[-1])])
+        return Strings(starts[places], self.data, ends[places]).packed()
 
     def packed(self) -> Strings:
         """Give the same values with nothing before, between or behind them."""
-        if self.ends is not None:
-            return self.take(np.arange(len(self)))
-        first, last = int(self.offsets[0]), int(self.offsets[-1])
-        return Strings(self.offsets - first, self.data[first:last])
+        return Strings(*_native.packed(self.native()))
 
     def to_list(self) -> list[str]:
         """Give all values as Python strings."""

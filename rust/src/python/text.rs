@@ -669,6 +669,31 @@ fn numbered(documents: &Documents<'_>) -> (Vec<i32>, Vec<i64>, Vec<u8>) {
     (numbers, offsets, bytes)
 }
 
+/// The strings of a column one behind the other: (offsets, bytes).
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn packed<'py>(
+    py: Python<'py>,
+    strings: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>)> {
+    let source = Source::new(strings)?;
+    let documents = source.documents()?;
+    let (offsets, bytes) = patiently(py, || {
+        let (mut offsets, mut bytes) = (Vec::with_capacity(documents.len() + 1), Vec::new());
+        offsets.push(0i64);
+        for row in 0..documents.len() {
+            beat();
+            documents
+                .document(row)
+                .iter()
+                .for_each(|piece| bytes.extend_from_slice(piece));
+            offsets.push(bytes.len() as i64);
+        }
+        (offsets, bytes)
+    })?;
+    Ok((offsets.into_pyarray(py), bytes.into_pyarray(py)))
+}
+
 /// A number for each string of a column, the same wherever the string stands.
 #[pyfunction]
 fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
@@ -727,6 +752,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyScorer>()?;
     module.add_function(wrap_pyfunction!(distinct, module)?)?;
     module.add_function(wrap_pyfunction!(merge_terms, module)?)?;
+    module.add_function(wrap_pyfunction!(packed, module)?)?;
     module.add_function(wrap_pyfunction!(row_hashes, module)?)?;
     module.add_function(wrap_pyfunction!(is_sorted, module)?)?;
     module.add_function(wrap_pyfunction!(code_path_name, module)?)?;
