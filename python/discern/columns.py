@@ -132,8 +132,7 @@ def _parsed_at_once(column: Strings) -> NDArray[np.float64] | None:
     import pyarrow.compute as pc
 
     packed = column.packed()
-    offsets, data = np.ascontiguousarray(packed.offsets), np.ascontiguousarray(packed.data)
-    texts = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(offsets), pa.py_buffer(data))
+    texts = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
     texts = pc.utf8_trim_whitespace(texts)
     known = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, texts)
     try:

@@ -27,6 +27,11 @@ const FEWEST_SLOTS: usize = 64;
 /// The share of the slots, as 1 in so many, up to which those with running sums are listed.
 const LISTED_SHARE: usize = 16;
 
+/// How many words a table of so many slots may hold: fuller ones have long chains.
+fn most_words(slots: usize) -> usize {
+    slots * 4 / 5
+}
+
 /// The first 15 bytes of a word, then its length + 1. A long word has its hash, then 255; in a token, where its
 /// bytes are too, so that the fast loops, which know only equal keys, never find it. All zeros is no word.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -869,7 +874,7 @@ impl Lexicon {
             ..Slot::default()
         };
         self.words += 1;
-        if self.words * 5 > self.slots.size() * 4 {
+        if self.words > most_words(self.slots.size()) {
             self.grow();
         }
     }
@@ -879,7 +884,7 @@ impl Lexicon {
         let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };
         let larger = Table::new(self.slots.size() * factor);
         let old = std::mem::replace(&mut self.slots, larger);
-        self.names.reserve(self.slots.size() * 4 / 5 - self.words);
+        self.names.reserve(most_words(self.slots.size()) - self.words);
         let mut ordered = vec![Slot::default(); self.names.len()];
         for slot in old.iter().filter(|slot| slot.key != Key::NONE) {
             ordered[slot.id as usize] = *slot;
