@@ -463,3 +463,15 @@ def test_the_environment_sets_the_number_of_threads(monkeypatch: pytest.MonkeyPa
     for wrong in ("0", "-1", "many", ""):
         monkeypatch.setenv("DISCERN_THREADS", wrong)
         assert default_threads() == len(os.sched_getaffinity(0))
+
+
+def test_a_list_of_strings_is_held_once() -> None:
+    held = _native.Texts(["win", "", "\ud800 win"])
+    assert len(held) == 3
+    counter = _native.Counter(TextSettings().native)
+    counter.add(held, np.zeros(3, np.int32), 1, 1)
+    drained = counter.drain()
+    assert drained.bytes.tobytes() == b"win"
+    assert drained.documents.tolist() == [2]
+    with pytest.raises(TypeError, match="row 1: expected a string, found <class 'bytes'>"):
+        _native.Texts(["win", b"win"])

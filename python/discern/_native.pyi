@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 _Table = NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int]
 
 @final
+class Texts:
+    def __new__(cls, list: list[str]) -> Texts: ...
+    def __len__(self) -> int: ...
+
 class Text:
     def __new__(
         cls,

@@ -76,7 +76,7 @@ class Counts:
     ) -> Counts:
         """Count documents, a list of strings or a column, with the label of each."""
         counter = Counter(text or TextSettings(), threads=threads)
-        numbers, offsets, data = _native.distinct(list(labels))
+        numbers, offsets, data = _native.distinct(labels if isinstance(labels, list) else list(labels))
         counter.add(
             documents.native() if isinstance(documents, Strings) else documents,
             numbers,

@@ -1,10 +1,11 @@
 //! Counting terms by class: occurrences and documents, exact integers, in canonical order when drained.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
-use crate::patience::{beat, beats};
+use crate::patience::{beat, beats, side_by_side};
 use crate::reader::{Growing, Reader};
 use crate::simd::{in_parts, prefetch, roomy};
 use crate::text::Text;
@@ -16,6 +17,10 @@ const LONGEST_LIST: usize = 1 << 20;
 const LOOK_AHEAD: usize = 16;
 /// Running sums are 32-bit numbers: after so many terms they are moved to wider ones.
 const FLUSH: usize = 1 << 31;
+/// Fewer terms than this are put in order by one thread.
+const FEW: usize = 1 << 14;
+/// What terms can begin with: two bytes.
+const BEGINNINGS: usize = 1 << 16;
 
 /// Running sums by term, for terms that are not plain words (those have their sums in the lexicon's slots).
 #[derive(Default)]
@@ -402,7 +407,12 @@ impl Shard {
 
     /// Which terms stand in kept rows.
     fn kept_terms(&self) -> Vec<bool> {
-        let mut kept = vec![false; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
+        // Of plain words there is none without a row; of n-grams some are only the beginning of longer ones.
+        let every = self.reader.is_plain();
+        let mut kept = vec![every; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
+        if every {
+            return kept;
+        }
         self.kept
             .iter()
             .flat_map(|(_, rows)| &rows.terms)
@@ -444,48 +454,118 @@ pub struct Drained {
 
 /// Ends the count.
 pub fn drain(mut shards: Vec<Shard>) -> Drained {
-    shards.iter_mut().for_each(Shard::flush);
-    let mut drained = Drained::default();
-    let numbers = write_terms(&shards, &mut drained);
+    side_by_side(shards.iter_mut().map(|shard| || shard.flush()).collect());
+    let (mut drained, kept) = write_terms(&shards);
+    let rows = |shard: &Shard| if shard.kept.is_empty() { 0 } else { shard.lexicon.len() };
+    let mut numbers: Vec<_> = shards.iter().map(|shard| vec![UNKNOWN; rows(shard)]).collect();
+    for Kept { shard, term, number } in kept {
+        numbers[shard as usize][term as usize] = number;
+    }
     drained.rows = order_rows(shards, &numbers);
     drained
 }
 
-/// Writes the terms of all shards in order, and their counts; returns the number of each kept term in that order.
-fn write_terms(shards: &[Shard], drained: &mut Drained) -> Vec<Vec<u32>> {
-    let names: Vec<_> = shards.iter().map(|shard| shard.lexicon.names()).collect();
-    let tallies: Vec<_> = shards.iter().map(|shard| shard.tally.by_term()).collect();
-    let kept: Vec<_> = shards.iter().map(Shard::kept_terms).collect();
-    let mut numbers: Vec<_> = kept.iter().map(|kept| vec![UNKNOWN; kept.len()]).collect();
-    let order = sorted_terms(&names);
-    let entries = tallies.iter().map(ByTerm::len).sum();
-    drained.reserve(order.len(), entries, names.iter().map(|names| names.size()).sum());
+/// The number that a kept term of a shard has in the order of all.
+struct Kept {
+    shard: u16,
+    term: u32,
+    number: u32,
+}
+
+/// The terms of all shards in order with their counts, and the numbers of those in kept rows. Each thread does those
+/// that begin with certain bytes.
+fn write_terms(shards: &[Shard]) -> (Drained, Vec<Kept>) {
+    let views = shards.iter().enumerate();
+    let views = side_by_side(views.map(|(number, shard)| move || View::new(shard, number)).collect());
+    let ranges = ranges(&views);
+    let parts = side_by_side(ranges.into_iter().map(|range| || write_range(&views, range)).collect());
+    let mut parts = parts.into_iter();
+    let first = parts.next().unwrap_or_default();
+    parts.fold(first, |(mut drained, mut kept), (other, more)| {
+        let before = drained.terms() as u32;
+        kept.extend(more.into_iter().map(|one| Kept {
+            number: before + one.number,
+            ..one
+        }));
+        drained.append(&other);
+        (drained, kept)
+    })
+}
+
+/// What a shard has counted, ready to be put in order.
+struct View<'a> {
+    names: Names<'a>,
+    tally: ByTerm<'a>,
+    kept: Vec<bool>,
+    places: Vec<Place>,
+}
+
+impl<'a> View<'a> {
+    fn new(shard: &'a Shard, number: usize) -> Self {
+        let names = shard.lexicon.names();
+        let mut places = roomy(names.len());
+        places.extend((0..names.len()).map(|term| {
+            beat();
+            Place::new(names.get(term), term, number)
+        }));
+        View {
+            tally: shard.tally.by_term(),
+            kept: shard.kept_terms(),
+            names,
+            places,
+        }
+    }
+}
+
+/// Beginnings of terms, in ranges that have about as many terms each; one range if threads do not pay.
+fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
+    let places = || views.iter().flat_map(|view| &view.places);
+    let threads = if places().count() < FEW { 1 } else { views.len() };
+    let mut terms = vec![0; if threads > 1 { BEGINNINGS } else { 0 }];
+    if threads > 1 {
+        places().for_each(|place| terms[place.beginning()] += 1);
+    }
+    let share = terms.iter().sum::<usize>().div_ceil(threads);
+    let (mut bounds, mut before) = (vec![0], 0);
+    for (beginning, more) in terms.into_iter().enumerate() {
+        if before + more > share * bounds.len() {
+            bounds.push(beginning);
+        }
+        before += more;
+    }
+    bounds.push(BEGINNINGS);
+    bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+/// The terms that begin with certain bytes, in order, with their counts.
+fn write_range(views: &[View<'_>], range: Range<usize>) -> (Drained, Vec<Kept>) {
+    let order = sorted_terms(views, range);
+    let (mut drained, mut kept) = (Drained::new(views, order.len()), Vec::new());
     let mut cells: Vec<(u32, Cell)> = Vec::new();
     let mut done = 0;
-    for same in order.chunk_by(|left, right| left.is_same(right, &names)) {
+    for same in order.chunk_by(|left, right| left.is_same(right, views)) {
         beat();
         if let Some(ahead) = order.get(done + LOOK_AHEAD) {
-            tallies[ahead.shard as usize].prefetch(ahead.term);
+            views[ahead.shard as usize].tally.prefetch(ahead.term);
         }
         done += same.len();
         cells.clear();
         same.iter()
-            .for_each(|place| tallies[place.shard as usize].write(place.term, &mut cells));
-        let is_kept = |place: &Place| kept[place.shard as usize].get(place.term as usize) == Some(&true);
-        if cells.is_empty() && !same.iter().any(is_kept) {
+            .for_each(|place| views[place.shard as usize].tally.write(place.term, &mut cells));
+        let is_kept = |place: &&Place| views[place.shard as usize].kept.get(place.term as usize) == Some(&true);
+        if cells.is_empty() && !same.iter().any(|place| is_kept(&place)) {
             continue; // only a part of n-grams
         }
-        same[0].write(&names, &mut drained.bytes);
+        same[0].write(views, &mut drained.bytes);
         let number = drained.push(&mut cells);
-        for place in same.iter().filter(|place| is_kept(place)) {
-            numbers[place.shard as usize][place.term as usize] = number;
-        }
+        let those = same.iter().filter(is_kept);
+        kept.extend(those.map(|&Place { shard, term, .. }| Kept { shard, term, number }));
     }
-    numbers
+    (drained, kept)
 }
 
 /// A term of a shard, with its first bytes as numbers: short terms need not be looked up.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Place {
     leading: [u64; 2],
     term: u32,
@@ -513,58 +593,64 @@ impl Place {
         (self.leading[0] >> 48) as usize
     }
 
-    fn name<'a>(&self, names: &'a [Names<'_>]) -> &'a [u8] {
-        names[self.shard as usize].get(self.term as usize)
+    /// Whether the first bytes are all.
+    fn is_whole(&self) -> bool {
+        self.length <= 16
     }
 
-    fn is_same(&self, other: &Place, names: &[Names<'_>]) -> bool {
-        self.leading == other.leading
-            && self.length == other.length
-            && (self.length <= 16 || self.name(names) == other.name(names))
+    /// What terms are sorted by: those that are whole are then in order, and those of the same key are the same.
+    fn key(&self) -> ([u64; 2], u16) {
+        (self.leading, self.length.min(17))
     }
 
-    fn write(&self, names: &[Names<'_>], target: &mut Vec<u8>) {
+    fn name<'a>(&self, views: &'a [View<'_>]) -> &'a [u8] {
+        views[self.shard as usize].names.get(self.term as usize)
+    }
+
+    fn is_same(&self, other: &Place, views: &[View<'_>]) -> bool {
+        self.key() == other.key() && (self.is_whole() || self.name(views) == other.name(views))
+    }
+
+    fn write(&self, views: &[View<'_>], target: &mut Vec<u8>) {
         let [first, second] = self.leading;
         let leading = (u128::from(first) << 64 | u128::from(second)).to_be_bytes();
-        target.extend_from_slice(leading.get(..self.length as usize).unwrap_or_else(|| self.name(names)));
+        target.extend_from_slice(leading.get(..self.length as usize).unwrap_or_else(|| self.name(views)));
     }
 }
 
-/// All terms in the order of their bytes.
-fn sorted_terms(names: &[Names<'_>]) -> Vec<Place> {
-    let mut order = roomy(names.iter().map(Names::len).sum());
-    for (shard, names) in names.iter().enumerate() {
-        order.extend((0..names.len()).map(|term| {
-            beat();
-            Place::new(names.get(term), term, shard)
-        }));
-    }
-    let mut order = by_beginning(&order);
+/// The terms that begin with certain bytes, in the order of their bytes.
+fn sorted_terms(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
+    let mut order = by_beginning(views, range);
     for part in order.chunk_by_mut(|left, right| left.beginning() == right.beginning()) {
         beats(part.len());
-        part.sort_unstable_by_key(|place| place.leading);
+        part.sort_unstable_by_key(Place::key);
     }
     for equal in order
-        .chunk_by_mut(|left, right| left.leading == right.leading)
-        .filter(|equal| equal.len() > 1)
+        .chunk_by_mut(|left, right| left.key() == right.key())
+        .filter(|equal| equal.len() > 1 && !equal[0].is_whole())
     {
         equal.sort_unstable_by_key(|place| {
             beat();
-            place.name(names)
+            place.name(views)
         });
     }
     order
 }
 
-/// The same places, those that begin with the same two bytes together, in the order of these bytes.
-fn by_beginning(places: &[Place]) -> Vec<Place> {
-    let mut next = vec![0; (1 << 16) + 1];
-    places.iter().for_each(|place| next[place.beginning() + 1] += 1);
-    (0..1 << 16).for_each(|beginning| next[beginning + 1] += next[beginning]);
-    let mut ordered = roomy(places.len());
-    ordered.extend_from_slice(places);
-    for place in places {
-        let target = &mut next[place.beginning()];
+/// The places of a range, those that begin with the same two bytes together, in the order of these bytes.
+fn by_beginning(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
+    let every = range.len() == BEGINNINGS;
+    let places = || {
+        let all = views.iter().flat_map(|view| &view.places);
+        all.filter(|place| every || range.contains(&place.beginning()))
+    };
+    let mut next = vec![0; range.len() + 1];
+    places().for_each(|place| next[place.beginning() - range.start + 1] += 1);
+    (0..range.len()).for_each(|beginning| next[beginning + 1] += next[beginning]);
+    let mut ordered = roomy(next[range.len()]);
+    ordered.resize(next[range.len()], Place::default());
+    for place in places() {
+        let target = &mut next[place.beginning() - range.start];
         ordered[*target] = *place;
         *target += 1;
     }
@@ -572,19 +658,43 @@ fn by_beginning(places: &[Place]) -> Vec<Place> {
 }
 
 impl Drained {
-    fn reserve(&mut self, terms: usize, entries: usize, bytes: usize) {
-        self.bytes = roomy(bytes);
-        self.offsets = roomy(terms + 1);
-        self.offsets.push(0);
-        self.entry_terms = roomy(entries);
-        self.entry_classes = roomy(entries);
-        self.occurrences = roomy(entries);
-        self.documents = roomy(entries);
+    /// Room for so many terms of those of all shards, if these have the same.
+    fn new(views: &[View<'_>], terms: usize) -> Self {
+        let all: usize = views.iter().map(|view| view.places.len()).sum();
+        let share = |whole: usize| (whole as f64 * terms as f64 / (all * views.len()).max(1) as f64) as usize + 1;
+        let entries = share(views.iter().map(|view| view.tally.len()).sum());
+        let mut drained = Drained {
+            bytes: roomy(share(views.iter().map(|view| view.names.size()).sum())),
+            offsets: roomy(terms / views.len().max(1) + 1),
+            entry_terms: roomy(entries),
+            entry_classes: roomy(entries),
+            occurrences: roomy(entries),
+            documents: roomy(entries),
+            rows: Matrix::default(),
+        };
+        drained.offsets.push(0);
+        drained
+    }
+
+    fn terms(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Appends terms that come behind these.
+    fn append(&mut self, other: &Drained) {
+        let (terms, bytes) = (self.terms() as i64, self.bytes.len() as i64);
+        self.bytes.extend_from_slice(&other.bytes);
+        self.offsets.extend(other.offsets[1..].iter().map(|end| bytes + end));
+        self.entry_terms
+            .extend(other.entry_terms.iter().map(|term| terms + term));
+        self.entry_classes.extend_from_slice(&other.entry_classes);
+        self.occurrences.extend_from_slice(&other.occurrences);
+        self.documents.extend_from_slice(&other.documents);
     }
 
     /// Appends the term just written with its cells, those of equal class added up, and gives its number.
     fn push(&mut self, cells: &mut [(u32, Cell)]) -> u32 {
-        let number = self.offsets.len() as u32 - 1;
+        let number = self.terms() as u32;
         self.offsets.push(self.bytes.len() as i64);
         cells.sort_unstable_by_key(|cell| cell.0);
         for same in cells.chunk_by(|left, right| left.0 == right.0) {
@@ -691,6 +801,80 @@ mod tests {
             ));
         }
         assert!(results.iter().all(|result| result == &results[0]));
+    }
+
+    /// Words of which many begin alike, more than one thread puts in order.
+    fn many_documents() -> Vec<String> {
+        let word = |number: usize| match number % 4 {
+            0 => format!("word{number}"),
+            1 => format!("sixteen_letters_{number}"),
+            2 => format!("{number}ä"),
+            _ => format!("{}{number}", ["a", "ab", "zz"][number % 3]),
+        };
+        let document = |number: usize| (0..30).map(move |step| word((number * 17 + step * step * 31) % (3 * FEW)));
+        (0..4000)
+            .map(|number| document(number).collect::<Vec<_>>().join(" "))
+            .collect()
+    }
+
+    #[test]
+    fn many_terms_are_put_in_order_by_several_threads() {
+        let plain = Arc::new(Text {
+            longest_gram: 1,
+            ..Arc::into_inner(text()).unwrap()
+        });
+        let documents = many_documents();
+        for keep in [false, true] {
+            let results = [1, 2, 5].map(|shards| {
+                let mut all: Vec<Shard> = (0..shards).map(|_| Shard::new(&plain, 3, 0)).collect();
+                for (index, document) in documents.iter().enumerate() {
+                    let shard = &mut all[index % shards];
+                    if keep {
+                        shard.keep_rows(index);
+                        shard.keep(&[document.as_bytes()]);
+                    } else {
+                        shard.count(&[document.as_bytes()], (index % 3) as u32);
+                    }
+                }
+                drain(all)
+            });
+            let names = terms(&results[0]);
+            assert!(names.len() > FEW && names.is_sorted());
+            for other in &results[1..] {
+                assert!(terms(other) == names);
+                assert!(other.entry_terms == results[0].entry_terms && other.entry_classes == results[0].entry_classes);
+                assert!(other.occurrences == results[0].occurrences && other.documents == results[0].documents);
+                assert!(other.rows.starts == results[0].rows.starts && other.rows.terms == results[0].rows.terms);
+                assert!(other.rows.counts == results[0].rows.counts);
+            }
+        }
+    }
+
+    #[test]
+    fn terms_of_the_same_sixteen_bytes_are_told_apart() {
+        let given = Arc::new(Text {
+            analyzer: Analyzer::Given,
+            longest_gram: 1,
+            stop_words: HashSet::new(),
+            ..Arc::into_inner(text()).unwrap()
+        });
+        let words: [&[u8]; 6] = [
+            b"a\0",
+            b"a",
+            b"sixteen letters!b",
+            b"sixteen letters!",
+            b"sixteen letters!a",
+            b"",
+        ];
+        let mut all: Vec<Shard> = (0..3).map(|_| Shard::new(&given, 1, 0)).collect();
+        for (index, word) in words.iter().cycle().take(12).enumerate() {
+            all[(index * index) % 3].count(&[*word], 0);
+        }
+        let drained = drain(all);
+        let mut sorted: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into()).collect();
+        sorted.sort();
+        assert_eq!(terms(&drained), sorted);
+        assert_eq!(drained.documents, [2; 6]);
     }
 
     #[test]

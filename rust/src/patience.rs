@@ -7,6 +7,8 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Time is looked at once in so many beats.
@@ -81,6 +83,39 @@ pub fn watched<T>(goes_on: impl FnMut() -> bool + 'static, job: impl FnOnce() ->
     })
 }
 
+/// Says stop when it goes in the course of a panic.
+struct StopUnlessDone(Arc<AtomicBool>);
+
+impl Drop for StopUnlessDone {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Does all jobs at once, the last of them on the calling thread. If that gives up at a beat, so do the others.
+pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
+    let Some(own) = jobs.pop() else { return Vec::new() };
+    let stopped = Arc::new(AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let begin = |job| {
+            let stopped = stopped.clone();
+            scope.spawn(move || watched(move || !stopped.load(Ordering::Relaxed), job))
+        };
+        let others: Vec<_> = jobs.into_iter().map(begin).collect();
+        let guard = StopUnlessDone(stopped.clone());
+        let last = own();
+        drop(guard);
+        let ended = others.into_iter().map(|other| match other.join() {
+            Ok(Ok(result)) => result,
+            Ok(Err(Unfinished::Panicked(cause))) | Err(cause) => resume_unwind(cause),
+            Ok(Err(Unfinished::GivenUp)) => resume_unwind(Box::new(GivenUp)),
+        });
+        ended.chain([last]).collect()
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,6 +147,27 @@ mod tests {
     #[test]
     fn a_panic_is_told_apart() {
         let ended: Result<(), _> = watched(|| true, || resume_unwind(Box::new(3)));
+        assert!(matches!(ended, Err(Unfinished::Panicked(_))));
+    }
+
+    #[test]
+    fn jobs_side_by_side_keep_their_order_and_give_up_together() {
+        let jobs: Vec<_> = (0..5).map(|number| move || number * number).collect();
+        assert_eq!(side_by_side(jobs), [0, 1, 4, 9, 16]);
+        assert!(side_by_side(Vec::<fn()>::new()).is_empty());
+        let endless = || {
+            loop {
+                beat();
+            }
+        };
+        let ended: Result<Vec<()>, _> = watched(|| false, || side_by_side(vec![endless, endless, endless]));
+        assert!(matches!(ended, Err(Unfinished::GivenUp)));
+    }
+
+    #[test]
+    fn a_panic_of_another_thread_is_not_lost() {
+        let panics = |number: u32| move || assert!(number > 0);
+        let ended = watched(|| true, || side_by_side(vec![panics(0), panics(1)]));
         assert!(matches!(ended, Err(Unfinished::Panicked(_))));
     }
 }

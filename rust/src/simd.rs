@@ -5,9 +5,8 @@
 #![allow(unsafe_code)]
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::patience::beats;
+use crate::patience::{beats, side_by_side};
 
 /// Bytes handled at once; also the padding that [`Marked`] keeps behind the text.
 pub const BLOCK: usize = 64;
@@ -481,17 +480,6 @@ pub fn roomy<T>(capacity: usize) -> Vec<T> {
     memory
 }
 
-/// Says stop when it goes in the course of a panic.
-struct StopUnlessDone<'a>(&'a AtomicBool);
-
-impl Drop for StopUnlessDone<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// The items of all parts, one part after the other, made on so many threads; `lengths` has the number of items of each.
 pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
     threads: usize,
@@ -510,12 +498,8 @@ pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
         shares[(before / share).min(threads.max(1) - 1)].push((part, room));
         (rest, before) = (behind, before + length);
     }
-    let stopped = AtomicBool::new(false);
     let make = |share: Vec<(usize, &mut [std::mem::MaybeUninit<T>])>| {
         for (part, room) in share {
-            if stopped.load(Ordering::Relaxed) {
-                return;
-            }
             beats(room.len());
             let mut written = 0;
             for (target, item) in room.iter_mut().zip(items(part)) {
@@ -525,17 +509,9 @@ pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
             assert!(written == room.len(), "a part has fewer items than was said");
         }
     };
-    let own = shares.pop().unwrap_or_default();
-    std::thread::scope(|scope| {
-        for share in shares {
-            scope.spawn(|| make(share));
-        }
-        // The calling thread may give up at a beat: then the others need not go on.
-        let _stop = StopUnlessDone(&stopped);
-        make(own);
-    });
-    // SAFETY: the parts are as long as all together, and every place of each was written: a thread stops early
-    // only if the calling one panics, and then this is not reached.
+    side_by_side(shares.into_iter().map(|share| || make(share)).collect());
+    // SAFETY: the parts are as long as all together, and every place of each was written: if a thread stops early,
+    // `side_by_side` panics, and this is not reached.
     unsafe { memory.set_len(total) };
     memory
 }

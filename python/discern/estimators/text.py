@@ -36,20 +36,30 @@ class _NativeTerms:
             raise ValueError("Iterable over raw text documents expected, string object received.")
         arrow = hasattr(raw_documents, "__arrow_c_stream__") or hasattr(raw_documents, "__arrow_c_array__")
         if vectorizer.input == "content" and arrow:
-            documents: Any = as_texts(raw_documents, "the documents")
+            documents = native = as_texts(raw_documents, "the documents")
         elif vectorizer.input == "content" and isinstance(raw_documents, Strings):
-            documents = raw_documents.native()
+            documents = native = raw_documents.native()
         else:
-            documents = list(raw_documents)
-            if vectorizer.input != "content" or not all(isinstance(document, str) for document in documents):
-                documents = [vectorizer.decode(document) for document in documents]
+            documents, native = self._decoded(raw_documents)
         settings = self._settings(documents)
         if settings is None:
             return self._analyzed(documents), TextSettings(analyzer="given")
         if vectorizer.strip_accents is not None or vectorizer.preprocessor is not None:
             preprocess = vectorizer.build_preprocessor()
-            documents = [preprocess(document) for document in _as_list(documents)]
-        return documents, settings
+            return [preprocess(document) for document in _as_list(documents)], settings
+        return native, settings
+
+    def _decoded(self, raw_documents: Iterable[Any]) -> tuple[list[Any], Any]:
+        """Give a list of strings, or of what an analyzer of one's own takes, and the same for the native code."""
+        vectorizer: Any = self
+        documents = raw_documents if isinstance(raw_documents, list) else list(raw_documents)
+        if vectorizer.input == "content":
+            try:
+                return documents, _native.Texts(documents)
+            except TypeError:
+                pass  # some are not strings
+        decoded = [vectorizer.decode(document) for document in documents]
+        return decoded, decoded
 
     def _analyzed(self, documents: Any) -> Any:
         """Give documents as lists of finished terms, for analyzers that only Python knows."""

@@ -3,6 +3,7 @@
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::documents::Documents;
@@ -11,13 +12,13 @@ use crate::documents::Documents;
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
-pub(super) enum Held<'py> {
-    Text(Bound<'py, PyString>),
-    Bytes(Bound<'py, PyBytes>),
+pub(super) enum Held {
+    Text(PyBackedStr),
+    Bytes(PyBackedBytes),
 }
 
-impl<'py> Held<'py> {
-    pub(super) fn new(item: Bound<'py, PyAny>, row: usize) -> PyResult<Self> {
+impl Held {
+    pub(super) fn new(item: Bound<'_, PyAny>, row: usize) -> PyResult<Self> {
         let text = item.cast_into::<PyString>().map_err(|error| {
             let found = error.into_inner().get_type().to_string();
             PyTypeError::new_err(format!(
@@ -25,26 +26,45 @@ impl<'py> Held<'py> {
             ))
         })?;
         if text.to_str().is_ok() {
-            return Ok(Held::Text(text));
+            return Ok(Held::Text(text.try_into()?));
         }
         let encoded = text.call_method1("encode", ("utf-8", "surrogatepass"))?;
-        Ok(Held::Bytes(encoded.cast_into::<PyBytes>().map_err(PyErr::from)?))
+        Ok(Held::Bytes(encoded.cast_into::<PyBytes>().map_err(PyErr::from)?.into()))
     }
 
-    pub(super) fn bytes(&self) -> PyResult<&[u8]> {
+    pub(super) fn bytes(&self) -> &[u8] {
         match self {
-            Held::Text(text) => Ok(text.to_str()?.as_bytes()),
-            Held::Bytes(bytes) => Ok(bytes.as_bytes()),
+            Held::Text(text) => text.as_bytes(),
+            Held::Bytes(bytes) => bytes,
         }
+    }
+}
+
+/// The strings of a list, looked at once and kept alive: for lists whose strings may lie anywhere in memory, which
+/// makes looking expensive.
+#[pyclass(frozen, module = "discern._native")]
+pub(super) struct Texts(Vec<Held>);
+
+#[pymethods]
+impl Texts {
+    #[new]
+    fn new(list: &Bound<'_, PyList>) -> PyResult<Self> {
+        Ok(Texts(hold(list)?))
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
     }
 }
 
 /// Documents as Python gave them, kept alive while the core reads them.
 pub(super) enum Source<'py> {
     /// A list of strings.
-    List(Vec<Held<'py>>),
+    List(Vec<Held>),
+    /// One that was looked at before.
+    Texts(Bound<'py, Texts>),
     /// Lists of terms, one after the other, and where each ends.
-    Terms(Vec<Held<'py>>, Vec<usize>),
+    Terms(Vec<Held>, Vec<usize>),
     /// Where each text starts and ends, and the bytes.
     Spans(
         PyReadonlyArray1<'py, i64>,
@@ -55,7 +75,7 @@ pub(super) enum Source<'py> {
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
 
-pub(super) fn hold<'py>(list: &Bound<'py, PyList>) -> PyResult<Vec<Held<'py>>> {
+fn hold(list: &Bound<'_, PyList>) -> PyResult<Vec<Held>> {
     list.iter()
         .enumerate()
         .map(|(row, item)| Held::new(item, row))
@@ -66,6 +86,9 @@ impl<'py> Source<'py> {
     pub(super) fn new(object: &Bound<'py, PyAny>) -> PyResult<Self> {
         if let Ok(list) = object.cast::<PyList>() {
             return Ok(Source::List(hold(list)?));
+        }
+        if let Ok(texts) = object.cast::<Texts>() {
+            return Ok(Source::Texts(texts.clone()));
         }
         let parts = object
             .cast::<PyTuple>()
@@ -86,9 +109,10 @@ impl<'py> Source<'py> {
 
     pub(super) fn documents(&self) -> PyResult<Documents<'_>> {
         let documents = match self {
-            Source::List(texts) => Documents::texts(texts.iter().map(Held::bytes).collect::<PyResult<_>>()?),
+            Source::List(texts) => Documents::texts(texts.iter().map(Held::bytes).collect()),
+            Source::Texts(texts) => Documents::texts(texts.get().0.iter().map(Held::bytes).collect()),
             Source::Terms(terms, ends) => {
-                let terms = terms.iter().map(Held::bytes).collect::<PyResult<_>>()?;
+                let terms = terms.iter().map(Held::bytes).collect();
                 Documents::terms(terms, ends.clone()).ok_or_else(|| PyValueError::new_err("ends are not in order"))?
             }
             Source::Spans(starts, ends, bytes) => {

@@ -11,11 +11,11 @@ use numpy::{
 use pyo3::exceptions::{PyRuntimeError, PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 use regex::bytes::Regex;
 use siphasher::sip::SipHasher13;
 
-use super::sources::{Held, LONGEST, Source, slices};
+use super::sources::{Held, LONGEST, Source, Texts, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counts::{self, Matrix, Rows, Shard};
 use crate::documents::Documents;
@@ -32,6 +32,8 @@ pub(super) const PORTION: usize = 1 << 18;
 pub(super) const SMALL: usize = 1 << 18;
 /// Text read by searching the sorted vocabulary before a table is built for it.
 pub(super) const MOST_SEARCHED: usize = 1 << 15;
+/// Rows of a list that are read before Ctrl-C is looked for.
+const LOOK_FOR_SIGNALS: usize = 1 << 16;
 
 pub(super) fn token_pattern(pattern: &str) -> PyResult<Regex> {
     let built = Regex::new(pattern).map_err(|error| {
@@ -105,7 +107,7 @@ impl PyText {
         let mut reader = crate::reader::Reader::new(self.0.clone(), lexicon.seeds());
         let mut numbers = Vec::new();
         let mut terms = crate::reader::Growing(&mut lexicon);
-        reader.read(document.bytes()?, &mut terms, &mut |portion, _| {
+        reader.read(document.bytes(), &mut terms, &mut |portion, _| {
             numbers.extend_from_slice(portion)
         });
         let name = |number: u32| {
@@ -229,13 +231,12 @@ impl Counter {
         let portions = documents.portions(&order, PORTION);
         counting.portions += portions.len();
         let workers = threads.clamp(1, portions.len().clamp(1, MOST_THREADS));
+        let size = documents.total_size();
         while counting.shards.len() < workers {
-            counting
-                .shards
-                .push(Shard::new(&self.text, wide, documents.total_size() / workers));
+            counting.shards.push(Shard::new(&self.text, wide, size / workers));
         }
         counting.shards.iter_mut().for_each(|shard| shard.widen(wide));
-        let small = documents.total_size() < SMALL;
+        let small = size < SMALL;
         let done = share_out(
             py,
             &mut counting.shards[..workers],
@@ -601,7 +602,7 @@ impl PyScorer {
     /// The first label with the highest score, in well under a microsecond for a short message.
     fn __call__<'py>(&self, py: Python<'py>, text: Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
         let text = Held::new(text, 0)?;
-        let document = [text.bytes()?];
+        let document = [text.bytes()];
         if document[0].len() > LONGEST {
             return Err(PyValueError::new_err("the text is longer than 2 GiB; split it"));
         }
@@ -640,33 +641,87 @@ pub(super) fn distinct<'py>(
     Bound<'py, PyArray1<i64>>,
     Bound<'py, PyArray1<u8>>,
 )> {
-    let source = Source::new(strings)?;
-    let documents = source.documents()?;
-    let (numbers, offsets, bytes) = patiently(py, || numbered(&documents))?;
+    let numbering = match strings.cast::<PyList>() {
+        Ok(list) => numbered_list(list)?,
+        Err(_) => {
+            let source = Source::new(strings)?;
+            let documents = source.documents()?;
+            patiently(py, || numbered(&documents))?
+        }
+    };
+    let (offsets, bytes) = patiently(py, || numbering.names())?;
     Ok((
-        numbers.into_pyarray(py),
+        numbering.numbers.into_pyarray(py),
         offsets.into_pyarray(py),
         bytes.into_pyarray(py),
     ))
 }
 
-fn numbered(documents: &Documents<'_>) -> (Vec<i32>, Vec<i64>, Vec<u8>) {
-    let mut lexicon = Lexicon::default();
-    let mut tokens = Tokens::new(lexicon.seeds());
-    let mut numbers = Vec::with_capacity(documents.len());
+/// Strings get numbers in the order of their first appearance.
+struct Numbering {
+    lexicon: Lexicon,
+    tokens: Tokens,
+    numbers: Vec<i32>,
+    /// The string that came last: labels often come in a row.
+    last: Vec<u8>,
+}
+
+impl Numbering {
+    fn of(rows: usize) -> Self {
+        let lexicon = Lexicon::default();
+        Numbering {
+            tokens: Tokens::new(lexicon.seeds()),
+            lexicon,
+            numbers: Vec::with_capacity(rows),
+            last: Vec::new(),
+        }
+    }
+
+    fn push(&mut self, string: &[u8]) {
+        if let Some(&number) = self.numbers.last()
+            && string == self.last
+        {
+            return self.numbers.push(number);
+        }
+        self.tokens.clear();
+        self.tokens.push(string);
+        let number = self.lexicon.intern(self.tokens.list()[0], &self.tokens);
+        self.numbers.push(number as i32);
+        self.last.clear();
+        self.last.extend_from_slice(string);
+    }
+
+    /// The distinct strings: offsets and bytes.
+    fn names(&self) -> (Vec<i64>, Vec<u8>) {
+        let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
+        for number in 0..self.lexicon.len() as u32 {
+            beat();
+            self.lexicon.write_name(number, &mut bytes);
+            offsets.push(bytes.len() as i64);
+        }
+        (offsets, bytes)
+    }
+}
+
+fn numbered(documents: &Documents<'_>) -> Numbering {
+    let mut numbering = Numbering::of(documents.len());
     for row in 0..documents.len() {
         beat();
-        tokens.clear();
-        tokens.push(documents.document(row)[0]);
-        numbers.push(lexicon.intern(tokens.list()[0], &tokens) as i32);
+        numbering.push(documents.document(row)[0]);
     }
-    let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
-    for number in 0..lexicon.len() as u32 {
-        beat();
-        lexicon.write_name(number, &mut bytes);
-        offsets.push(bytes.len() as i64);
+    numbering
+}
+
+/// The strings of a list are read where they are, which is faster than to hold all of them first.
+fn numbered_list(list: &Bound<'_, PyList>) -> PyResult<Numbering> {
+    let mut numbering = Numbering::of(list.len());
+    for (row, item) in list.iter().enumerate() {
+        if row % LOOK_FOR_SIGNALS == 0 {
+            list.py().check_signals()?;
+        }
+        numbering.push(Held::new(item, row)?.bytes());
     }
-    (numbers, offsets, bytes)
+    Ok(numbering)
 }
 
 /// The strings of a column one behind the other: (offsets, bytes).
@@ -745,6 +800,7 @@ pub(super) fn code_path_name() -> &'static str {
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyText>()?;
+    module.add_class::<Texts>()?;
     module.add_class::<Counter>()?;
     module.add_class::<PyDrained>()?;
     module.add_class::<RowArrays>()?;
