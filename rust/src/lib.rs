@@ -11,6 +11,7 @@ pub mod kernel;
 pub mod lexicon;
 pub mod logistic;
 pub mod margin;
+pub mod narrow;
 pub mod neighbours;
 pub mod online;
 pub mod patience;

@@ -8,8 +8,9 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::margin::rows::{One, Order, Row, Rows as Copied, Value, is_one};
+use crate::margin::rows::Order;
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
+use crate::narrow::{Light, Narrow};
 use crate::simd::prefetch;
 use crate::vectors::{Vector, Vectors};
 
@@ -20,11 +21,7 @@ const LIGHTEST: f64 = 1e-150;
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 /// Fewer epochs are not worth a copy of the rows.
 const FEW_EPOCHS: u64 = 3;
-/// Numbers of 32 bits are as good as others, but for rounding, if they are neither huge nor tiny.
-const NARROW_RANGE: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
-/// The same for ‖w‖‖x‖, which no part of a sum of products exceeds.
-const NARROW_REACH: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
-/// More than what rounding to 32 bits takes from ‖x‖², so that ‖w‖² is never taken to be smaller than it is.
+/// More than what rounding takes from ‖x‖², so that ‖w‖² is never taken to be smaller than it is.
 const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
 
 /// What a rule knows at its start, and at its end.
@@ -96,75 +93,15 @@ impl Rows<'_> {
     }
 }
 
-/// A copy of sparse rows one after the other, with frequent columns first: less to read, and the processor sees it coming.
-pub enum Narrow {
-    /// Numbers of 32 bits. They tell which rows are surely right; of the others the given numbers are read, so that what
-    /// is learned is the same.
-    Numbers(Copied<f32>),
-    /// No numbers, as all are 1; and as many ones as the longest row has.
-    Ones(Copied<One>, Vec<f64>),
-}
-
-impl Narrow {
-    fn ones(rows: Copied<One>) -> Self {
-        let longest = (0..rows.len()).map(|row| rows.size(row)).max().unwrap_or(0);
-        Narrow::Ones(rows, vec![1.0; longest])
-    }
-
-    fn picked(&self, every: &[f64]) -> Vec<f64> {
-        match self {
-            Narrow::Numbers(rows) => rows.picked(every),
-            Narrow::Ones(rows, _) => rows.picked(every),
-        }
-    }
-
-    fn put_back(&self, weights: &[f64], every: &mut [f64]) {
-        match self {
-            Narrow::Numbers(rows) => rows.put_back(weights, every),
-            Narrow::Ones(rows, _) => rows.put_back(weights, every),
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, place: usize) {
-        match self {
-            Narrow::Numbers(rows) => rows.prefetch(place),
-            Narrow::Ones(rows, _) => rows.prefetch(place),
-        }
-    }
-
-    #[inline(always)]
-    fn size(&self, place: usize) -> usize {
-        match self {
-            Narrow::Numbers(rows) => rows.size(place),
-            Narrow::Ones(rows, _) => rows.size(place),
-        }
-    }
-
-    /// ‖x‖² of a row.
-    fn square(&self, place: usize) -> f64 {
-        match self {
-            Narrow::Numbers(rows) => rows.squares[place],
-            Narrow::Ones(rows, _) => rows.squares[place],
-        }
-    }
-}
-
 /// Copies the sparse rows to be shown; `None` where this does not help.
 pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, only_presence: bool) -> Option<Narrow> {
-    let Vectors::Sparse { values, .. } = table else {
-        return None;
-    };
-    if !settings.shuffle || settings.most_epochs < FEW_EPOCHS {
-        return None;
+    let often = settings.shuffle && settings.most_epochs >= FEW_EPOCHS;
+    let sparse = matches!(table, Vectors::Sparse { .. });
+    if often && sparse {
+        Narrow::new(table, shown, only_presence)
+    } else {
+        None
     }
-    if only_presence && is_one(table, None) {
-        return Some(Narrow::ones(Copied::new(table, shown, None)));
-    }
-    // One comparison after the other, without branches: this reads all numbers.
-    let fits = |all: bool, value: &f64| all & ((*value == 0.0) | NARROW_RANGE.contains(&value.abs()));
-    let fit = values.iter().fold(true, fits);
-    fit.then(|| Narrow::Numbers(Copied::new(table, shown, None)))
 }
 
 /// What came out of one learner.
@@ -201,8 +138,10 @@ pub struct Learner<'a> {
     /// L1 penalty that each weight should have had, and has had.
     owed: f64,
     paid: Vec<f64>,
-    /// The perceptron's weights with 32 bits, if the rows have such a copy.
-    light: Vec<f32>,
+    /// The perceptron's weights with 32 bits, if the rows have a narrow copy.
+    light: Option<Light>,
+    /// Room for the columns of a row of that copy.
+    columns: Vec<i32>,
     /// The weights by the columns as they are given, while `state` has them by those of the copied rows.
     home: Option<[Vec<f64>; 2]>,
 }
@@ -233,7 +172,8 @@ impl<'a> Learner<'a> {
             stale_epochs: 0,
             scale: 1.0,
             owed: 0.0,
-            light: vec![],
+            light: None,
+            columns: vec![],
             home: None,
         };
         learner.leave_home();
@@ -250,7 +190,7 @@ impl<'a> Learner<'a> {
         self.home = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
         self.paid.truncate(self.state.weights.len());
         if matches!(self.rule, Rule::Perceptron { .. }) && !self.shrinks() {
-            self.light = self.state.weights.iter().map(|&weight| weight as f32).collect();
+            self.light = Some(Light::new(&self.state.weights, self.norm.sqrt()));
         }
     }
 
@@ -288,13 +228,17 @@ impl<'a> Learner<'a> {
     /// Asks for the numbers of a row that comes soon, which lies anywhere in memory.
     #[inline(always)]
     fn fetch_ahead(&self) {
-        let Some(&soon) = self.order.get(self.next + 4) else {
-            return;
-        };
+        let coming = |ahead: usize| self.order.get(self.next + ahead).map(|&place| place as usize);
         if let Some(rows) = self.rows.narrow {
-            return rows.prefetch(soon as usize);
+            if let Some(later) = coming(12) {
+                rows.fetch_head(later);
+                prefetch(&self.signs, later);
+                prefetch(self.rows.weights, later);
+            }
+            return coming(4).map_or((), |soon| rows.fetch(soon));
         }
-        match self.rows.table.row(self.rows.shown[soon as usize] as usize) {
+        let Some(soon) = coming(4) else { return };
+        match self.rows.table.row(self.rows.shown[soon] as usize) {
             Vector::Dense(values) => (0..values.len().min(64))
                 .step_by(8)
                 .for_each(|place| prefetch(values, place)),
@@ -340,13 +284,19 @@ impl<'a> Learner<'a> {
     /// Shows one row as often as it weighs; gives how many numbers were read.
     fn show(&mut self, place: usize) -> usize {
         let sign = self.signs[place];
-        let mut left = self.rows.weights[place];
         if self.surely_right(place, sign) {
-            self.state.shown += left;
+            self.state.shown += self.rows.weights[place];
             return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
         }
-        let (row, vector) = (self.rows.shown[place] as usize, self.vector(place));
-        let size = vector.len();
+        let mut columns = std::mem::take(&mut self.columns);
+        let read = self.show_exactly(place, sign, self.vector(place, &mut columns));
+        self.columns = columns;
+        read
+    }
+
+    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>) -> usize {
+        let mut left = self.rows.weights[place];
+        let (row, size) = (self.rows.shown[place] as usize, vector.len());
         let mut read = 0;
         while left > 0.0 {
             let part = left.min(1.0);
@@ -371,46 +321,42 @@ impl<'a> Learner<'a> {
         read
     }
 
-    /// A row with the numbers as they are given.
+    /// A row with the numbers as they are given; room for its columns, if they have others.
     #[inline(always)]
-    fn vector(&self, place: usize) -> Vector<'a> {
+    fn vector<'b>(&self, place: usize, columns: &'b mut Vec<i32>) -> Vector<'b>
+    where
+        'a: 'b,
+    {
         let given = self.rows.table.row(self.rows.shown[place] as usize);
-        match (self.rows.narrow, given) {
-            (Some(Narrow::Numbers(rows)), Vector::Sparse(_, values)) => Vector::Sparse(rows.columns(place), values),
-            (Some(Narrow::Ones(rows, ones)), _) => Vector::Sparse(rows.columns(place), &ones[..rows.size(place)]),
-            _ => given,
-        }
+        let (Some(rows), Vector::Sparse(_, values)) = (self.rows.narrow, given) else {
+            return given;
+        };
+        columns.clear();
+        rows.each(place, |column, _| columns.push(column as i32));
+        Vector::Sparse(columns, values)
     }
 
-    /// Whether a row would be decided rightly, as far as numbers of 32 bits can tell.
+    /// Whether a row would be decided rightly, as far as its narrow copy can tell.
     #[inline(always)]
     fn surely_right(&self, place: usize, sign: f64) -> bool {
-        let state = &self.state;
-        let (rows, row) = match self.rows.narrow {
-            Some(Narrow::Numbers(rows)) => (rows, rows.row(place)),
-            Some(Narrow::Ones(rows, _)) => return self.present_is_right(&rows.row(place), sign),
-            None => return false,
+        let (Some(rows), state) = (self.rows.narrow, &self.state) else {
+            return false;
         };
-        match &self.rule {
-            Rule::Perceptron { .. } if !self.light.is_empty() => {
-                let reach = (self.norm * rows.squares[place]).sqrt();
-                let score = f64::from(row.light_dot(&self.light)) + state.bias;
-                NARROW_REACH.contains(&reach) && self.norm < 1e60 && sign * score > row.doubt() * reach
+        match (&self.rule, &self.light) {
+            (Rule::Perceptron { .. }, Some(light)) => rows.surely(place, sign, light, &state.weights, state.bias),
+            (Rule::Winnow { threshold, .. }, _) => {
+                let mut sum = 0.0;
+                rows.each(place, |column, units| {
+                    sum += if units != 0 { state.weights[column] } else { 0.0 }
+                });
+                sign * (sum - threshold) > 0.0
             }
-            _ => self.present_is_right(&row, sign),
-        }
-    }
-
-    /// Whether Winnow decides a row rightly by what is there.
-    #[inline(always)]
-    fn present_is_right<V: Value>(&self, row: &Row<'_, V>, sign: f64) -> bool {
-        let state = &self.state;
-        match &self.rule {
-            Rule::Winnow { threshold, .. } => {
-                sign * (present_in(row, |column| state.weights[column]) - threshold) > 0.0
-            }
-            Rule::BalancedWinnow { threshold, .. } => {
-                let sum = present_in(row, |column| state.weights[column] - state.second[column]);
+            (Rule::BalancedWinnow { threshold, .. }, _) => {
+                let mut sum = 0.0;
+                let weight = |column: usize| state.weights[column] - state.second[column];
+                rows.each(place, |column, units| {
+                    sum += if units != 0 { weight(column) } else { 0.0 }
+                });
                 sign * (sum + state.bias - state.second_bias - threshold) > 0.0
             }
             _ => false,
@@ -454,14 +400,15 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
-                if let Some(rows) = self.rows.narrow.filter(|_| !self.light.is_empty()) {
+                if let (Some(rows), Some(light)) = (self.rows.narrow, &mut self.light) {
                     let product = score - state.bias; // w·x, as nothing shrinks
                     self.norm += 2.0 * step * product + step * step * rows.square(place) * A_LITTLE_MORE;
                     vector.each(|column, value| {
                         let weight = &mut state.weights[column];
                         *weight += step * value;
-                        self.light[column] = *weight as f32;
+                        light.set(column, *weight);
                     });
+                    light.set_length(self.norm.sqrt());
                 } else {
                     vector.add_to(&mut state.weights, step / self.scale);
                 }
@@ -540,14 +487,6 @@ impl<'a> Learner<'a> {
             paid[column] += scale * (weights[column] - before);
         });
     }
-}
-
-/// The same as [`present`], in the same order.
-#[inline(always)]
-fn present_in<V: Value>(row: &Row<'_, V>, weight: impl Fn(usize) -> f64) -> f64 {
-    let mut sum = 0.0;
-    row.each(|column, value| sum += if value != 0.0 { weight(column) } else { 0.0 });
-    sum
 }
 
 /// Sums over the features that are there.

@@ -476,7 +476,7 @@ impl<T> std::ops::IndexMut<usize> for Table<T> {
 /// costs less than one after the other.
 pub fn roomy<T>(capacity: usize) -> Vec<T> {
     let mut memory = Vec::with_capacity(capacity);
-    get_pages(memory.spare_capacity_mut());
+    on_large_pages(memory.spare_capacity_mut());
     memory
 }
 
@@ -516,7 +516,8 @@ pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
     memory
 }
 
-fn get_pages<T>(memory: &mut [std::mem::MaybeUninit<T>]) {
+/// Asks for large pages for memory that was not written yet.
+pub fn on_large_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 1 << 12;

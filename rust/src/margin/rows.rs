@@ -502,7 +502,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The places of the counts above 0, the largest first, equal ones as they come (a counting sort).
-fn by_count(counts: &[u32], most: usize) -> Vec<u32> {
+pub(crate) fn by_count(counts: &[u32], most: usize) -> Vec<u32> {
     let mut starts = vec![0u32; most + 2]; // of the places of each count
     counts.iter().for_each(|&count| starts[most - count as usize + 1] += 1);
     for rank in 1..starts.len() {
@@ -556,32 +556,6 @@ impl<V: Value> Row<'_, V> {
             }
         }
         (sums[0] + sums[1]) + (sums[2] + sums[3])
-    }
-
-    /// w·x of a sparse row with weights of 32 bits, wrong by at most [`Row::doubt`] times ‖w‖‖x‖.
-    #[inline(always)]
-    pub fn light_dot(&self, weights: &[f32]) -> f32
-    where
-        V: Into<f32>,
-    {
-        let mut sums = [0.0; LANES];
-        let columns = self.columns.unwrap_or_default();
-        let ((groups, rest), (numbers, last)) = (columns.as_chunks::<LANES>(), self.values.as_chunks::<LANES>());
-        for (columns, values) in groups.iter().zip(numbers) {
-            for lane in 0..LANES {
-                sums[lane] += weights[columns[lane] as usize] * values[lane].into();
-            }
-        }
-        for (&column, &value) in rest.iter().zip(last) {
-            sums[0] += weights[column as usize] * value.into();
-        }
-        (sums[0] + sums[1]) + (sums[2] + sums[3])
-    }
-
-    /// How much of ‖w‖‖x‖ rounding to 32 bits, of weights, numbers, products and sums, can make; twice that.
-    #[inline(always)]
-    pub fn doubt(&self) -> f64 {
-        (self.values.len() / LANES + LANES + 6) as f64 * (2.0 / (1 << 24) as f64)
     }
 
     /// w ← w + scale·x; of rows of ones the weights are those of their products, see [`Rows`].

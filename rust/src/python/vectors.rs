@@ -56,7 +56,9 @@ fn repeats_columns(
 ) -> PyResult<bool> {
     let (starts, columns) = (starts.as_slice()?, columns.as_slice()?);
     let fits = starts.first() == Some(&0) && starts.last() == Some(&(columns.len() as i64)) && starts.is_sorted();
-    if !fits || columns.iter().any(|&column| column < 0 || column as usize >= width) {
+    // One comparison after the other, without branches: a negative number is a large one.
+    let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
+    if !fits || !columns.is_empty() && largest as usize >= width.min(1 << 31) {
         return Err(PyValueError::new_err("the rows of the table do not fit together"));
     }
     patiently(py, || crate::vectors::repeats(starts, columns, width))

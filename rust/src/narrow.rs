@@ -1,0 +1,427 @@
+//! A copy of sparse rows in a third of their room, for those who read them often: 16 bits for a column, 16 for a number.
+//!
+//! Columns are numbered anew, the frequent ones first: so the weights that are needed most lie together. The numbers of a
+//! row are rounded to multiples of a unit of its own. That is enough to say on which side of a plane most rows lie, and
+//! how far from it a row must lie for that to be sure; of the others the numbers as given have to be read.
+
+use crate::margin::rows::by_count;
+use crate::patience::beat;
+use crate::simd::{on_large_pages, prefetch, vectorised};
+use crate::vectors::{Vector, Vectors};
+
+/// Numbers of a row that are read at once; the last ones are filled up with zeros.
+const LANES: usize = 8;
+/// Columns from this on do not fit 16 bits: this number stands in their place, and the true one in a list of the row.
+const RARE: u16 = u16::MAX;
+/// A row's largest number in its units.
+const MOST_UNITS: f64 = i16::MAX as f64;
+/// Units and lengths outside of these could overflow 32 bits, or vanish.
+const UNITS: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
+const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
+/// Lines of memory fetched ahead; what follows in a long row the processor sees coming.
+const MOST_LINES: usize = 32;
+
+/// Columns, or units, of some numbers.
+type Group = [u16; LANES];
+
+/// How many rows ahead of its use a given row is fetched.
+const AHEAD: usize = 4;
+/// About so many numbers are enough to tell which columns are frequent.
+const COUNTED: usize = 1 << 20;
+
+/// A number of a column that is not among the frequent ones.
+#[derive(Clone, Copy)]
+struct Rare {
+    column: u32,
+    units: i16,
+}
+
+/// What a row is besides its numbers: how many, where they and the rare ones start, and how many are rare.
+#[derive(Clone, Copy)]
+struct Head {
+    count: u32,
+    start: u32,
+    rare: u32,
+    rares: u32,
+    unit: f32,
+    /// See [`Narrow::surely`].
+    doubt: f32,
+    /// ‖x‖².
+    square: f64,
+}
+
+pub struct Narrow {
+    groups: Vec<Group>,
+    rares: Vec<Rare>,
+    heads: Vec<Head>,
+    /// The given number of each column.
+    names: Vec<u32>,
+}
+
+/// Weights with 32 bits, of the columns that are not rare; the last is zero.
+pub struct Light {
+    weights: Box<[f32; 1 << 16]>,
+    /// ‖w‖, or a little more; infinite if 32 bits cannot hold what it takes.
+    length: f64,
+}
+
+impl Head {
+    fn new(count: usize, start: usize) -> Option<Self> {
+        Some(Head {
+            count: u32::try_from(count).ok()?,
+            start: u32::try_from(start).ok()?,
+            rare: 0,
+            rares: 0,
+            unit: 0.0,
+            doubt: 0.0,
+            square: 0.0,
+        })
+    }
+
+    fn measure(&mut self, largest: f64, square: f64) {
+        let (count, unit) = (self.count as usize, largest / MOST_UNITS);
+        let fits = count == 0 || UNITS.contains(&unit) && square.is_finite();
+        // Each number is wrong by half a unit at most; and twice what rounding of weights, products and sums can make.
+        let spread = (count as f64).sqrt() * unit;
+        let rounding = (count / LANES + LANES + 8) as f64 * (2.0 / (1 << 24) as f64);
+        let doubt = 0.51 * spread + rounding * (square.sqrt() + spread);
+        self.unit = unit as f32;
+        self.doubt = if fits { doubt as f32 } else { f32::INFINITY };
+        self.square = square;
+    }
+}
+
+impl Light {
+    pub fn new(weights: &[f64], length: f64) -> Self {
+        let mut light = Light {
+            weights: Box::new([0.0; 1 << 16]),
+            length: 0.0,
+        };
+        (0..weights.len().min(RARE as usize)).for_each(|column| light.set(column, weights[column]));
+        light.set_length(length);
+        light
+    }
+
+    #[inline(always)]
+    pub fn set(&mut self, column: usize, weight: f64) {
+        if column < RARE as usize {
+            self.weights[column] = weight as f32;
+        }
+    }
+
+    pub fn set_length(&mut self, length: f64) {
+        self.length = if LENGTHS.contains(&length) {
+            length
+        } else {
+            f64::INFINITY
+        };
+    }
+}
+
+impl Narrow {
+    /// Copies rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many.
+    pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool) -> Option<Self> {
+        let mut numbers = Numbers::new(table);
+        let (mut heads, mut end) = (Vec::with_capacity(rows.len()), 0);
+        for &row in rows {
+            let count = table.row(row as usize).len();
+            heads.push(Head::new(count, end)?);
+            end += 2 * count.div_ceil(LANES);
+        }
+        let mut copy = Narrow {
+            groups: vec![[0; LANES]; end],
+            rares: Vec::new(),
+            heads,
+            names: Vec::new(),
+        };
+        on_large_pages(&mut copy.groups);
+        vectorised(
+            #[inline(always)]
+            || {
+                for (place, &row) in rows.iter().enumerate() {
+                    beat();
+                    if let Some(&later) = rows.get(place + AHEAD)
+                        && let Vector::Sparse(columns, values) = table.row(later as usize)
+                    {
+                        fetch(columns);
+                        fetch(values);
+                    }
+                    if let Vector::Sparse(columns, values) = table.row(row as usize) {
+                        copy.fill(place, columns, values, &mut numbers, presence);
+                    }
+                }
+            },
+        );
+        copy.names = numbers.names;
+        Some(copy)
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &mut Numbers, presence: bool) {
+        let (largest, square) = extent(values);
+        let head = &mut self.heads[place];
+        head.measure(largest, square);
+        head.rare = self.rares.len() as u32;
+        let room = given.len().div_ceil(LANES);
+        let (columns, units) = self.groups[head.start as usize..][..2 * room].split_at_mut(room);
+        let (columns, units) = (columns.as_flattened_mut(), units.as_flattened_mut());
+        let per_unit = MOST_UNITS / largest;
+        for (units, &value) in units.iter_mut().zip(values) {
+            *units = if presence {
+                u16::from(value != 0.0)
+            } else {
+                rounded(value * per_unit)
+            };
+        }
+        for ((column, &name), &units) in columns.iter_mut().zip(given).zip(&*units) {
+            *column = numbers.common[name as usize];
+            if *column == RARE {
+                self.rares.push(Rare {
+                    column: numbers.rare(name as u32),
+                    units: units as i16,
+                });
+            }
+        }
+        head.rares = self.rares.len() as u32 - head.rare;
+    }
+
+    /// The columns and the units of a row.
+    #[inline(always)]
+    fn groups(&self, head: &Head) -> (&[Group], &[Group]) {
+        let room = (head.count as usize).div_ceil(LANES);
+        self.groups[head.start as usize..][..2 * room].split_at(room)
+    }
+
+    fn rares(&self, head: &Head) -> &[Rare] {
+        &self.rares[head.rare as usize..][..head.rares as usize]
+    }
+
+    /// Whether w·x + bias surely has this sign: w·x is found with an error of at most `doubt` times ‖w‖.
+    #[inline(always)]
+    pub fn surely(&self, row: usize, sign: f64, light: &Light, weights: &[f64], bias: f64) -> bool {
+        let head = &self.heads[row];
+        let mut sums = [0.0f32; LANES];
+        let (columns, units) = self.groups(head);
+        for (columns, units) in columns.iter().zip(units) {
+            for lane in 0..LANES {
+                sums[lane] += light.weights[columns[lane] as usize] * f32::from(units[lane] as i16);
+            }
+        }
+        let mut sum = f64::from(sums.iter().sum::<f32>());
+        for rare in self.rares(head) {
+            sum += weights[rare.column as usize] * f64::from(rare.units);
+        }
+        sign * (sum * f64::from(head.unit) + bias) > f64::from(head.doubt) * light.length
+    }
+
+    /// Calls for each column of a row and the number there in units, in the order in which they were given.
+    #[inline(always)]
+    pub fn each(&self, row: usize, mut call: impl FnMut(usize, i16)) {
+        let head = &self.heads[row];
+        let (columns, units) = self.groups(head);
+        let mut rares = self.rares(head).iter();
+        let numbers = columns.as_flattened().iter().zip(units.as_flattened());
+        for (&column, &units) in numbers.take(head.count as usize) {
+            if column < RARE {
+                call(column as usize, units as i16);
+            } else if let Some(rare) = rares.next() {
+                call(rare.column as usize, rare.units);
+            }
+        }
+    }
+
+    /// ‖x‖² of a row.
+    pub fn square(&self, row: usize) -> f64 {
+        self.heads[row].square
+    }
+
+    /// How many numbers a row holds.
+    #[inline(always)]
+    pub fn size(&self, row: usize) -> usize {
+        self.heads[row].count as usize
+    }
+
+    /// Fetches what is needed to fetch a row.
+    #[inline(always)]
+    pub fn fetch_head(&self, row: usize) {
+        prefetch(&self.heads, row);
+    }
+
+    /// Fetches a row ahead of its use.
+    #[inline(always)]
+    pub fn fetch(&self, row: usize) {
+        let head = &self.heads[row];
+        prefetch(&self.rares, head.rare as usize);
+        fetch(&self.groups[head.start as usize..][..2 * (head.count as usize).div_ceil(LANES)]);
+    }
+
+    /// Gives weights by the columns as they were given the places of the columns here.
+    pub fn picked(&self, every: &[f64]) -> Vec<f64> {
+        self.names.iter().map(|&name| every[name as usize]).collect()
+    }
+
+    /// Writes weights to the places of the columns as they were given; other columns stay as they are.
+    pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
+        for (&name, &weight) in self.names.iter().zip(weights) {
+            every[name as usize] = weight;
+        }
+    }
+}
+
+/// The new number of each column, and the given number of each that has one.
+struct Numbers {
+    common: Vec<u16>,
+    /// 0 for those that were not met yet.
+    rare: Vec<u32>,
+    names: Vec<u32>,
+}
+
+impl Numbers {
+    /// Numbers the columns that are frequent in some of the rows.
+    fn new(table: &Vectors<'_>) -> Self {
+        let mut counts = vec![1; table.width()];
+        let rows = (0..table.rows()).step_by(table.values().len() / COUNTED + 1);
+        let most = rows.len() + 1;
+        for row in rows {
+            table.row(row).each(|column, _| counts[column] += 1);
+        }
+        let mut names = by_count(&counts, most);
+        names.truncate(RARE as usize);
+        let mut common = vec![RARE; counts.len()];
+        names
+            .iter()
+            .zip(0..)
+            .for_each(|(&name, number)| common[name as usize] = number);
+        counts.fill(0);
+        Numbers {
+            common,
+            rare: counts,
+            names,
+        }
+    }
+
+    /// The number of a rare column, by when it is first asked for: columns of few rows come together as these do.
+    fn rare(&mut self, name: u32) -> u32 {
+        let number = &mut self.rare[name as usize];
+        if *number == 0 {
+            *number = self.names.len() as u32;
+            self.names.push(name);
+        }
+        *number
+    }
+}
+
+/// The largest number, whatever its sign, and the sum of all squares.
+#[inline(always)]
+fn extent(values: &[f64]) -> (f64, f64) {
+    let (mut largest, mut squares) = ([0.0f64; LANES], [0.0; LANES]);
+    let mut add = |lane: usize, value: f64| {
+        let size = value.abs();
+        largest[lane] = if size > largest[lane] { size } else { largest[lane] };
+        squares[lane] += value * value;
+    };
+    let (groups, rest) = values.as_chunks::<LANES>();
+    for values in groups {
+        (0..LANES).for_each(|lane| add(lane, values[lane]));
+    }
+    rest.iter().enumerate().for_each(|(lane, &value)| add(lane, value));
+    (largest.into_iter().fold(0.0, f64::max), squares.iter().sum())
+}
+
+/// The nearest whole number to one that fits 16 bits: beyond 2⁵² the last bits of a number are its units.
+#[inline(always)]
+fn rounded(value: f64) -> u16 {
+    (value + 1.5 * (1u64 << 52) as f64).to_bits() as u16
+}
+
+/// Fetches the beginning of some items, line by line.
+#[inline(always)]
+fn fetch<T>(items: &[T]) {
+    let line = 64 / size_of::<T>().max(1);
+    (0..items.len().min(MOST_LINES * line))
+        .step_by(line)
+        .for_each(|place| prefetch(items, place));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::margin::Random;
+
+    const ROWS: usize = 600;
+
+    /// Starts, columns and numbers of sparse rows with more columns than fit 16 bits.
+    fn rows(width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
+        let (mut random, mut starts) = (Random(7), vec![0]);
+        let (mut columns, mut values) = (vec![], vec![]);
+        for row in 0..ROWS {
+            for place in 0..row {
+                columns.push((random.below(width / ROWS) * ROWS + place) as i32);
+                values.push(random.below(2001) as f64 / 1000.0 - 1.0);
+            }
+            starts.push(columns.len() as i64);
+        }
+        (starts, columns, values)
+    }
+
+    #[test]
+    fn columns_and_weights_come_back() {
+        let (starts, columns, values) = rows(200_000);
+        let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
+        let shown: Vec<u32> = (0..ROWS as u32).rev().collect();
+        let copy = Narrow::new(&table, &shown, true).unwrap();
+        assert!(!copy.rares.is_empty());
+        let every: Vec<f64> = (0..200_000).map(f64::from).collect();
+        let picked = copy.picked(&every);
+        for (place, &row) in shown.iter().enumerate() {
+            let (mut found, mut given) = (vec![], vec![]);
+            copy.each(place, |column, units| found.push((picked[column], units != 0)));
+            table
+                .row(row as usize)
+                .each(|column, value| given.push((column as f64, value != 0.0)));
+            assert_eq!(found, given);
+        }
+        let mut back = vec![-1.0; 200_000];
+        copy.put_back(&picked, &mut back);
+        assert!(columns.iter().all(|&column| back[column as usize] == f64::from(column)));
+    }
+
+    #[test]
+    fn what_is_sure_is_so() {
+        let (starts, columns, values) = rows(200_000);
+        for scale in [1e-200, 1e-30, 1.0, 1e20, 1e200] {
+            let values: Vec<f64> = values.iter().map(|value| value * scale).collect();
+            let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
+            let shown: Vec<u32> = (0..ROWS as u32).collect();
+            let copy = Narrow::new(&table, &shown, false).unwrap();
+            let mut random = Random(3);
+            let weights: Vec<f64> = copy
+                .names
+                .iter()
+                .map(|_| random.below(2001) as f64 / 1e3 - 1.0)
+                .collect();
+            let length = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
+            let light = Light::new(&weights, length);
+            let mut sure = 0;
+            for row in 0..ROWS {
+                let Vector::Sparse(_, values) = table.row(row) else {
+                    continue;
+                };
+                let (mut product, mut place) = (0.0, 0);
+                copy.each(row, |column, _| {
+                    product += weights[column] * values[place];
+                    place += 1;
+                });
+                for sign in [-1.0, 1.0] {
+                    // Whatever the bias leaves of the product.
+                    for share in [0.0, -0.5, -0.99, -0.999_999, -1.0, -1.000_001, -1.1] {
+                        let surely = copy.surely(row, sign, &light, &weights, share * product);
+                        assert!(!surely || sign * (product + share * product) > 0.0);
+                        sure += usize::from(surely);
+                    }
+                }
+            }
+            assert_eq!(sure > 500, (1e-10..1e30).contains(&scale), "{scale}");
+        }
+    }
+}
