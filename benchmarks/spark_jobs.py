@@ -17,6 +17,7 @@ import discern
 from benchmarks.data import REVIEWS, read
 from benchmarks.job import Goal, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, require
+from discern.cli.cluster import HANDING_OVER
 
 Inputs = SimpleNamespace
 
@@ -185,9 +186,19 @@ def predict_mllib(name: str) -> Callable[[Inputs], Any]:
 
 
 def prepare_overhead(folder: Path, quick: bool) -> Inputs:
+    """Both sides with the settings that ``discern fit --spark local`` uses."""
+    return warm(folder, quick, HANDING_OVER)
+
+
+def prepare_overhead_by_default(folder: Path, quick: bool) -> Inputs:
+    """Both sides with the settings that Spark comes with."""
+    return warm(folder, quick, {})
+
+
+def warm(folder: Path, quick: bool, settings: dict[str, str]) -> Inputs:
     """Many rows, in partitions as Spark makes them, and code that the JVM has compiled: as where terabytes are read."""
-    inputs = repeated(folder, REPEATED if quick else MANY, {})
-    for _ in range(1 if quick else 3):
+    inputs = repeated(folder, REPEATED if quick else MANY, settings)
+    for _ in range(1 if quick else 6):
         merely_read(inputs)
         count(inputs)
     return inputs
@@ -242,6 +253,11 @@ def nothing(inputs: Inputs, ours: Any, theirs: Any) -> None:
     require(ours == theirs, "there is nothing to compare")
 
 
+OVERHEAD = (
+    "counting 530 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
+    "Parquet: every row of both columns decoded and handed to a sink that drops it; all CPU time of the cluster, "
+    "default sizes of partitions, a warm JVM"
+)
 COUNTED, HASHED = "RegexTokenizer + CountVectorizer + NaiveBayes", "Tokenizer + HashingTF + NaiveBayes"
 JOBS = (
     Job(
@@ -272,14 +288,23 @@ JOBS = (
     ),
     Job(
         "spark-overhead",
-        "counting 530 MB on Spark less the counter itself, measured in the workers, against Spark merely reading the "
-        "Parquet: every row of both columns decoded and handed to a sink that drops it; all CPU time of the cluster, "
-        "default sizes of partitions and batches, a warm JVM; python -m benchmarks.spark_parts says where it goes",
+        f"{OVERHEAD}, with the settings of discern fit --spark local on both sides; "
+        "python -m benchmarks.spark_parts says where it goes",
         REVIEWS,
         prepare_overhead,
         count,
         (Peer("reading Parquet", Goal("share", 1.3), nothing, on_cluster(merely_read)),),
-        repeats=5,
+        repeats=8,
+        quick_repeats=1,
+    ),
+    Job(
+        "spark-overhead-by-default",
+        f"{OVERHEAD}, with the settings that Spark comes with on both sides",
+        REVIEWS,
+        prepare_overhead_by_default,
+        count,
+        (Peer("reading Parquet", Goal("share", 1.3, informative=True), nothing, on_cluster(merely_read)),),
+        repeats=8,
         quick_repeats=1,
     ),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -59,12 +60,12 @@ def batch_of(table: Any, source: str, start: int = 1) -> Batch:
 def in_worker(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Work on a partition in one of Spark's processes."""
     yield from work(batches)
-    pass_over_imports()
+    pass_over_imports(len(sys.modules))
 
 
 @lru_cache(maxsize=1)
-def pass_over_imports() -> None:
-    """Let the garbage collector pass over what is there already: once in a process, and for as long as it lives.
+def pass_over_imports(modules: int) -> None:
+    """Let the garbage collector pass over what is there already; again when a task has imported more.
 
     PySpark collects after every task. With all that PySpark, pandas and discern import, a collection takes 40 ms and
     finds nothing, in which time Spark reads some 15 MB of Parquet.
