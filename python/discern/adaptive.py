@@ -1,12 +1,13 @@
 """Logistic regression learned from texts while they are read, each row once and in the order given.
 
-A text is the vector of 1 + ln(count) of its terms, with a 1 for the bias, divided by its length. Each weight has its own
-rate, which falls with the gradients it has seen (AdaGrad: Duchi, Hazan and Singer 2011), and steps are implicit (Kulis
-and Bartlett 2010): a step never goes further than to where its own gradient ends. The equations are in
+A text is the vector of 1 + ln(count) of its terms, with a 1 for the bias, divided by its length. Each weight has its
+own rate, which falls with the gradients it has seen (AdaGrad: Duchi, Hazan and Singer 2011), and steps are implicit
+(Kulis and Bartlett 2010): a step never goes further than to where its own gradient ends. The equations are in
 ``rust/src/adaptive.rs``.
 
 What is learned depends on the order of the rows, and on nothing else: not on how they are cut into batches, nor on the
-kind of column they come in, nor on the number of threads. A class is learned from the row on where its label first comes.
+kind of column they come in, nor on the number of threads. A class is learned from the row on where its label first
+comes.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class TextLearner:
 
 @dataclass(frozen=True)
 class Learned:
-    """Terms in the order in which they came; for each learner their weights and sums of squares, those of the bias last."""
+    """Terms in the order in which they came; for each learner weights and sums of squares, those of the bias last."""
 
     terms: Strings
     weights: NDArray[np.float32]
@@ -105,7 +106,7 @@ class Learned:
         return {term: place for place, term in enumerate(self.terms.to_list())}
 
     def vector(self, terms: list[str]) -> tuple[list[tuple[str, int, int]], Array, float, int]:
-        """Give a document's known terms (term, place, count) and their values, that of the bias, and how many are new."""
+        """Give a document's known terms (term, place, count) and their values, that of the bias, how many are new."""
         counts = Counter(terms)
         known = [(term, self.places[term], count) for term, count in counts.items() if term in self.places]
         values = np.array([1.0 + math.log(count) for _, _, count in known])

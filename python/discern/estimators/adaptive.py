@@ -29,9 +29,9 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     with the gradients it has seen (AdaGrad), and steps are implicit, so that none overshoots. More than two classes are
     learned each against the rest.
 
-    What is learned depends on the order of the rows: give them in random order, never sorted by class. It does not depend
-    on how rows are cut into batches, on the kind of column, or on the number of threads. A class is learned from the row
-    on where its label first comes; ``partial_fit`` may bring new ones.
+    What is learned depends on the order of the rows: give them in random order, never sorted by class. It does not
+    depend on how rows are cut into batches, on the kind of column, or on the number of threads. A class is learned from
+    the row on where its label first comes; ``partial_fit`` may bring new ones.
 
     Parameters
     ----------
@@ -70,10 +70,10 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     >>> model.predict(["you win", "lunch, you see"]).tolist()
     ['spam', 'ham']
     >>> print(model.explain("win lunch lunch"))
-    ham (62.1%), against spam
-        -0.070  prior
-        -1.250  win
-        +1.815  lunch ×2
+    ham (58.4%), against spam
+        -0.101  prior
+        +0.981  lunch ×2
+        -0.541  win
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -141,7 +141,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         return self._take(learner, came)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Go on with more texts, in the order given. New labels are new classes; ``classes`` may name them beforehand."""
+        """Go on with more texts, in the order given. New labels are new classes; ``classes`` may name them before."""
         self._validate_params()
         texts = raw_texts(X)
         numbers, labels = _labels(y, _length(texts))
@@ -248,7 +248,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     def _by_class(self, rows: Array) -> Array:
         """Give a row for each class in their order, of what the learner has; of two, the first has zeros."""
         if len(self.classes_) > 2:
-            return np.asarray(rows[np.searchsorted(self._came, self.classes_, sorter=np.argsort(self._came))])
+            return np.asarray(rows[np.argsort(self._came)])
         second = rows if self._came[-1] == self.classes_[-1] else -rows
         return np.concatenate([np.zeros_like(second), second])[: len(self.classes_)]
 
@@ -283,15 +283,20 @@ def _learn(
 ) -> Array:
     """Learn texts whose numbers are places among ``labels``; gives all labels in the order in which they came."""
     came = _joined(came, labels)
-    order = np.argsort(came)
-    places = order[np.searchsorted(came, labels, sorter=order)].astype(np.int32)
+    known = {label: place for place, label in enumerate(came.tolist())}
+    places = np.array([known[label] for label in labels.tolist()], np.int32)
     learner.learn(texts, places[numbers], begun)
     return came
 
 
 def _joined(came: Array, labels: Array) -> Array:
     """Give the labels that came, and behind them those that are new."""
-    if len(came) and len(labels) and (came.dtype.kind in "USO") != (labels.dtype.kind in "USO"):
+    if not len(came):
+        return labels
+    known = set(came.tolist())
+    new = np.array([label not in known for label in labels.tolist()], bool)
+    if not new.any():
+        return came
+    if (came.dtype.kind in "US") != (labels.dtype.kind in "US"):
         raise ValueError(f"the label {labels[0]!r} is of another kind than {came[0]!r}; convert them first")
-    new = labels[~np.isin(labels, came)]
-    return np.concatenate([came, new]) if len(came) else new
+    return np.concatenate([came, labels[new]])

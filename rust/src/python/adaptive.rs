@@ -221,16 +221,10 @@ fn named(lexicon: &Lexicon) -> (Vec<i64>, Vec<u8>) {
 }
 
 /// A number of each cell, learner by learner, the bias behind the terms.
-fn of_cells(model: &Model, number: impl Fn(&Cell) -> f32) -> Vec<f32> {
+fn of_cells(model: &Model, number: impl Fn(Cell) -> f32) -> Vec<f32> {
     let terms = model.lexicon().len();
-    let mut numbers = Vec::with_capacity((terms + 1) * model.learners().len());
-    for learner in model.learners() {
-        let there = learner.cells.iter().take(terms);
-        numbers.extend(there.map(&number));
-        numbers.extend((learner.cells.len()..terms).map(|_| number(&Cell::default())));
-        numbers.push(number(&learner.bias));
-    }
-    numbers
+    let learners = model.learners().iter();
+    learners.flat_map(|learner| learner.cells(terms)).map(number).collect()
 }
 
 fn learners_of(
@@ -252,7 +246,7 @@ fn learners_of(
         .map(|(weights, squares)| {
             let mut cells: Vec<Cell> = weights.iter().zip(squares).map(cell).collect();
             let bias = cells.pop().unwrap_or_default();
-            Learner { cells, bias }
+            Learner::new(cells, bias)
         })
         .collect())
 }
