@@ -189,7 +189,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class."""
+        """Give the probability of each class: in proportion to the exponential of its score."""
         return posterior(self._scores(X), in_place=True)
 
     def predict_log_proba(self, X: Any) -> Array:
