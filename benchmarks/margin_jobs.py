@@ -2,7 +2,6 @@
 
 import bz2
 import io
-import json
 import os
 import warnings
 from collections.abc import Callable
@@ -149,19 +148,7 @@ def prepare_raw_reviews(folder: Path, quick: bool) -> Inputs:
         order = np.random.default_rng(0).permutation(len(lines))  # it learns in the order of the file: sorted by class
         pyarrow.csv.write_csv(table.take(order), folder / f"{part}.csv")
         (folder / f"{part}.vw").write_text("".join(lines[place] for place in order), encoding="utf-8")
-    chosen = chosen_settings(inputs.texts[:half], inputs.labels[:half])
-    (folder / "settings.json").write_text(json.dumps(chosen), encoding="utf-8")
     return inputs
-
-
-def chosen_settings(texts: Any, labels: Any) -> dict[str, float]:
-    """Choose by cross-validation within the training part; the test part is not looked at."""
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
-    folds = StratifiedKFold(5, shuffle=True, random_state=0)
-    grid = {"C": [0.03, 0.01, 0.003], "alpha": [0.3, 1.0, 3.0], "beta": [0.25, 0.5, 1.0], "tol": [0.01]}
-    search = GridSearchCV(discern.NBSVM(), grid, cv=folds)
-    return dict(search.fit(discern.CountVectorizer().fit_transform(texts), labels).best_params_)
 
 
 def at_least_as_accurate(inputs: Inputs, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -264,8 +251,7 @@ JOBS = (
     growth_job("Winnow", ten_epochs(discern.Winnow)),
     Job(
         "margin/raw-text",
-        "CSV file of reviews to an NBSVM on counts of words, with settings chosen on the training part only; the peer "
-        "learns one pass from its own text format",
+        "CSV file of reviews to an OnlineTextClassifier, one pass; the peer learns one pass from its own text format",
         REVIEWS,
         prepare_raw_reviews,
         task("fit-linear-ours", lambda inputs: inputs.raw_folder),

@@ -104,6 +104,7 @@ GRIDS = {
     "LogisticRegression": {"C": [0.1, 1.0]},
     "NBSVM": {"C": [0.1, 1.0]},
     "NaiveBayes": {"smoothing": [0.5, 1.0]},
+    "OnlineTextClassifier": {"learning_rate": [1.0, 2.0]},
     "Perceptron": {"max_iter": [50, 100]},
     "QuadraticDiscriminantAnalysis": {"reg_param": [0.0, 0.1]},
     "QuadraticFeatures": {"squares": [True, False]},

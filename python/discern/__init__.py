@@ -50,6 +50,7 @@ _HOMES = {
     "NBSVM": "discern.estimators.linear",
     "NaiveBayes": "discern.estimators.mixed",
     "NotSeparableError": "discern.linear",
+    "OnlineTextClassifier": "discern.estimators.adaptive",
     "Perceptron": "discern.estimators.online",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
     "QuadraticFeatures": "discern.estimators.basis",
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
     from discern.densities import BayesRate as BayesRate
     from discern.densities import Density as Density
     from discern.densities import mixture as mixture
+    from discern.estimators.adaptive import OnlineTextClassifier as OnlineTextClassifier
     from discern.estimators.basis import GaussianBasis as GaussianBasis
     from discern.estimators.basis import QuadraticFeatures as QuadraticFeatures
     from discern.estimators.bayes import BernoulliNB as BernoulliNB

@@ -79,6 +79,26 @@ class Scorer:
     def __call__(self, text: str) -> Any: ...
 
 @final
+class TextLearner:
+    def __new__(cls, text: Text, rate: float) -> TextLearner: ...
+    @staticmethod
+    def restored(
+        text: Text,
+        rate: float,
+        classes: int,
+        offsets: NDArray[np.int64],
+        bytes: NDArray[np.uint8],
+        weights: NDArray[np.float32],
+        squares: NDArray[np.float32],
+    ) -> TextLearner: ...
+    def learn(self, documents: Any, classes: NDArray[np.int32], width: int, begun: int) -> None: ...
+    def scores(self, documents: Any, threads: int) -> NDArray[np.float64]: ...
+    def __len__(self) -> int: ...
+    def state(
+        self,
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32], NDArray[np.float32]]: ...
+
+@final
 class HeldOut:
     def __new__(
         cls,

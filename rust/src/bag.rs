@@ -42,6 +42,52 @@ impl Bag {
         }
     }
 
+    /// Hands `write` what puts terms into the room that was made, and keeps what it has put.
+    #[inline(always)]
+    pub fn write<T>(&mut self, write: impl FnOnce(&mut Writer<'_>) -> T) -> T {
+        let room = self.terms.len().min(self.counts.len());
+        let mut writer = Writer {
+            terms: &mut self.terms[..room],
+            counts: &mut self.counts[..room],
+            length: self.length,
+            document: self.document,
+        };
+        let result = write(&mut writer);
+        self.length = writer.length;
+        result
+    }
+
+    /// Counts terms; those with numbers from `limit` on are left out.
+    pub fn add(&mut self, numbers: &[u32], limit: usize) {
+        self.make_room(numbers.len());
+        if self.places.len() < limit {
+            self.places.resize(limit.next_power_of_two(), (0, 0));
+        }
+        let mut places = std::mem::take(&mut self.places);
+        self.write(|writer| {
+            for (index, &number) in numbers.iter().enumerate() {
+                if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
+                    prefetch(&places, ahead as usize);
+                }
+                if (number as usize) < limit {
+                    let (document, place) = &mut places[number as usize];
+                    writer.put(number, document, place);
+                }
+            }
+        });
+        self.places = places;
+    }
+}
+
+/// Puts terms into the bag of the current document.
+pub struct Writer<'a> {
+    terms: &'a mut [u32],
+    counts: &'a mut [u32],
+    length: usize,
+    document: u32,
+}
+
+impl Writer<'_> {
     /// Counts a term whose last document and place in that document's bag are kept by the caller.
     ///
     /// Whether the term is new in the document is a choice of values, not a branch: nobody could predict it.
@@ -55,24 +101,5 @@ impl Bag {
             *count = (*count & 0u32.wrapping_sub(u32::from(seen))) + 1;
         }
         self.length += usize::from(!seen);
-    }
-
-    /// Counts terms; those with numbers from `limit` on are left out.
-    pub fn add(&mut self, numbers: &[u32], limit: usize) {
-        self.make_room(numbers.len());
-        if self.places.len() < limit {
-            self.places.resize(limit.next_power_of_two(), (0, 0));
-        }
-        let mut places = std::mem::take(&mut self.places);
-        for (index, &number) in numbers.iter().enumerate() {
-            if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
-                prefetch(&places, ahead as usize);
-            }
-            if (number as usize) < limit {
-                let (document, place) = &mut places[number as usize];
-                self.put(number, document, place);
-            }
-        }
-        self.places = places;
     }
 }

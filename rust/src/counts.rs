@@ -393,7 +393,7 @@ impl Shard {
         bag.clear();
         for piece in document {
             if reader.is_plain() {
-                reader.tokenize(piece, &mut |tokens| lexicon.fill_bag(tokens, bag));
+                reader.tokenize(piece, &mut |tokens| lexicon.fill_bag(tokens, bag, |_| ()));
             } else {
                 reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| {
                     bag.add(numbers, limit)

@@ -8,7 +8,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::bag::Bag;
+use crate::bag::{Bag, Writer};
 use crate::patience::beat;
 use crate::simd::{Marked, Table, roomy};
 
@@ -780,41 +780,48 @@ impl Lexicon {
         from + done
     }
 
-    /// Puts words, new ones too, into the bag of the current document; their slots know their places in it.
-    pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag) {
+    /// Puts words, new ones too, into the bag of the current document; their slots know their places in it. `seen` is told
+    /// the number of each, so that what it stands for can be fetched meanwhile.
+    pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag, seen: impl Fn(u32)) {
         bag.make_room(tokens.len());
         let list = tokens.list();
-        let mut index = self.bag_short(list, 0, bag);
-        while index < list.len() {
-            let position = self.settle(list[index], tokens);
-            let slot = &mut self.slots[position];
-            bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
-            index = self.bag_short(list, index + 1, bag);
-        }
+        bag.write(|writer| {
+            let mut index = self.bag_short(list, 0, writer, &seen);
+            while index < list.len() {
+                let position = self.settle(list[index], tokens);
+                let slot = &mut self.slots[position];
+                writer.put(slot.id, &mut slot.document, &mut slot.occurrences);
+                index = self.bag_short(list, index + 1, writer, &seen);
+            }
+        });
     }
 
     /// The fast way for short words that are there; stops at the first other one and says where.
-    fn bag_short(&mut self, list: &[Token], from: usize, bag: &mut Bag) -> usize {
+    #[inline(always)]
+    fn bag_short(&mut self, list: &[Token], from: usize, writer: &mut Writer<'_>, seen: &impl Fn(u32)) -> usize {
         let slots = &mut self.slots;
-        list[from.min(list.len())..]
-            .iter()
+        let rest = &list[from.min(list.len())..];
+        rest.iter()
             .take(LOOK_AHEAD)
             .for_each(|ahead| slots.prefetch(ahead.hash as usize));
-        for (index, token) in list.iter().enumerate().skip(from) {
-            if let Some(ahead) = list.get(index + LOOK_AHEAD) {
+        let mut done = 0;
+        for token in rest {
+            if let Some(ahead) = rest.get(done + LOOK_AHEAD) {
                 slots.prefetch(ahead.hash as usize);
             }
             let mut position = slots.place(token.hash as usize);
-            while slots[position].key != token.key {
-                if slots[position].key == Key::NONE {
-                    return index;
-                }
-                position += 1;
+            if slots[position].key != token.key {
+                let Some(further) = probe_on(slots, token.key, position) else {
+                    break;
+                };
+                position = further;
             }
             let slot = &mut slots[position];
-            bag.put(slot.id, &mut slot.document, &mut slot.occurrences);
+            seen(slot.id);
+            writer.put(slot.id, &mut slot.document, &mut slot.occurrences);
+            done += 1;
         }
-        list.len()
+        from + done
     }
 
     /// Ends the running sums: gives number, occurrences and documents of each word that has them.

@@ -2,6 +2,7 @@
 //!
 //! `python` is the only module that knows Python; `simd` the only one with unsafe code.
 
+pub mod adaptive;
 pub mod bag;
 pub mod counts;
 pub mod csv;

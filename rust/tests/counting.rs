@@ -557,7 +557,7 @@ fn running_sums_and_bags_of_a_lexicon() {
         (0..source.below(90)).for_each(|_| tokens.push(word(&mut source).as_bytes()));
         tokens.push(format!("new{}", lexicon.len()).as_bytes());
         bag.clear();
-        lexicon.fill_bag(&tokens, &mut bag);
+        lexicon.fill_bag(&tokens, &mut bag, |_| ());
         let mut numbers = Vec::new();
         lexicon.find_all(&tokens, &mut numbers);
         let mut wanted = BTreeMap::new();

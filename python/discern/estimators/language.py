@@ -13,9 +13,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
-from discern.data import as_texts
 from discern.estimators.bayes import numbered
-from discern.estimators.text import _length
+from discern.estimators.text import _length, raw_texts
 from discern.labels import Numbered
 from discern.language import LanguageModels
 from discern.statistics import Counter, Counts
@@ -119,7 +118,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the words of texts, those of each label apart; without labels, one model of all."""
         self._validate_params()
-        texts, text = self._texts(X), self._text()
+        texts, text = raw_texts(X), self._text()
         labels = self._labels(y, _length(texts))
         counter = Counter(text)
         counter.add(texts, labels.numbers, map(str, labels.distinct))
@@ -136,7 +135,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
     def log_prob(self, X: Any) -> Array:
         """Give log P(s|M) of each text under each model, a column a class."""
         check_is_fitted(self)
-        logs, unknown = self._models.log_probabilities(self._texts(X))
+        logs, unknown = self._models.log_probabilities(raw_texts(X))
         if self.unknown == "zero":
             logs[unknown > 0] = -np.inf
         return logs
@@ -144,7 +143,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
     def unknown_words(self, X: Any) -> NDArray[np.int64]:
         """Give the number of words of each text that no model has seen."""
         check_is_fitted(self)
-        return self._models.log_probabilities(self._texts(X))[1]
+        return self._models.log_probabilities(raw_texts(X))[1]
 
     def predict(self, X: Any) -> Array:
         """Give the class under whose model each text is most probable; the first of those that are equal."""
@@ -176,15 +175,6 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         return TextSettings(
             lowercase=self.lowercase, shortest=self.shortest, stop_words=tuple(self.stop_words or ()), stem=self.stem
         )
-
-    def _texts(self, X: Any) -> Any:
-        if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
-            raise ValueError("give a list or a column of texts, not a single one and not a table")
-        if not hasattr(X, "__arrow_c_stream__") and not hasattr(X, "__arrow_c_array__"):
-            X = list(X)
-            if any(isinstance(text, bytes) for text in X):
-                raise ValueError("the texts hold bytes: decode them first, such as by text.decode('utf-8')")
-        return as_texts(X, "the texts", missing="text")
 
     def _labels(self, y: Any, rows: int) -> Numbered:
         if y is None:

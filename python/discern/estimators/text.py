@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 import discern._native as _native
 from discern.data import Strings, as_texts
+from discern.data.rows import is_arrow
 from discern.statistics import default_threads
 from discern.text import TextSettings
 from discern.weighting import Weighting
@@ -121,6 +122,17 @@ def linear_pattern(pattern: str) -> str | None:
     except ValueError:
         return None
     return translated
+
+
+def raw_texts(X: Any) -> Any:
+    """Give a list or column of texts as the native code takes them, for classifiers that read texts themselves."""
+    if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
+        raise ValueError("give a list or a column of texts, not a single one and not a table")
+    if not isinstance(X, Strings) and not is_arrow(X):
+        X = list(X)
+        if any(isinstance(text, bytes) for text in X):
+            raise ValueError("the texts hold bytes: decode them first, such as by text.decode('utf-8')")
+    return as_texts(X, "the texts", missing="text")
 
 
 def _is_ascii(documents: Any) -> bool:

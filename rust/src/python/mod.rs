@@ -1,5 +1,6 @@
 //! The face to Python: takes batches, gives arrays. Everything that knows Python is here, a file for each job.
 
+mod adaptive;
 mod files;
 mod folds;
 mod kernel;
@@ -18,6 +19,7 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    adaptive::register(module)?;
     files::register(module)?;
     folds::register(module)?;
     logistic::register(module)?;

@@ -51,7 +51,7 @@ pub(super) fn token_pattern(pattern: &str) -> PyResult<Regex> {
 
 /// Text settings: which terms a document has.
 #[pyclass(frozen, name = "Text", module = "discern._native")]
-pub(super) struct PyText(Arc<Text>);
+pub(super) struct PyText(pub(super) Arc<Text>);
 
 #[pymethods]
 impl PyText {
