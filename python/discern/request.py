@@ -57,6 +57,8 @@ class Request:
     numbers: str = "auto"
     calibrate: str | bool = "auto"
     min_df: int | None = None
+    shortest: int | None = None
+    """The least number of characters of a word, as ``text`` has it if it was given."""
     ngrams: tuple[int, int] | None = None
     characters: tuple[int, int] | None = None
     features: int | str | None = None
@@ -108,6 +110,12 @@ class Request:
         return self.model in EVENTS
 
     # ------------------------------------------------------------------------------------------- naive Bayes
+
+    def suiting(self, batch: Batch) -> Request:
+        """Give the request with what rows of their kind are best cut by, if it was not given."""
+        if self.shortest is not None or self.text.shortest == batch.shortest:
+            return self
+        return replace(self, text=replace(self.text, shortest=batch.shortest))
 
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
         """Give the columns to decide by, inferred if none were given, and which are left out and why."""
@@ -209,6 +217,24 @@ class Request:
             Entry("logistic", usual, self.recipe_of("logistic")),
             *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
             *([Entry("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
+            *(self._of_characters(usual) if rows <= ENOUGH and not self._is_cut_by_request else ()),
+        ]
+
+    def _of_characters(self, terms: str) -> list[Entry]:
+        """Give models of characters that tell upper from lower case, within and across words, and of naive Bayes."""
+        from discern.contest import Entry, with_cased_characters, with_characters, with_short
+
+        if self.characters is not None or not self.text.lowercase:
+            return []
+        recipe, bayes = self.recipe_of("linear-svm"), self._unit_bayes(terms)
+        within = with_cased_characters(recipe.plan, "char_wb")
+        across = with_cased_characters(recipe.plan, "char")
+        assert bayes.recipe is not None
+        both = replace(bayes.recipe, plan=with_short(with_characters(bayes.recipe.plan)))
+        return [
+            Entry("linear-svm", f"{terms}, cased characters", replace(recipe, plan=within)),
+            Entry("linear-svm", f"{terms}, cased characters across words", replace(recipe, plan=across)),
+            Entry("unit-bayes", f"{bayes.terms}, characters", both),
         ]
 
     def _unit_bayes(self, terms: str) -> Entry:
@@ -229,7 +255,7 @@ class Request:
     @property
     def _is_cut_by_request(self) -> bool:
         """Whether it was given how texts are cut into words, beyond n-grams."""
-        cut = self.text.stem is not None or self.text.stop_words or self.text.shortest != TextSettings.shortest
+        cut = self.text.stem is not None or self.text.stop_words or self.shortest not in (None, TextSettings.shortest)
         return self.text.analyzer != "word" or bool(cut)
 
     def changes(self, features: Sequence[Feature]) -> list[Change]:
@@ -286,6 +312,7 @@ def as_text(words: Mapping[str, Any]) -> TextSettings:
     if isinstance(words["stop_words"], str):
         raise ValueError("stop_words must be a list of words")
     lengths = words["ngrams"] or (1, 1)
+    given = {name: value for name, value in words.items() if not (name == "shortest" and value is None)}
     return TextSettings(
-        **{**words, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
+        **{**given, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
     )
