@@ -106,14 +106,9 @@ class Change:
 def with_characters(plan: Plan) -> Plan:
     """Count character n-grams within words too."""
     first = plan.text[0]
-    if len(plan.text) > 1 or first.analyzer not in ("word", "pattern"):
+    if len(plan.text) > 1 or first.analyzer != "word":
         return plan
     return replace(plan, text=(first, TextSettings("char_wb", lowercase=first.lowercase, ngrams=CHARACTERS)))
-
-
-def with_cased_characters(plan: Plan, analyzer: str) -> Plan:
-    """Count short character n-grams too, and tell upper from lower case in them: who shouts repeats no word."""
-    return replace(plan, text=(plan.text[0], TextSettings(analyzer, lowercase=False, ngrams=SHORT_CHARACTERS)))
 
 
 def with_case(plan: Plan) -> Plan:

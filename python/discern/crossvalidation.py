@@ -131,7 +131,7 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    judged_rows = _in_space if classifier.model in NOT_SUMS else _as_sums
+    judged_rows = _as_sums if request.is_sum else _in_space
     scores, shares = judged_rows(request, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, decided = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]

@@ -67,7 +67,7 @@ class Request:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
+        if self.model not in (*MODELS, *IN_CONTESTS):  # a file may hold one that won
             raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, MODELS)}")
         if self.min_df is not None and self.min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {self.min_df}")
@@ -217,24 +217,6 @@ class Request:
             Entry("logistic", usual, self.recipe_of("logistic")),
             *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
             *([Entry("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
-            *(self._of_characters(usual) if rows <= ENOUGH and not self._is_cut_by_request else ()),
-        ]
-
-    def _of_characters(self, terms: str) -> list[Entry]:
-        """Give models of characters that tell upper from lower case, within and across words, and of naive Bayes."""
-        from discern.contest import Entry, with_cased_characters, with_characters, with_short
-
-        if self.characters is not None or not self.text.lowercase:
-            return []
-        recipe, bayes = self.recipe_of("linear-svm"), self._unit_bayes(terms)
-        within = with_cased_characters(recipe.plan, "char_wb")
-        across = with_cased_characters(recipe.plan, "char")
-        assert bayes.recipe is not None
-        both = replace(bayes.recipe, plan=with_short(with_characters(bayes.recipe.plan)))
-        return [
-            Entry("linear-svm", f"{terms}, cased characters", replace(recipe, plan=within)),
-            Entry("linear-svm", f"{terms}, cased characters across words", replace(recipe, plan=across)),
-            Entry("unit-bayes", f"{bayes.terms}, characters", both),
         ]
 
     def _unit_bayes(self, terms: str) -> Entry:
