@@ -393,6 +393,17 @@ def test_with_no_time_the_first_entry_wins() -> None:
     assert time.monotonic() - start < 20
 
 
+def test_any_winner_of_a_contest_can_be_loaded(tmp_path: Path) -> None:
+    rows = texts(120)
+    model = Classifier(model="unit-bayes").fit(rows)
+    model.save(tmp_path / "m.discern")
+    loaded = Classifier.load(tmp_path / "m.discern")
+    assert (
+        loaded.predict([row["text"] for row in rows]).tolist() == model.predict([row["text"] for row in rows]).tolist()
+    )
+    assert loaded.winner == "unit-bayes"
+
+
 def test_the_best_at_the_command_line(tmp_path: Path) -> None:
     data, path = tmp_path / "rows.csv", tmp_path / "m.discern"
     with data.open("w", newline="") as file:

@@ -95,7 +95,8 @@ class Classifier:
     budget : float
         For ``"best"``: the seconds that comparing and learning may take.
     analyzer, words, lowercase, stop_words, stem, shortest, pattern
-        Which terms a text has: see :class:`discern.TextSettings`.
+        Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
+        ``shortest`` is given, others two.
     threads : int, optional
         By default all cores. The result is the same with any number.
 
@@ -135,7 +136,7 @@ class Classifier:
         ngrams: tuple[int, int] | None = None,
         stop_words: Sequence[str] = (),
         stem: str | None = None,
-        shortest: int = 2,
+        shortest: int | None = None,
         pattern: str | None = None,
         characters: tuple[int, int] | None = None,
         features: int | None = None,
@@ -164,6 +165,7 @@ class Classifier:
             numbers=numbers,
             calibrate=calibrate,
             min_df=min_df,
+            shortest=shortest,
             ngrams=ngrams,
             characters=characters,
             features=features,
@@ -208,6 +210,7 @@ class Classifier:
         first = next(stream, None)
         if first is None:
             raise DataError("there are no rows to learn from")
+        self.request = self.request.suiting(first)
         features, left_out = self.request.features_of(first)
         stream = itertools.chain([first], stream)
         del first  # its memory is used again as soon as nobody looks at it
@@ -731,6 +734,7 @@ class Classifier:
             text=text,
             chooses_smoothing=bool(chosen) or model not in EVENTS,
             min_df=int(metadata["min_df"]),
+            shortest=text.shortest,
             ngrams=text.ngrams,
         )
         loaded = cls._of(request)

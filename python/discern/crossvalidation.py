@@ -16,7 +16,7 @@ from discern.data import DataError, Reading, batches, did_you_mean
 from discern.decide import Choice as Chosen
 from discern.decide import Rule, choose_threshold
 from discern.evaluate import Evaluation
-from discern.request import NOT_SUMS
+from discern.request import NOT_SUMS, Request
 from discern.samples import Folds, Sample, stratified
 from discern.significance import Interval, mean_interval
 from discern.validate import held_out
@@ -118,7 +118,8 @@ def cross_validate(
     parts = [batch for batch in batches(data, reading) if batch.rows]
     if not parts:
         raise DataError("there are no rows to judge by")
-    features, _ = classifier.request.features_of(parts[0])
+    request = classifier.request.suiting(parts[0])
+    features, _ = request.features_of(parts[0])
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")
@@ -130,8 +131,8 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    judged_rows = _in_space if classifier.model in NOT_SUMS else _as_sums
-    scores, shares = judged_rows(classifier, sample, features, left_out)
+    judged_rows = _as_sums if request.is_sum else _in_space
+    scores, shares = judged_rows(request, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, decided = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
     bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
@@ -147,25 +148,25 @@ def cross_validate(
 
 
 def _as_sums(
-    classifier: Classifier, sample: Sample, features: Sequence[Feature], left_out: Folds
+    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give scores and probabilities of rows left out of sums."""
-    choice = classifier.request.planned(sample, features)
-    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, classifier.min_df)
+    choice = request.planned(sample, features)
+    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, request.min_df or 1)
     if choice.calibration is None:
         return said.scores, posterior(said.scores)
     return said.scores, choice.calibration(said.scores, said.known)
 
 
 def _in_space(
-    classifier: Classifier, sample: Sample, features: Sequence[Feature], left_out: Folds
+    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.spatial as spatial
 
-    recipe = classifier.request.recipe_of(classifier.model)
+    recipe = request.recipe_of(request.model)
     scores = spatial.held_out(sample, features, recipe, left_out)
-    calibration = None if classifier.request.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    calibration = None if request.calibrate is False else spatial.calibration_of(sample, features, recipe)
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

@@ -1,4 +1,4 @@
-"""A mail as columns: subject, from, to, body, html, attachments, received, links.
+"""A mail as columns: subject, from, to, body, html, attachments, received, links, route.
 
 A mail comes from anyone, so everything here is bounded: the depth and number of parts, the length of headers, the bytes
 of text that are decoded, the charsets that are believed. The standard library decodes headers and parameters; it does
@@ -16,7 +16,7 @@ from email.header import decode_header
 from email.message import Message
 from html.parser import HTMLParser
 
-COLUMNS = ("subject", "from", "to", "body", "html", "attachments", "received", "links")
+COLUMNS = ("subject", "from", "to", "body", "html", "attachments", "received", "links", "route")
 
 MOST_BYTES = 1 << 25
 """Bytes of a message that are looked at."""
@@ -49,6 +49,8 @@ CHARSETS = frozenset(
 
 HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:")
 HOP = re.compile(r"\b(?:from|by)\s+([A-Za-z0-9._\-\[\]:]{1,255})")
+ONCE = re.compile(r";[^;]*$|\b(?:id|ID)[ \t]+[^ \t;]+")
+"""What no other mail's hop says again: its time, and the number that the host gave to the mail."""
 LINK = re.compile(r"\b(?:https?|ftp)://(?:[^\s/@<>\"']{0,100}@)?([A-Za-z0-9.\-\[\]]{1,255})", re.IGNORECASE)
 BLANK_LINE = re.compile(rb"\n\r?\n")
 BASE64_ONLY = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"))
@@ -92,6 +94,7 @@ def columns_of(content: bytes, fallback: str | None = None) -> dict[str, str]:
         "attachments": "\n".join(found.names),
         "received": _hops(entity, fallback),
         "links": _hosts([text, html, *found.addresses]),
+        "route": _route(entity, fallback),
     }
     return {name: SURROGATES.sub("\ufffd", value) for name, value in values.items()}
 
@@ -215,6 +218,12 @@ def _hops(entity: _Entity, fallback: str | None) -> str:
     """Give the hosts that each hop names, a line a hop."""
     hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
     return "\n".join(" ".join(HOP.findall(hop)) for hop in hops)
+
+
+def _route(entity: _Entity, fallback: str | None) -> str:
+    """Give all that each hop says but what it says once, a line a hop: names, addresses, programs, for whom."""
+    hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
+    return "\n".join(ONCE.sub(" ", hop).strip() for hop in hops)
 
 
 def _hosts(texts: list[str]) -> str:

@@ -57,6 +57,8 @@ class Request:
     numbers: str = "auto"
     calibrate: str | bool = "auto"
     min_df: int | None = None
+    shortest: int | None = None
+    """The least number of characters of a word, as ``text`` has it if it was given."""
     ngrams: tuple[int, int] | None = None
     characters: tuple[int, int] | None = None
     features: int | str | None = None
@@ -65,7 +67,7 @@ class Request:
     threads: int | None = None
 
     def __post_init__(self) -> None:
-        if self.model not in MODELS:
+        if self.model not in (*MODELS, *IN_CONTESTS):  # a file may hold one that won
             raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, MODELS)}")
         if self.min_df is not None and self.min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {self.min_df}")
@@ -108,6 +110,12 @@ class Request:
         return self.model in EVENTS
 
     # ------------------------------------------------------------------------------------------- naive Bayes
+
+    def suiting(self, batch: Batch) -> Request:
+        """Give the request with what rows of their kind are best cut by, if it was not given."""
+        if self.shortest is not None or self.text.shortest == batch.shortest:
+            return self
+        return replace(self, text=replace(self.text, shortest=batch.shortest))
 
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
         """Give the columns to decide by, inferred if none were given, and which are left out and why."""
@@ -229,7 +237,7 @@ class Request:
     @property
     def _is_cut_by_request(self) -> bool:
         """Whether it was given how texts are cut into words, beyond n-grams."""
-        cut = self.text.stem is not None or self.text.stop_words or self.text.shortest != TextSettings.shortest
+        cut = self.text.stem is not None or self.text.stop_words or self.shortest not in (None, TextSettings.shortest)
         return self.text.analyzer != "word" or bool(cut)
 
     def changes(self, features: Sequence[Feature]) -> list[Change]:
@@ -286,6 +294,7 @@ def as_text(words: Mapping[str, Any]) -> TextSettings:
     if isinstance(words["stop_words"], str):
         raise ValueError("stop_words must be a list of words")
     lengths = words["ngrams"] or (1, 1)
+    given = {name: value for name, value in words.items() if not (name == "shortest" and value is None)}
     return TextSettings(
-        **{**words, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
+        **{**given, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
     )

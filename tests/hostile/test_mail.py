@@ -76,9 +76,15 @@ epilogue
         "attachments": "menü.pdf",
         "received": "a.example.com b.example.net\n[10.0.0.1] a.example.com",
         "links": "www.example.com\nlink.example.org",
+        "route": "from a.example.com (HELO x) by b.example.net with SMTP\nfrom [10.0.0.1] by a.example.com",
     }
     assert found(content) == expected
     assert found(content.replace(b"\n", b"\r\n")) == {**expected, "body": expected["body"].replace("\n", "\r\n")}
+
+
+def test_the_route_is_without_what_is_said_once() -> None:
+    content = b"Received: from a (HELO b; c) by d with SMTP id X1-2; Thu, 22 Aug 2002 12:36:23\nReceived: by e id 9\n\n"
+    assert found(content)["route"] == "from a (HELO b; c) by d with SMTP\nby e"
 
 
 @pytest.mark.parametrize("depth", [20, 1_000, 20_000])

@@ -49,7 +49,7 @@ def fit(
     ngrams: options.Ngrams = None,
     stop_words: options.StopWords = "",
     stem: options.Stem = None,
-    shortest: options.Shortest = 2,
+    shortest: options.Shortest = None,
     pattern: options.Pattern = None,
     characters: options.Characters = None,
     features: options.Features = None,

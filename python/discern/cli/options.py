@@ -308,7 +308,9 @@ Ngrams = Annotated[
 ]
 StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
 Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")]
-Shortest = Annotated[int, typer.Option(min=1, help="The least number of characters of a word.")]
+Shortest = Annotated[
+    int | None, typer.Option(min=1, help="The least number of characters of a word.", show_default="2, of mails 1")
+]
 Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
 DryRun = Annotated[

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -122,6 +122,8 @@ class Batch:
     rows: int
     source: str = "the rows"
     start: int = 1
+    shortest: ClassVar[int] = 2
+    """The least number of characters of a word of such rows, unless it is given."""
 
     def column(self, name: str) -> Column:
         """Give a column, or say which ones there are."""
