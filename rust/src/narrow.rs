@@ -142,17 +142,18 @@ impl Narrow {
                 for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
                     beat();
                     if let Vector::Sparse(columns, values) = table.row(row) {
-                        copy.fill(place as usize, columns, values, &mut numbers, presence);
+                        copy.fill(place as usize, columns, values, &numbers, presence);
                     }
                 }
             },
         );
+        copy.sort_rares(&mut numbers);
         copy.names = numbers.names;
         Some(copy)
     }
 
     #[inline(always)]
-    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &mut Numbers, presence: bool) {
+    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &Numbers, presence: bool) {
         let (largest, square) = extent(values);
         let head = &mut self.heads[place];
         head.measure(largest, square);
@@ -172,12 +173,26 @@ impl Narrow {
             *column = numbers.common[name as usize];
             if *column == RARE {
                 self.rares.push(Rare {
-                    column: numbers.rare(name as u32),
+                    column: name as u32,
                     units: units as i16,
                 });
             }
         }
         head.rares = self.rares.len() as u32 - head.rare;
+    }
+
+    /// Puts the rare columns in the order of the rows here, and numbers them anew.
+    fn sort_rares(&mut self, numbers: &mut Numbers) {
+        let found = std::mem::take(&mut self.rares);
+        self.rares.reserve_exact(found.len());
+        for head in &mut self.heads {
+            let own = &found[head.rare as usize..][..head.rares as usize];
+            head.rare = self.rares.len() as u32;
+            self.rares.extend(own.iter().map(|rare| Rare {
+                column: numbers.rare(rare.column),
+                ..*rare
+            }));
+        }
     }
 
     /// The columns and the units of a row.
