@@ -9,7 +9,7 @@ are shown as given. Batches given one after another always depend on the order o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 import discern._native as _native
 from discern.kernel import Kernel
 from discern.statistics import default_threads
-from discern.vectors import native_table
+from discern.vectors import each_column_once, native_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -222,11 +222,15 @@ def _learn(
     settings: OnlineSettings,
     threads: int | None,
 ) -> list[tuple[State, Outcome]]:
-    table = native_table(lesson.table, any_order=kernel is None)
+    table = native_table(lesson.table, any_order=kernel is None, once=settings.shuffle)
     classes = np.ascontiguousarray(lesson.classes, np.int32)
     weights = np.ones(len(classes)) if lesson.weights is None else np.ascontiguousarray(lesson.weights, np.float64)
     if settings.shuffle:
-        rows, weights = _native.pool_rows(table, classes, weights)
+        pools = _native.pool_rows(table, classes, weights)
+        if pools is None:  # some column comes twice in a row
+            lesson = replace(lesson, table=each_column_once(lesson.table))
+            return _learn(lesson, rule, kernel, states, settings, threads)
+        rows, weights = pools
     else:
         rows = np.flatnonzero(weights > 0)
         weights = weights[rows]

@@ -4,7 +4,7 @@
 //! row are rounded to multiples of a unit of its own. That is enough to say on which side of a plane most rows lie, and
 //! how far from it a row must lie for that to be sure; of the others the numbers as given have to be read.
 
-use crate::margin::rows::by_count;
+use crate::margin::rows::{NOWHERE, by_count};
 use crate::patience::beat;
 use crate::simd::{on_large_pages, prefetch, vectorised};
 use crate::vectors::{Vector, Vectors};
@@ -24,8 +24,6 @@ const MOST_LINES: usize = 32;
 /// Columns, or units, of some numbers.
 type Group = [u16; LANES];
 
-/// How many rows ahead of its use a given row is fetched.
-const AHEAD: usize = 4;
 /// About so many numbers are enough to tell which columns are frequent.
 const COUNTED: usize = 1 << 20;
 
@@ -119,8 +117,10 @@ impl Light {
 }
 
 impl Narrow {
-    /// Copies rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many.
+    /// Copies rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many,
+    /// or one comes twice.
     pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool) -> Option<Self> {
+        let places = places_of(rows, table.rows())?;
         let mut numbers = Numbers::new(table);
         let (mut heads, mut end) = (Vec::with_capacity(rows.len()), 0);
         for &row in rows {
@@ -138,26 +138,22 @@ impl Narrow {
         vectorised(
             #[inline(always)]
             || {
-                for (place, &row) in rows.iter().enumerate() {
+                // Read one after the other, written where they belong: there is less to write than to read.
+                for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
                     beat();
-                    if let Some(&later) = rows.get(place + AHEAD)
-                        && let Vector::Sparse(columns, values) = table.row(later as usize)
-                    {
-                        fetch(columns);
-                        fetch(values);
-                    }
-                    if let Vector::Sparse(columns, values) = table.row(row as usize) {
-                        copy.fill(place, columns, values, &mut numbers, presence);
+                    if let Vector::Sparse(columns, values) = table.row(row) {
+                        copy.fill(place as usize, columns, values, &numbers, presence);
                     }
                 }
             },
         );
+        copy.sort_rares(&mut numbers);
         copy.names = numbers.names;
         Some(copy)
     }
 
     #[inline(always)]
-    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &mut Numbers, presence: bool) {
+    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &Numbers, presence: bool) {
         let (largest, square) = extent(values);
         let head = &mut self.heads[place];
         head.measure(largest, square);
@@ -177,12 +173,26 @@ impl Narrow {
             *column = numbers.common[name as usize];
             if *column == RARE {
                 self.rares.push(Rare {
-                    column: numbers.rare(name as u32),
+                    column: name as u32,
                     units: units as i16,
                 });
             }
         }
         head.rares = self.rares.len() as u32 - head.rare;
+    }
+
+    /// Puts the rare columns in the order of the rows here, and numbers them anew.
+    fn sort_rares(&mut self, numbers: &mut Numbers) {
+        let found = std::mem::take(&mut self.rares);
+        self.rares.reserve_exact(found.len());
+        for head in &mut self.heads {
+            let own = &found[head.rare as usize..][..head.rares as usize];
+            head.rare = self.rares.len() as u32;
+            self.rares.extend(own.iter().map(|rare| Rare {
+                column: numbers.rare(rare.column),
+                ..*rare
+            }));
+        }
     }
 
     /// The columns and the units of a row.
@@ -266,6 +276,17 @@ impl Narrow {
             every[name as usize] = weight;
         }
     }
+}
+
+/// The place of each row of a table among some of its rows, or `NOWHERE`; `None` if one comes twice.
+fn places_of(rows: &[u32], count: usize) -> Option<Vec<u32>> {
+    let mut places = vec![NOWHERE; count];
+    for (&row, place) in rows.iter().zip(0..) {
+        if std::mem::replace(&mut places[row as usize], place) != NOWHERE {
+            return None;
+        }
+    }
+    Some(places)
 }
 
 /// The new number of each column, and the given number of each that has one.

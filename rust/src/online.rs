@@ -12,7 +12,7 @@ use crate::margin::rows::Order;
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
 use crate::narrow::{Light, Narrow};
 use crate::simd::prefetch;
-use crate::vectors::{Vector, Vectors};
+use crate::vectors::{Marks, Vector, Vectors};
 
 /// Winnow's weights stay within these, so that a product never becomes infinite or zero.
 const HEAVIEST: f64 = 1e150;
@@ -63,6 +63,17 @@ pub enum Rule<'a> {
     },
 }
 
+impl Rule<'_> {
+    fn shrinks(&self) -> bool {
+        matches!(*self, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
+    }
+
+    /// Whether a row of the table that is decided rightly changes nothing.
+    fn may_rest(&self) -> bool {
+        !self.shrinks() && !matches!(self, Rule::KernelPerceptron { .. })
+    }
+}
+
 #[derive(Clone, Copy)]
 pub struct Settings {
     pub most_epochs: u64,
@@ -94,10 +105,11 @@ impl Rows<'_> {
 }
 
 /// Copies the sparse rows to be shown; `None` where this does not help.
-pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, only_presence: bool) -> Option<Narrow> {
+pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, rule: &Rule<'_>) -> Option<Narrow> {
     let often = settings.shuffle && settings.most_epochs >= FEW_EPOCHS;
     let sparse = matches!(table, Vectors::Sparse { .. });
-    if often && sparse {
+    let only_presence = matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. });
+    if often && sparse && rule.may_rest() {
         Narrow::new(table, shown, only_presence)
     } else {
         None
@@ -188,8 +200,7 @@ impl<'a> Learner<'a> {
         let State { weights, second, .. } = &mut self.state;
         let (mine, other) = (picked(weights), picked(second));
         self.home = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
-        self.paid.truncate(self.state.weights.len());
-        if matches!(self.rule, Rule::Perceptron { .. }) && !self.shrinks() {
+        if matches!(self.rule, Rule::Perceptron { .. }) {
             self.light = Some(Light::new(&self.state.weights, self.norm.sqrt()));
         }
     }
@@ -268,17 +279,13 @@ impl<'a> Learner<'a> {
         let total: f64 = self.rows.weights.iter().sum();
         self.outcome.epochs += 1;
         self.outcome.error_share = self.mistakes / total.max(f64::MIN_POSITIVE);
-        let rests = self.mistakes == 0.0 && !self.shrinks();
+        let rests = self.mistakes == 0.0 && !self.rule.shrinks();
         let stale = self.loss > self.best_loss - self.settings.tolerance * total;
         self.stale_epochs = if stale { self.stale_epochs + 1 } else { 0 };
         self.best_loss = self.best_loss.min(self.loss);
         let few = self.settings.error_share > 0.0 && self.outcome.error_share <= self.settings.error_share;
         self.outcome.converged = rests || few || self.stale_epochs >= self.settings.patience;
         self.begin_epoch();
-    }
-
-    fn shrinks(&self) -> bool {
-        matches!(self.rule, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
     }
 
     /// Shows one row as often as it weighs; gives how many numbers were read.
@@ -302,7 +309,7 @@ impl<'a> Learner<'a> {
             let part = left.min(1.0);
             let score = self.score(row, vector);
             read += size.max(16);
-            if sign * score > 0.0 && !self.shrinks() {
+            if sign * score > 0.0 && !self.rule.shrinks() {
                 self.state.shown += left; // shown again, it would be right again
                 break;
             }
@@ -505,15 +512,21 @@ fn multiply(weight: &mut f64, value: f64, factor: f64) {
 }
 
 /// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
-/// rows say: which of them came first makes no difference.
-pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> (Vec<u32>, Vec<f64>) {
+/// rows say: which of them came first makes no difference. `None` if a column comes twice in a row.
+pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> Option<(Vec<u32>, Vec<f64>)> {
+    let mut marks = Marks::new(table.width());
     let order = if table.rows() <= FEW_ROWS {
-        Order::by_hash(table, classes, Some(weights), hash_of_few)
+        Order::by_hash(table, classes, Some(weights), |vector, class| {
+            marks.row(|marks| vector.each(|column, _| marks.mark(column)));
+            hash_of_few(vector, class)
+        })
+    } else if matches!(table, Vectors::Sparse { .. }) {
+        Order::marking(table, classes, Some(weights), 0, &mut marks)
     } else {
         Order::new(table, classes, Some(weights), 0)
     };
     let totals = order.merged.iter().map(|merged| merged.weight).collect();
-    (order.rows(), totals)
+    (!marks.repeats).then(|| (order.rows(), totals))
 }
 
 /// The hash by which few rows are sorted, of numbers that are not zero and their columns.
@@ -600,10 +613,10 @@ mod tests {
     fn equal_rows_are_pooled_whatever_their_order() {
         let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
         let rows = Vectors::dense(&table, 3, 2).unwrap();
-        let (mut places, weights) = pooled(&rows, &[0, 0, 0], &[1.0, 2.0, 3.0]);
+        let (mut places, weights) = pooled(&rows, &[0, 0, 0], &[1.0, 2.0, 3.0]).unwrap();
         assert_eq!(weights.iter().sum::<f64>(), 6.0);
         places.sort_unstable();
         assert_eq!(places, [0, 1]);
-        assert_eq!(pooled(&rows, &[0, 0, 1], &[1.0, 2.0, 0.0]).0.len(), 2);
+        assert_eq!(pooled(&rows, &[0, 0, 1], &[1.0, 2.0, 0.0]).unwrap().0.len(), 2);
     }
 }

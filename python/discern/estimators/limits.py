@@ -24,3 +24,15 @@ def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
     largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
     if most < largest < np.inf:
         raise ValueError(f"{what} holds a number as large as {largest:.0e}, beyond {most:.0e}: scale its columns first")
+
+
+def squares_fit(values: Any) -> bool:
+    """Say whether 64-bit numbers are surely finite and none is huge, in one pass over them.
+
+    Examples
+    --------
+    >>> squares_fit(np.array([1.0, -2.0])), squares_fit(np.array([np.nan])), squares_fit(np.array([1e80]))
+    (True, False, False)
+    """
+    with np.errstate(all="ignore"):
+        return values.dtype == np.float64 and bool(np.dot(values, values) <= LARGEST**2)

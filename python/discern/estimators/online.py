@@ -13,13 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import binarize
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from discern.estimators.kernel import class_weights, gamma_of
-from discern.estimators.limits import refuse_huge
+from discern.estimators.limits import refuse_huge, squares_fit
 from discern.kernel import Kernel
 from discern.online import (
     BalancedWinnowRule,
@@ -169,8 +169,14 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        checked = validate_data(self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset)
-        refuse_huge(checked[0] if y else checked)
+        sparse = is_sparse(X)
+        checked = validate_data(
+            self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset, ensure_all_finite=not sparse
+        )
+        table = checked[0] if y else checked
+        if not (sparse and squares_fit(table.data)):
+            assert_all_finite(table, estimator_name=type(self).__name__, input_name="X")
+            refuse_huge(table)
         return checked
 
     def _rule(self, columns: int) -> Rule:

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::patience::beat;
-use crate::vectors::{Vector, Vectors};
+use crate::vectors::{Marks, Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
 pub trait Value: Copy + Send + Sync {
@@ -93,16 +93,22 @@ pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: O
 }
 
 /// A keyed hash of the numbers of a row that are not zero; a sum, so that neither does the order of the columns matter
-/// nor need the processor wait from one to the next.
-fn content_hash(vector: Vector<'_>, key: u64) -> u64 {
+/// nor need the processor wait from one to the next. Calls for each column on the way.
+#[inline(always)]
+fn content_hash(vector: Vector<'_>, key: u64, mut call: impl FnMut(usize)) -> u64 {
     let mut sum = key;
     vector.each(|column, value| {
+        call(column);
         if value != 0.0 {
             let folded = u128::from(value.to_bits() ^ key) * u128::from(((column as u64) << 1 | 1).wrapping_mul(ODD));
             sum = sum.wrapping_add(folded as u64 ^ (folded >> 64) as u64);
         }
     });
     mix(sum)
+}
+
+fn key_of(seed: u64) -> u64 {
+    mix(seed ^ 0x5851_f42d_4c95_7f2d)
 }
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -126,9 +132,23 @@ pub const NOWHERE: u32 = u32::MAX;
 impl Order {
     /// Sorts rows by a keyed hash of what they hold.
     pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
-        let key = mix(seed ^ 0x5851_f42d_4c95_7f2d);
+        let key = key_of(seed);
         Self::by_hash(table, classes, weights, |vector, class| {
-            content_hash(vector, key) ^ mix(class as u64)
+            content_hash(vector, key, |_| ()) ^ mix(class as u64)
+        })
+    }
+
+    /// Sorts rows likewise, and marks their columns while they are at hand.
+    pub fn marking(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: Option<&[f64]>,
+        seed: u64,
+        marks: &mut Marks,
+    ) -> Self {
+        let key = key_of(seed);
+        Self::by_hash(table, classes, weights, |vector, class| {
+            marks.row(|marks| content_hash(vector, key, |column| marks.mark(column))) ^ mix(class as u64)
         })
     }
 
@@ -137,7 +157,7 @@ impl Order {
         table: &Vectors<'_>,
         classes: &[i32],
         weights: Option<&[f64]>,
-        hash: impl Fn(Vector<'_>, i32) -> u64,
+        mut hash: impl FnMut(Vector<'_>, i32) -> u64,
     ) -> Self {
         let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
         let mut keyed: Vec<(u64, u32)> = (0..classes.len())

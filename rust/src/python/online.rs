@@ -27,7 +27,8 @@ type RuleNumbers = (String, Vec<f64>);
 /// Epochs, tolerance, patience, share of errors, shuffle, seed.
 type SettingNumbers = (u64, f64, u64, f64, bool, u64);
 
-/// The distinct rows and how much each weighs, in an order that does not depend on theirs.
+/// The distinct rows and how much each weighs, in an order that does not depend on theirs; None if a column comes twice
+/// in a row.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn pool_rows<'py>(
@@ -35,16 +36,18 @@ pub(super) fn pool_rows<'py>(
     table: Table<'py>,
     classes: PyReadonlyArray1<'py, i32>,
     weights: PyReadonlyArray1<'py, f64>,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)> {
+) -> PyResult<Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)>> {
     let table = table.unsorted()?;
     let classes = checked_classes(&classes, table.rows(), usize::MAX)?;
     let weights = weights.as_slice()?;
     if weights.len() != table.rows() {
         return Err(PyValueError::new_err("the weights do not fit the rows"));
     }
-    let (rows, totals) = patiently(py, || pooled(&table, classes, weights))?;
-    let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
-    Ok((rows.into_pyarray(py), totals.into_pyarray(py)))
+    let pools = patiently(py, || pooled(&table, classes, weights))?;
+    Ok(pools.map(|(rows, totals)| {
+        let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
+        (rows.into_pyarray(py), totals.into_pyarray(py))
+    }))
 }
 
 /// Shows rows to a learner for each positive class, the others being negative.
@@ -93,10 +96,8 @@ pub(super) fn learn_online<'py>(
     if positives.len() != states.len() || factors.len() != states.len() {
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
-    let copy = match points {
-        None => patiently(py, || narrow(&table, &shown, &settings, rule.0.ends_with("winnow")))?,
-        Some(_) => None,
-    };
+    let any_rule = rule_of(&rule, points.as_ref())?;
+    let copy = patiently(py, || narrow(&table, &shown, &settings, &any_rule))?;
     let mut learners = Vec::with_capacity(states.len());
     for ((state, &positive), &(negative_factor, positive_factor)) in states.iter().zip(&positives).zip(&factors) {
         let rows = Rows {
