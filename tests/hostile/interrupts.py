@@ -27,6 +27,9 @@ SHORT = {
     "Counter": "begins empty",
     "Vocabulary": "keeps what it is given; its table is built by the first use, as by Scorer",
     "Screen": "begins empty",
+    "TextLearner": "begins empty",
+    "TextLearner.__len__": "a number",
+    "Texts.__len__": "a number",
     "Text.terms": "one document",
     "Vocabulary.__len__": "a number",
     "Vocabulary.best": "one document of at most 32 kB",
@@ -59,6 +62,13 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         counter.add(texts, zeros, 1, threads)
         return counter
 
+    def learned() -> Any:
+        learner = _native.TextLearner(pairs, 1.0)
+        learner.learn(texts, zeros, 2, 2)
+        return learner
+
+    learner = learned()
+    learned_state = learner.state()
     counters = [counted() for _ in range(2)]
     drained = counters[0].drain()
     starts, terms, counts = drained.rows.starts, drained.rows.terms, drained.rows.counts
@@ -106,6 +116,11 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "Counter.add on two threads": lambda: counted(2),
         "Counter.drain": lambda: (counters.pop() if counters else counted()).drain(),
         "Counter.hashed": lambda: counted().hashed((1, 2), 1 << 20, True),
+        "Texts": lambda: _native.Texts(words * 10),
+        "TextLearner.learn": learned,
+        "TextLearner.scores": lambda: learner.scores(texts * 4, 1),
+        "TextLearner.state": learner.state,
+        "TextLearner.restored": lambda: _native.TextLearner.restored(pairs, 1.0, 2, *learned_state),
         "merge_terms": lambda: _native.merge_terms([(drained.offsets, drained.bytes)] * 4),
         "Scorer": lambda: _native.Scorer(
             _native.Vocabulary(pairs, drained.offsets, drained.bytes), np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False

@@ -160,7 +160,7 @@ def test_time_grows_with_the_rows(kind):
             best = min(best, time.process_time() - start)
         return best
 
-    assert seconds(20_000) < 14 * seconds(2_000)
+    assert seconds(200_000) < 12 * seconds(20_000)  # fewer rows fit into caches, and are faster for it
 
 
 # -------------------------------------------------------------------------------------------------- centres

@@ -10,6 +10,8 @@ use crate::documents::Documents;
 
 /// The length of the longest document: positions in it are 32-bit numbers.
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
+/// Rows of a list that are read before Ctrl-C is looked for.
+const LOOK_FOR_SIGNALS: usize = 1 << 16;
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
 pub(super) enum Held {
@@ -75,11 +77,21 @@ pub(super) enum Source<'py> {
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
 
+/// Looks at the strings of a list one after the other.
+pub(super) fn each_held(list: &Bound<'_, PyList>, mut each: impl FnMut(Held)) -> PyResult<()> {
+    for (row, item) in list.iter().enumerate() {
+        if row % LOOK_FOR_SIGNALS == 0 {
+            list.py().check_signals()?;
+        }
+        each(Held::new(item, row)?);
+    }
+    Ok(())
+}
+
 fn hold(list: &Bound<'_, PyList>) -> PyResult<Vec<Held>> {
-    list.iter()
-        .enumerate()
-        .map(|(row, item)| Held::new(item, row))
-        .collect()
+    let mut held = Vec::with_capacity(list.len());
+    each_held(list, |string| held.push(string))?;
+    Ok(held)
 }
 
 impl<'py> Source<'py> {

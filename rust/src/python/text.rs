@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyList};
 use regex::bytes::Regex;
 use siphasher::sip::SipHasher13;
 
-use super::sources::{Held, LONGEST, Source, Texts, slices};
+use super::sources::{Held, LONGEST, Source, Texts, each_held, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counts::{self, Matrix, Rows, Shard};
 use crate::documents::Documents;
@@ -32,8 +32,6 @@ pub(super) const PORTION: usize = 1 << 18;
 pub(super) const SMALL: usize = 1 << 18;
 /// Text read by searching the sorted vocabulary before a table is built for it.
 pub(super) const MOST_SEARCHED: usize = 1 << 15;
-/// Rows of a list that are read before Ctrl-C is looked for.
-const LOOK_FOR_SIGNALS: usize = 1 << 16;
 
 pub(super) fn token_pattern(pattern: &str) -> PyResult<Regex> {
     let built = Regex::new(pattern).map_err(|error| {
@@ -715,12 +713,7 @@ fn numbered(documents: &Documents<'_>) -> Numbering {
 /// The strings of a list are read where they are, which is faster than to hold all of them first.
 fn numbered_list(list: &Bound<'_, PyList>) -> PyResult<Numbering> {
     let mut numbering = Numbering::of(list.len());
-    for (row, item) in list.iter().enumerate() {
-        if row % LOOK_FOR_SIGNALS == 0 {
-            list.py().check_signals()?;
-        }
-        numbering.push(Held::new(item, row)?.bytes());
-    }
+    each_held(list, |string| numbering.push(string.bytes()))?;
     Ok(numbering)
 }
 
