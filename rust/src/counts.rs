@@ -454,8 +454,7 @@ pub struct Drained {
 
 /// Ends the count.
 pub fn drain(mut shards: Vec<Shard>) -> Drained {
-    side_by_side(shards.iter_mut().map(|shard| || shard.flush()).collect());
-    let (mut drained, kept) = write_terms(&shards);
+    let (mut drained, kept) = write_terms(&mut shards);
     let rows = |shard: &Shard| if shard.kept.is_empty() { 0 } else { shard.lexicon.len() };
     let mut numbers: Vec<_> = shards.iter().map(|shard| vec![UNKNOWN; rows(shard)]).collect();
     for Kept { shard, term, number } in kept {
@@ -474,9 +473,9 @@ struct Kept {
 
 /// The terms of all shards in order with their counts, and the numbers of those in kept rows. Each thread does those
 /// that begin with certain bytes.
-fn write_terms(shards: &[Shard]) -> (Drained, Vec<Kept>) {
-    let views = shards.iter().enumerate();
-    let views = side_by_side(views.map(|(number, shard)| move || View::new(shard, number)).collect());
+fn write_terms(shards: &mut [Shard]) -> (Drained, Vec<Kept>) {
+    let views = shards.iter_mut().enumerate();
+    let views = side_by_side(views.map(|(number, shard)| View::later(shard, number)).collect());
     let ranges = ranges(&views);
     let parts = side_by_side(ranges.into_iter().map(|range| || write_range(&views, range)).collect());
     let mut parts = parts.into_iter();
@@ -501,7 +500,12 @@ struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    fn new(shard: &'a Shard, number: usize) -> Self {
+    fn later(shard: &'a mut Shard, number: usize) -> impl FnOnce() -> Self + Send {
+        move || Self::new(shard, number)
+    }
+
+    fn new(shard: &'a mut Shard, number: usize) -> Self {
+        shard.flush();
         let names = shard.lexicon.names();
         let mut places = roomy(names.len());
         places.extend((0..names.len()).map(|term| {
