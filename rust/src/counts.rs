@@ -523,13 +523,14 @@ impl<'a> View<'a> {
 
 /// Beginnings of terms, in ranges that have about as many terms each; one range if threads do not pay.
 fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
-    let places = || views.iter().flat_map(|view| &view.places);
-    let threads = if places().count() < FEW { 1 } else { views.len() };
-    let mut terms = vec![0; if threads > 1 { BEGINNINGS } else { 0 }];
-    if threads > 1 {
-        places().for_each(|place| terms[place.beginning()] += 1);
+    let all: usize = views.iter().map(|view| view.places.len()).sum();
+    if views.len() < 2 || all < FEW {
+        return std::iter::once(0..BEGINNINGS).collect();
     }
-    let share = terms.iter().sum::<usize>().div_ceil(threads);
+    let mut terms = vec![0; BEGINNINGS];
+    let places = views.iter().flat_map(|view| &view.places);
+    places.for_each(|place| terms[place.beginning()] += 1);
+    let share = all.div_ceil(views.len());
     let (mut bounds, mut before) = (vec![0], 0);
     for (beginning, more) in terms.into_iter().enumerate() {
         if before + more > share * bounds.len() {
