@@ -141,6 +141,10 @@ impl Narrow {
                 // Read one after the other, written where they belong: there is less to write than to read.
                 for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
                     beat();
+                    // The room that a row is written to lies anywhere in memory.
+                    if let Some(&soon) = places.get(row + 4).filter(|place| **place != NOWHERE) {
+                        copy.fetch(soon as usize);
+                    }
                     if let Vector::Sparse(columns, values) = table.row(row) {
                         copy.fill(place as usize, columns, values, &numbers, presence);
                     }
@@ -238,6 +242,16 @@ impl Narrow {
                 call(rare.column as usize, rare.units);
             }
         }
+    }
+
+    /// The sum of the weights of the columns whose number is not zero, in the order in which they were given.
+    #[inline(always)]
+    pub fn present(&self, row: usize, weight: impl Fn(usize) -> f64) -> f64 {
+        let mut sum = 0.0;
+        self.each(row, |column, units| {
+            sum += if units != 0 { weight(column) } else { 0.0 }
+        });
+        sum
     }
 
     /// ‖x‖² of a row.

@@ -116,6 +116,30 @@ pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, rule: &Ru
     }
 }
 
+/// What the narrow copy of a row tells about its score.
+enum Glance {
+    Right,
+    Score(f64),
+    Unknown,
+}
+
+impl Glance {
+    fn is_right(&self, sign: f64) -> bool {
+        match self {
+            Glance::Right => true,
+            Glance::Score(score) => sign * score > 0.0,
+            Glance::Unknown => false,
+        }
+    }
+
+    fn score(self) -> Option<f64> {
+        match self {
+            Glance::Score(score) => Some(score),
+            _ => None,
+        }
+    }
+}
+
 /// What came out of one learner.
 #[derive(Clone, Copy, Default)]
 pub struct Outcome {
@@ -152,8 +176,8 @@ pub struct Learner<'a> {
     paid: Vec<f64>,
     /// The perceptron's weights with 32 bits, if the rows have a narrow copy.
     light: Option<Light>,
-    /// Room for the columns of a row of that copy.
-    columns: Vec<i32>,
+    /// Room for the columns of a row of that copy, and for its numbers.
+    room: (Vec<i32>, Vec<f64>),
     /// The weights by the columns as they are given, while `state` has them by those of the copied rows.
     home: Option<[Vec<f64>; 2]>,
 }
@@ -185,7 +209,7 @@ impl<'a> Learner<'a> {
             scale: 1.0,
             owed: 0.0,
             light: None,
-            columns: vec![],
+            room: (vec![], vec![]),
             home: None,
         };
         learner.leave_home();
@@ -240,28 +264,23 @@ impl<'a> Learner<'a> {
     #[inline(always)]
     fn fetch_ahead(&self) {
         let coming = |ahead: usize| self.order.get(self.next + ahead).map(|&place| place as usize);
-        if let Some(rows) = self.rows.narrow {
-            if let Some(later) = coming(12) {
-                rows.fetch_head(later);
-                prefetch(&self.signs, later);
-                prefetch(self.rows.weights, later);
-            }
-            return coming(4).map_or((), |soon| rows.fetch(soon));
+        let Some(rows) = self.rows.narrow else {
+            return coming(4).map_or((), |soon| self.given(soon).fetch());
+        };
+        if let Some(later) = coming(12) {
+            rows.fetch_head(later);
+            prefetch(&self.signs, later);
+            prefetch(self.rows.weights, later);
         }
-        let Some(soon) = coming(4) else { return };
-        match self.rows.table.row(self.rows.shown[soon] as usize) {
-            Vector::Dense(values) => (0..values.len().min(64))
-                .step_by(8)
-                .for_each(|place| prefetch(values, place)),
-            Vector::Sparse(columns, values) => {
-                (0..columns.len().min(256))
-                    .step_by(16)
-                    .for_each(|place| prefetch(columns, place));
-                (0..values.len().min(256))
-                    .step_by(8)
-                    .for_each(|place| prefetch(values, place));
-            }
+        if let Some(soon) = coming(4) {
+            rows.fetch(soon);
         }
+    }
+
+    /// A row as it is given.
+    #[inline(always)]
+    fn given(&self, place: usize) -> Vector<'a> {
+        self.rows.table.row(self.rows.shown[place] as usize)
     }
 
     fn begin_epoch(&mut self) {
@@ -290,24 +309,26 @@ impl<'a> Learner<'a> {
 
     /// Shows one row as often as it weighs; gives how many numbers were read.
     fn show(&mut self, place: usize) -> usize {
-        let sign = self.signs[place];
-        if self.surely_right(place, sign) {
+        let (sign, glance) = (self.signs[place], self.glance(place));
+        if glance.is_right(sign) {
             self.state.shown += self.rows.weights[place];
             return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
         }
-        let mut columns = std::mem::take(&mut self.columns);
-        let read = self.show_exactly(place, sign, self.vector(place, &mut columns));
-        self.columns = columns;
+        let mut room = std::mem::take(&mut self.room);
+        let vector = self.vector(place, &mut room);
+        let read = self.show_exactly(place, sign, vector, glance.score());
+        self.room = room;
         read
     }
 
-    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>) -> usize {
+    /// Shows a row; its score may be known.
+    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut known: Option<f64>) -> usize {
         let mut left = self.rows.weights[place];
         let (row, size) = (self.rows.shown[place] as usize, vector.len());
         let mut read = 0;
         while left > 0.0 {
             let part = left.min(1.0);
-            let score = self.score(row, vector);
+            let score = known.take().unwrap_or_else(|| self.score(row, vector));
             read += size.max(16);
             if sign * score > 0.0 && !self.rule.shrinks() {
                 self.state.shown += left; // shown again, it would be right again
@@ -328,45 +349,50 @@ impl<'a> Learner<'a> {
         read
     }
 
-    /// A row with the numbers as they are given; room for its columns, if they have others.
+    /// A row with the numbers as they are given, or only zeros and ones if no others count; room for what was copied.
     #[inline(always)]
-    fn vector<'b>(&self, place: usize, columns: &'b mut Vec<i32>) -> Vector<'b>
+    fn vector<'b>(&self, place: usize, (columns, numbers): &'b mut (Vec<i32>, Vec<f64>)) -> Vector<'b>
     where
         'a: 'b,
     {
-        let given = self.rows.table.row(self.rows.shown[place] as usize);
+        let given = self.given(place);
         let (Some(rows), Vector::Sparse(_, values)) = (self.rows.narrow, given) else {
             return given;
         };
         columns.clear();
-        rows.each(place, |column, _| columns.push(column as i32));
-        Vector::Sparse(columns, values)
+        if self.light.is_some() {
+            given.fetch_values();
+            rows.each(place, |column, _| columns.push(column as i32));
+            return Vector::Sparse(columns, values);
+        }
+        numbers.clear();
+        rows.each(place, |column, units| {
+            columns.push(column as i32);
+            numbers.push(f64::from(units));
+        });
+        Vector::Sparse(columns, numbers)
     }
 
-    /// Whether a row would be decided rightly, as far as its narrow copy can tell.
+    /// What the narrow copy of a row tells about its score.
     #[inline(always)]
-    fn surely_right(&self, place: usize, sign: f64) -> bool {
+    fn glance(&self, place: usize) -> Glance {
         let (Some(rows), state) = (self.rows.narrow, &self.state) else {
-            return false;
+            return Glance::Unknown;
         };
         match (&self.rule, &self.light) {
-            (Rule::Perceptron { .. }, Some(light)) => rows.surely(place, sign, light, &state.weights, state.bias),
+            (Rule::Perceptron { .. }, Some(light))
+                if rows.surely(place, self.signs[place], light, &state.weights, state.bias) =>
+            {
+                Glance::Right
+            }
             (Rule::Winnow { threshold, .. }, _) => {
-                let mut sum = 0.0;
-                rows.each(place, |column, units| {
-                    sum += if units != 0 { state.weights[column] } else { 0.0 }
-                });
-                sign * (sum - threshold) > 0.0
+                Glance::Score(rows.present(place, |column| state.weights[column]) - threshold)
             }
             (Rule::BalancedWinnow { threshold, .. }, _) => {
-                let mut sum = 0.0;
-                let weight = |column: usize| state.weights[column] - state.second[column];
-                rows.each(place, |column, units| {
-                    sum += if units != 0 { weight(column) } else { 0.0 }
-                });
-                sign * (sum + state.bias - state.second_bias - threshold) > 0.0
+                let sum = rows.present(place, |column| state.weights[column] - state.second[column]);
+                Glance::Score(sum + state.bias - state.second_bias - threshold)
             }
-            _ => false,
+            _ => Glance::Unknown,
         }
     }
 
