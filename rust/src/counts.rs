@@ -550,7 +550,7 @@ fn write_range(views: &[View<'_>], range: Range<usize>) -> (Drained, Vec<Kept>) 
     let mut done = 0;
     for same in order.chunk_by(|left, right| left.is_same(right, views)) {
         beat();
-        if let Some(ahead) = order.get(done + LOOK_AHEAD) {
+        for ahead in order.iter().skip(done + LOOK_AHEAD).take(same.len()) {
             views[ahead.shard as usize].tally.prefetch(ahead.term);
         }
         done += same.len();

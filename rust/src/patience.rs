@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::simd::Seats;
+
 /// Time is looked at once in so many beats.
 const BEATS: u32 = 1 << 12;
 /// How often the one who waits is asked.
@@ -97,13 +99,20 @@ impl Drop for StopUnlessDone {
 /// Does all jobs at once, the last of them on the calling thread. If that gives up at a beat, so do the others.
 pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
     let Some(own) = jobs.pop() else { return Vec::new() };
-    let stopped = Arc::new(AtomicBool::new(false));
+    let (stopped, seats) = (Arc::new(AtomicBool::new(false)), Seats::default());
     std::thread::scope(|scope| {
         let begin = |job| {
-            let stopped = stopped.clone();
-            scope.spawn(move || watched(move || !stopped.load(Ordering::Relaxed), job))
+            let (stopped, seats) = (stopped.clone(), &seats);
+            scope.spawn(move || {
+                seats.take();
+                watched(move || !stopped.load(Ordering::Relaxed), job)
+            })
         };
+        seats.take();
         let others: Vec<_> = jobs.into_iter().map(begin).collect();
+        if !others.is_empty() {
+            std::thread::yield_now(); // so that those that were started on this processor can leave it
+        }
         let guard = StopUnlessDone(stopped.clone());
         let last = own();
         drop(guard);

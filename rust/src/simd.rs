@@ -1,10 +1,15 @@
-//! Vector code: lowering and classifying bytes 64 at a time, prefetching, and loops compiled for each code path.
+//! Vector code: lowering and classifying bytes 64 at a time, prefetching, and loops compiled for each code path; and
+//! what the system is asked for: large pages, processors.
 //!
 //! This is the only module with `unsafe`. Each unsafe block either calls a function whose processor
-//! feature was checked at run time, or loads and stores inside slices whose length was just checked.
+//! feature was checked at run time, or loads and stores inside slices whose length was just checked, or asks the system
+//! for what changes no memory of ours.
 #![allow(unsafe_code)]
 
+use std::sync::Mutex;
 use std::sync::OnceLock;
+#[cfg(target_os = "linux")]
+use std::sync::PoisonError;
 
 use crate::patience::{beats, side_by_side};
 
@@ -534,25 +539,80 @@ pub fn on_large_pages<T>(memory: &mut [T]) {
     {
         const PAGE: usize = 1 << 12;
         const LEAST: usize = 1 << 18;
-        /// Of more, each thread that writes them should get its own; most are large then anyway.
-        const MOST_AT_ONCE: usize = 1 << 24;
         let bytes = std::mem::size_of_val(memory);
         let start = memory.as_mut_ptr().addr();
         let (first, last) = (start & !(PAGE - 1), (start + bytes) & !(PAGE - 1));
         if bytes >= LEAST {
             let whole = memory.as_mut_ptr().with_addr(first).cast();
-            // SAFETY: every page of the range holds memory borrowed here; neither call changes contents, and it does
-            // no harm if the system knows one of them not.
-            unsafe {
-                libc::madvise(whole, last - first, libc::MADV_HUGEPAGE);
-                if bytes <= MOST_AT_ONCE {
-                    libc::madvise(whole, last - first, libc::MADV_POPULATE_WRITE);
-                }
-            }
+            // SAFETY: every page of the range holds memory borrowed here; the call changes no contents, and it does no
+            // harm if the system does not know it. Pages come when they are written: to ask for all at once would keep
+            // other threads from getting memory meanwhile.
+            unsafe { libc::madvise(whole, last - first, libc::MADV_HUGEPAGE) };
         }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
+}
+
+/// The processors on which threads that work together begin: no two on the same while another is free of them.
+///
+/// The system may start a thread on the processor of the one that starts it, and leave both there for ten milliseconds
+/// and more while another processor idles.
+#[derive(Default)]
+pub struct Seats(Mutex<Vec<usize>>);
+
+impl Seats {
+    /// Takes the processor that the calling thread runs on; if that is taken, moves the thread to one that is not. It
+    /// is not bound to it.
+    pub fn take(&self) {
+        #[cfg(target_os = "linux")]
+        {
+            let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((here, allowed)) = whereabouts() {
+                let all = (0..libc::CPU_SETSIZE as usize).filter(|&processor| is_in(&allowed, processor));
+                let free = all
+                    .filter(|processor| !taken.contains(processor))
+                    .min_by_key(|&processor| processor != here);
+                if let Some(free) = free.filter(|&free| free != here) {
+                    move_to(free, &allowed);
+                }
+                taken.extend(free);
+            }
+        }
+    }
+}
+
+/// The processor that the calling thread runs on, and those that it may run on.
+#[cfg(target_os = "linux")]
+fn whereabouts() -> Option<(usize, libc::cpu_set_t)> {
+    // SAFETY: a set of processors is plain bits, and the system writes no more than the size it is given.
+    let (here, known, allowed) = unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        let known = libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed);
+        (libc::sched_getcpu(), known, allowed)
+    };
+    usize::try_from(here)
+        .ok()
+        .filter(|_| known == 0)
+        .map(|here| (here, allowed))
+}
+
+#[cfg(target_os = "linux")]
+fn is_in(processors: &libc::cpu_set_t, processor: usize) -> bool {
+    // SAFETY: callers ask for numbers below `CPU_SETSIZE` only, the size of the set.
+    unsafe { libc::CPU_ISSET(processor, processors) }
+}
+
+/// Moves the calling thread to a processor, and lets it leave that for any that it may run on.
+#[cfg(target_os = "linux")]
+fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
+    // SAFETY: both sets are whole, and which processors a thread may run on changes no memory.
+    unsafe {
+        let mut only: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut only);
+        libc::sched_setaffinity(0, size_of_val(&only), &raw const only);
+        libc::sched_setaffinity(0, size_of_val(allowed), allowed);
+    }
 }
 
 /// Runs a closure as a [`Kernel`]; mark it `#[inline(always)]`.
@@ -732,6 +792,28 @@ mod tests {
             marked.fill(path, &b"ab ".repeat(100), true, false);
             assert_eq!(marked.runs().len(), 100, "{path:?}");
         }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn threads_begin_on_processors_of_their_own_and_are_not_bound_to_them() {
+        let (seats, allowed) = (Seats::default(), || {
+            let (_, allowed) = whereabouts().unwrap();
+            (0..libc::CPU_SETSIZE as usize).filter(move |&processor| is_in(&allowed, processor))
+        });
+        let before: Vec<usize> = allowed().collect();
+        std::thread::scope(|scope| {
+            for _ in 0..before.len() + 2 {
+                let before = &before;
+                scope.spawn(|| {
+                    seats.take();
+                    assert!(allowed().eq(before.iter().copied()));
+                });
+            }
+        });
+        let mut taken = seats.0.into_inner().unwrap();
+        taken.sort_unstable();
+        assert_eq!(taken, before);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
 use crate::patience::{Unfinished, watched};
+use crate::simd::Seats;
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;
@@ -84,14 +85,15 @@ pub(super) fn on_threads<S: Send>(
     stop: &AtomicBool,
     work: impl Fn(&mut S) + Sync,
 ) -> PyResult<()> {
-    let mut interrupted = None;
+    let (mut interrupted, seats) = (None, Seats::default());
     let whole = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, finished) = channel();
             let count = states.len();
             for state in states {
-                let (done, work) = (done.clone(), &work);
+                let (done, work, seats) = (done.clone(), &work, &seats);
                 scope.spawn(move || {
+                    seats.take();
                     let result = catch_unwind(AssertUnwindSafe(|| work(state)));
                     let _ = done.send(result.is_ok());
                 });
