@@ -581,12 +581,8 @@ struct Place {
 
 impl Place {
     fn new(name: &[u8], term: usize, shard: usize) -> Self {
-        let mut leading = [0; 16];
-        let length = name.len().min(16);
-        leading[..length].copy_from_slice(&name[..length]);
-        let leading = u128::from_be_bytes(leading);
         Place {
-            leading: [(leading >> 64) as u64, leading as u64],
+            leading: leading(name),
             term: term as u32,
             shard: shard as u16,
             length: name.len().min(u16::MAX as usize) as u16,
@@ -623,6 +619,15 @@ impl Place {
     }
 }
 
+/// The first sixteen bytes as numbers, filled up with zeros; names of different numbers are in their order.
+fn leading(name: &[u8]) -> [u64; 2] {
+    let mut leading = [0; 16];
+    let length = name.len().min(16);
+    leading[..length].copy_from_slice(&name[..length]);
+    let leading = u128::from_be_bytes(leading);
+    [(leading >> 64) as u64, leading as u64]
+}
+
 /// The terms that begin with certain bytes, in the order of their bytes.
 fn sorted_terms(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
     let mut order = by_beginning(views, range);
@@ -634,9 +639,10 @@ fn sorted_terms(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
         .chunk_by_mut(|left, right| left.key() == right.key())
         .filter(|equal| equal.len() > 1 && !equal[0].is_whole())
     {
-        equal.sort_unstable_by_key(|place| {
+        equal.sort_by_cached_key(|place| {
             beat();
-            place.name(views)
+            let name = place.name(views);
+            (leading(&name[16..]), name)
         });
     }
     order
