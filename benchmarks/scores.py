@@ -47,8 +47,8 @@ class Scores:
     def recorded(cls) -> "Scores":
         kept = json.loads((HERE / "accuracy.json").read_text(encoding="utf-8"))
         rows = json.loads((HERE / "results.json").read_text(encoding="utf-8"))["rows"]
-        best = [cell for row in rows if (cell := _best_cell(row)) and cell["set"] in kept["sets"]]
-        return cls(kept["machine"], kept["sets"], [*best, *kept["cells"]])
+        best = {cell["set"]: cell for row in rows if (cell := _best_cell(row)) and cell["set"] in kept["sets"]}
+        return cls(kept["machine"], kept["sets"], [*best.values(), *kept["cells"]])
 
     def of(self, method: str, name: str) -> dict[str, Any] | None:
         found = (cell for cell in self.cells if cell["method"] == method and cell["set"] == name)
