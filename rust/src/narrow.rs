@@ -4,6 +4,8 @@
 //! row are rounded to multiples of a unit of its own. That is enough to say on which side of a plane most rows lie, and
 //! how far from it a row must lie for that to be sure; of the others the numbers as given have to be read.
 
+use std::ops::Range;
+
 use crate::margin::rows::{NOWHERE, by_count};
 use crate::patience::beat;
 use crate::simd::{on_large_pages, prefetch, vectorised};
@@ -34,7 +36,8 @@ struct Rare {
     units: i16,
 }
 
-/// What a row is besides its numbers: how many, where they and the rare ones start, and how many are rare.
+/// What a row is besides its numbers: how many, where they and the rare ones start, how many are rare, and where the
+/// numbers as given start.
 #[derive(Clone, Copy)]
 struct Head {
     count: u32,
@@ -44,14 +47,15 @@ struct Head {
     unit: f32,
     /// See [`Narrow::surely`].
     doubt: f32,
-    /// ‖x‖².
-    square: f64,
+    given: usize,
 }
 
 pub struct Narrow {
     groups: Vec<Group>,
     rares: Vec<Rare>,
     heads: Vec<Head>,
+    /// ‖x‖² of each row.
+    squares: Vec<f64>,
     /// The given number of each column.
     names: Vec<u32>,
 }
@@ -64,7 +68,7 @@ pub struct Light {
 }
 
 impl Head {
-    fn new(count: usize, start: usize) -> Option<Self> {
+    fn new(count: usize, start: usize, given: usize) -> Option<Self> {
         Some(Head {
             count: u32::try_from(count).ok()?,
             start: u32::try_from(start).ok()?,
@@ -72,7 +76,7 @@ impl Head {
             rares: 0,
             unit: 0.0,
             doubt: 0.0,
-            square: 0.0,
+            given,
         })
     }
 
@@ -85,7 +89,6 @@ impl Head {
         let doubt = 0.51 * spread + rounding * (square.sqrt() + spread);
         self.unit = unit as f32;
         self.doubt = if fits { doubt as f32 } else { f32::INFINITY };
-        self.square = square;
     }
 }
 
@@ -124,13 +127,14 @@ impl Narrow {
         let mut numbers = Numbers::new(table);
         let (mut heads, mut end) = (Vec::with_capacity(rows.len()), 0);
         for &row in rows {
-            let count = table.row(row as usize).len();
-            heads.push(Head::new(count, end)?);
-            end += 2 * count.div_ceil(LANES);
+            let given = table.place(row as usize);
+            heads.push(Head::new(given.len(), end, given.start)?);
+            end += 2 * given.len().div_ceil(LANES);
         }
         let mut copy = Narrow {
             groups: vec![[0; LANES]; end],
             rares: Vec::new(),
+            squares: vec![0.0; heads.len()],
             heads,
             names: Vec::new(),
         };
@@ -161,6 +165,7 @@ impl Narrow {
         let (largest, square) = extent(values);
         let head = &mut self.heads[place];
         head.measure(largest, square);
+        self.squares[place] = square;
         head.rare = self.rares.len() as u32;
         let room = given.len().div_ceil(LANES);
         let (columns, units) = self.groups[head.start as usize..][..2 * room].split_at_mut(room);
@@ -256,7 +261,14 @@ impl Narrow {
 
     /// ‖x‖² of a row.
     pub fn square(&self, row: usize) -> f64 {
-        self.heads[row].square
+        self.squares[row]
+    }
+
+    /// Where the numbers of a row stand among those of the table.
+    #[inline(always)]
+    pub fn given(&self, row: usize) -> Range<usize> {
+        let head = &self.heads[row];
+        head.given..head.given + head.count as usize
     }
 
     /// How many numbers a row holds.

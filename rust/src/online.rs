@@ -11,7 +11,7 @@ use crate::kernel::{Kernel, Points};
 use crate::margin::rows::Order;
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
 use crate::narrow::{Light, Narrow};
-use crate::simd::prefetch;
+use crate::simd::{fetch, prefetch};
 use crate::vectors::{Marks, Vector, Vectors};
 
 /// Winnow's weights stay within these, so that a product never becomes infinite or zero.
@@ -355,13 +355,13 @@ impl<'a> Learner<'a> {
     where
         'a: 'b,
     {
-        let given = self.given(place);
-        let (Some(rows), Vector::Sparse(_, values)) = (self.rows.narrow, given) else {
-            return given;
+        let Some(rows) = self.rows.narrow else {
+            return self.given(place);
         };
         columns.clear();
         if self.light.is_some() {
-            given.fetch_values();
+            let values = &self.rows.table.values()[rows.given(place)];
+            fetch(values);
             rows.each(place, |column, _| columns.push(column as i32));
             return Vector::Sparse(columns, values);
         }

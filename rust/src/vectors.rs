@@ -1,6 +1,8 @@
 //! Rows of numbers, dense or sparse, as learners read them. No column of a sparse row comes twice; for those who compare
 //! rows with rows they rise, others take them in any order.
 
+use std::ops::Range;
+
 use crate::patience::beat;
 use crate::simd::fetch;
 
@@ -75,17 +77,19 @@ impl<'a> Vectors<'a> {
 
     #[inline(always)]
     pub fn row(&self, index: usize) -> Vector<'a> {
+        let place = self.place(index);
         match *self {
-            Vectors::Dense { values, width, .. } => Vector::Dense(&values[index * width..(index + 1) * width]),
-            Vectors::Sparse {
-                starts,
-                columns,
-                values,
-                ..
-            } => {
-                let range = starts[index] as usize..starts[index + 1] as usize;
-                Vector::Sparse(&columns[range.clone()], &values[range])
-            }
+            Vectors::Dense { values, .. } => Vector::Dense(&values[place]),
+            Vectors::Sparse { columns, values, .. } => Vector::Sparse(&columns[place.clone()], &values[place]),
+        }
+    }
+
+    /// Where the numbers of a row stand among all.
+    #[inline(always)]
+    pub fn place(&self, index: usize) -> Range<usize> {
+        match *self {
+            Vectors::Dense { width, .. } => index * width..(index + 1) * width,
+            Vectors::Sparse { starts, .. } => starts[index] as usize..starts[index + 1] as usize,
         }
     }
 }
@@ -109,17 +113,12 @@ impl Vector<'_> {
     /// Fetches the beginning of the row ahead of its use; what follows in a long one the processor sees coming.
     #[inline(always)]
     pub fn fetch(&self) {
-        if let Vector::Sparse(columns, _) = self {
-            fetch(columns);
-        }
-        self.fetch_values();
-    }
-
-    /// Fetches only the numbers, not their columns.
-    #[inline(always)]
-    pub fn fetch_values(&self) {
         match self {
-            Vector::Dense(values) | Vector::Sparse(_, values) => fetch(values),
+            Vector::Dense(values) => fetch(values),
+            Vector::Sparse(columns, values) => {
+                fetch(columns);
+                fetch(values);
+            }
         }
     }
 
