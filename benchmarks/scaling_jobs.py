@@ -150,12 +150,14 @@ def prepare_features(folder: Path, quick: bool) -> Inputs:
     rows = 2_000 if quick else 100_000
     sizes = [8, 16, 32, 64, 128]
     random = np.random.default_rng(0)
-    return Inputs(X=random.standard_normal((rows, sizes[-1])), y=random.integers(0, 2, rows), sizes=sizes)
+    X = random.standard_normal((rows, sizes[-1]))
+    tables = {size: np.ascontiguousarray(X[:, :size]) for size in sizes}
+    return Inputs(tables=tables, y=random.integers(0, 2, rows), sizes=sizes)
 
 
 def fit_columns(name: str) -> Callable[[Inputs], Any]:
     def fit(inputs: Inputs) -> Any:
-        return getattr(discern, name)().fit(np.ascontiguousarray(inputs.X[:, : inputs.size]), inputs.y)
+        return getattr(discern, name)().fit(inputs.tables[inputs.size], inputs.y)
 
     return fit
 
