@@ -12,6 +12,8 @@ use crate::documents::Documents;
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
 /// Rows of a list that are read before Ctrl-C is looked for.
 const LOOK_FOR_SIGNALS: usize = 1 << 16;
+/// Strings of a list that are taken at once; divides the number before.
+const TAKEN_AT_ONCE: usize = 1 << 5;
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
 pub(super) enum Held {
@@ -88,10 +90,23 @@ pub(super) fn each_held(list: &Bound<'_, PyList>, mut each: impl FnMut(Held)) ->
     Ok(())
 }
 
+/// Holds the strings of a list. Each lies anywhere in memory, and to take one is to write to it: so many are taken at
+/// once, and waited for together.
 fn hold(list: &Bound<'_, PyList>) -> PyResult<Vec<Held>> {
-    let mut held = Vec::with_capacity(list.len());
-    each_held(list, |string| held.push(string))?;
-    Ok(held)
+    let (mut items, mut held) = (list.iter(), Vec::with_capacity(list.len()));
+    let mut taken = Vec::with_capacity(TAKEN_AT_ONCE);
+    loop {
+        if held.len() % LOOK_FOR_SIGNALS == 0 {
+            list.py().check_signals()?;
+        }
+        taken.extend(items.by_ref().take(TAKEN_AT_ONCE));
+        if taken.is_empty() {
+            return Ok(held);
+        }
+        for item in taken.drain(..) {
+            held.push(Held::new(item, held.len())?);
+        }
+    }
 }
 
 impl<'py> Source<'py> {
