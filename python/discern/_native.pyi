@@ -231,12 +231,8 @@ def kernel_sums(
     threads: int,
 ) -> NDArray[np.float64]: ...
 def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], width: int) -> bool: ...
-def pool_rows(
-    table: _Table, classes: NDArray[np.int32], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.float64]] | None: ...
 def learn_online(
     table: _Table,
-    rows: NDArray[np.int64],
     weights: NDArray[np.float64],
     classes: NDArray[np.int32],
     positives: list[int],
@@ -246,12 +242,15 @@ def learn_online(
     settings: tuple[int, float, int, float, bool, int],
     states: list[tuple[NDArray[np.float64], float, NDArray[np.float64], float, float]],
     threads: int,
-) -> list[
-    tuple[
-        tuple[NDArray[np.float64], float, NDArray[np.float64], float, float],
-        tuple[int, int, int, float, bool],
+) -> (
+    list[
+        tuple[
+            tuple[NDArray[np.float64], float, NDArray[np.float64], float, float],
+            tuple[int, int, int, float, bool],
+        ]
     ]
-]: ...
+    | None
+): ...
 def weigh(
     starts: NDArray[np.int64],
     terms: NDArray[np.int32],

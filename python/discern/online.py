@@ -225,18 +225,8 @@ def _learn(
     table = native_table(lesson.table, any_order=kernel is None, once=settings.shuffle)
     classes = np.ascontiguousarray(lesson.classes, np.int32)
     weights = np.ones(len(classes)) if lesson.weights is None else np.ascontiguousarray(lesson.weights, np.float64)
-    if settings.shuffle:
-        pools = _native.pool_rows(table, classes, weights)
-        if pools is None:  # some column comes twice in a row
-            lesson = replace(lesson, table=each_column_once(lesson.table))
-            return _learn(lesson, rule, kernel, states, settings, threads)
-        rows, weights = pools
-    else:
-        rows = np.flatnonzero(weights > 0)
-        weights = weights[rows]
     learned = _native.learn_online(
         table,
-        rows,
         weights,
         classes,
         [int(positive) for positive in lesson.positives],
@@ -247,6 +237,9 @@ def _learn(
         [state.native for state in states],
         threads or default_threads(),
     )
+    if learned is None:  # some column comes twice in a row
+        lesson = replace(lesson, table=each_column_once(lesson.table))
+        return _learn(lesson, rule, kernel, states, settings, threads)
     return [(State(*state), Outcome(*counts)) for state, counts in learned]
 
 

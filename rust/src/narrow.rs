@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::margin::rows::{NOWHERE, by_count};
 use crate::patience::beat;
-use crate::simd::{on_large_pages, prefetch, vectorised};
+use crate::simd::{fetch, on_large_pages, prefetch, vectorised};
 use crate::vectors::{Vector, Vectors};
 
 /// Numbers of a row that are read at once; the last ones are filled up with zeros.
@@ -20,14 +20,15 @@ const MOST_UNITS: f64 = i16::MAX as f64;
 /// Units and lengths outside of these could overflow 32 bits, or vanish.
 const UNITS: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
 const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
-/// Lines of memory fetched ahead; what follows in a long row the processor sees coming.
-const MOST_LINES: usize = 32;
 
 /// Columns, or units, of some numbers.
 type Group = [u16; LANES];
 
 /// About so many numbers are enough to tell which columns are frequent.
 const COUNTED: usize = 1 << 20;
+
+/// More than what rounding takes away.
+pub const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
 
 /// A number of a column that is not among the frequent ones.
 #[derive(Clone, Copy)]
@@ -47,7 +48,9 @@ struct Head {
     unit: f32,
     /// See [`Narrow::surely`].
     doubt: f32,
-    given: usize,
+    /// The sum of the rare numbers, whatever their signs, or a little more.
+    rare_size: f32,
+    given: u32,
 }
 
 pub struct Narrow {
@@ -58,6 +61,10 @@ pub struct Narrow {
     squares: Vec<f64>,
     /// The given number of each column.
     names: Vec<u32>,
+    /// Whether a column comes twice in some row.
+    pub repeats: bool,
+    /// Whether some number is zero.
+    pub has_zeros: bool,
 }
 
 /// Weights with 32 bits, of the columns that are not rare; the last is zero.
@@ -65,6 +72,8 @@ pub struct Light {
     weights: Box<[f32; 1 << 16]>,
     /// ‖w‖, or a little more; infinite if 32 bits cannot hold what it takes.
     length: f64,
+    /// The largest weight that a rare column has had, whatever its sign.
+    largest_rare: f64,
 }
 
 impl Head {
@@ -76,7 +85,8 @@ impl Head {
             rares: 0,
             unit: 0.0,
             doubt: 0.0,
-            given,
+            rare_size: 0.0,
+            given: u32::try_from(given).ok()?,
         })
     }
 
@@ -97,8 +107,9 @@ impl Light {
         let mut light = Light {
             weights: Box::new([0.0; 1 << 16]),
             length: 0.0,
+            largest_rare: 0.0,
         };
-        (0..weights.len().min(RARE as usize)).for_each(|column| light.set(column, weights[column]));
+        (0..weights.len()).for_each(|column| light.set(column, weights[column]));
         light.set_length(length);
         light
     }
@@ -107,6 +118,8 @@ impl Light {
     pub fn set(&mut self, column: usize, weight: f64) {
         if column < RARE as usize {
             self.weights[column] = weight as f32;
+        } else {
+            self.largest_rare = self.largest_rare.max(weight.abs());
         }
     }
 
@@ -137,6 +150,8 @@ impl Narrow {
             squares: vec![0.0; heads.len()],
             heads,
             names: Vec::new(),
+            repeats: false,
+            has_zeros: false,
         };
         on_large_pages(&mut copy.groups);
         vectorised(
@@ -145,12 +160,17 @@ impl Narrow {
                 // Read one after the other, written where they belong: there is less to write than to read.
                 for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
                     beat();
-                    // The room that a row is written to lies anywhere in memory.
-                    if let Some(&soon) = places.get(row + 4).filter(|place| **place != NOWHERE) {
+                    // The room that a row is written to lies anywhere in memory, and so does its head.
+                    let coming = |ahead: usize| places.get(row + ahead).copied().filter(|&place| place != NOWHERE);
+                    if let Some(later) = coming(16) {
+                        copy.fetch_head(later as usize);
+                        prefetch(&copy.squares, later as usize);
+                    }
+                    if let Some(soon) = coming(4) {
                         copy.fetch(soon as usize);
                     }
                     if let Vector::Sparse(columns, values) = table.row(row) {
-                        copy.fill(place as usize, columns, values, &numbers, presence);
+                        copy.fill(place as usize, columns, values, &mut numbers, presence);
                     }
                 }
             },
@@ -161,7 +181,7 @@ impl Narrow {
     }
 
     #[inline(always)]
-    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &Numbers, presence: bool) {
+    fn fill(&mut self, place: usize, given: &[i32], values: &[f64], numbers: &mut Numbers, presence: bool) {
         let (largest, square) = extent(values);
         let head = &mut self.heads[place];
         head.measure(largest, square);
@@ -171,23 +191,33 @@ impl Narrow {
         let (columns, units) = self.groups[head.start as usize..][..2 * room].split_at_mut(room);
         let (columns, units) = (columns.as_flattened_mut(), units.as_flattened_mut());
         let per_unit = MOST_UNITS / largest;
+        let mut zeros = 0;
         for (units, &value) in units.iter_mut().zip(values) {
+            zeros |= u64::from(value == 0.0);
             *units = if presence {
                 u16::from(value != 0.0)
             } else {
                 rounded(value * per_unit)
             };
         }
+        self.has_zeros |= zeros != 0;
+        let (stamp, mut repeats, mut rare_units) = (numbers.next_stamp(), false, 0);
         for ((column, &name), &units) in columns.iter_mut().zip(given).zip(&*units) {
-            *column = numbers.common[name as usize];
-            if *column == RARE {
+            let known = &mut numbers.common[name as usize];
+            repeats |= known.stamp == stamp;
+            known.stamp = stamp;
+            *column = known.number;
+            if known.number == RARE {
                 self.rares.push(Rare {
                     column: name as u32,
                     units: units as i16,
                 });
+                rare_units += u64::from((units as i16).unsigned_abs());
             }
         }
+        head.rare_size = (rare_units as f64 * f64::from(head.unit) * A_LITTLE_MORE) as f32;
         head.rares = self.rares.len() as u32 - head.rare;
+        self.repeats |= repeats;
     }
 
     /// Puts the rare columns in the order of the rows here, and numbers them anew.
@@ -227,10 +257,16 @@ impl Narrow {
             }
         }
         let mut sum = f64::from(sums.iter().sum::<f32>());
+        let score = |sum: f64| sign * (sum * f64::from(head.unit) + bias);
+        let doubt = f64::from(head.doubt) * light.length;
+        // The weights of rare columns lie anywhere in memory; they seldom decide.
+        if score(sum) > doubt + f64::from(head.rare_size) * light.largest_rare {
+            return true;
+        }
         for rare in self.rares(head) {
             sum += weights[rare.column as usize] * f64::from(rare.units);
         }
-        sign * (sum * f64::from(head.unit) + bias) > f64::from(head.doubt) * light.length
+        head.rares > 0 && score(sum) > doubt
     }
 
     /// Calls for each column of a row and the number there in units, in the order in which they were given.
@@ -259,6 +295,11 @@ impl Narrow {
         sum
     }
 
+    /// The sum of ‖x‖² over all rows.
+    pub fn squares(&self) -> f64 {
+        self.squares.iter().sum()
+    }
+
     /// ‖x‖² of a row.
     pub fn square(&self, row: usize) -> f64 {
         self.squares[row]
@@ -268,7 +309,8 @@ impl Narrow {
     #[inline(always)]
     pub fn given(&self, row: usize) -> Range<usize> {
         let head = &self.heads[row];
-        head.given..head.given + head.count as usize
+        let start = head.given as usize;
+        start..start + head.count as usize
     }
 
     /// How many numbers a row holds.
@@ -287,7 +329,6 @@ impl Narrow {
     #[inline(always)]
     pub fn fetch(&self, row: usize) {
         let head = &self.heads[row];
-        prefetch(&self.rares, head.rare as usize);
         fetch(&self.groups[head.start as usize..][..2 * (head.count as usize).div_ceil(LANES)]);
     }
 
@@ -317,10 +358,18 @@ fn places_of(rows: &[u32], count: usize) -> Option<Vec<u32>> {
 
 /// The new number of each column, and the given number of each that has one.
 struct Numbers {
-    common: Vec<u16>,
+    common: Vec<Known>,
     /// 0 for those that were not met yet.
     rare: Vec<u32>,
     names: Vec<u32>,
+    stamp: u16,
+}
+
+/// The number of a column, if it is not rare, and the stamp of the last row that held it.
+#[derive(Clone, Copy)]
+struct Known {
+    number: u16,
+    stamp: u16,
 }
 
 impl Numbers {
@@ -328,23 +377,34 @@ impl Numbers {
     fn new(table: &Vectors<'_>) -> Self {
         let mut counts = vec![1; table.width()];
         let rows = (0..table.rows()).step_by(table.values().len() / COUNTED + 1);
-        let most = rows.len() + 1;
         for row in rows {
             table.row(row).each(|column, _| counts[column] += 1);
         }
-        let mut names = by_count(&counts, most);
+        let mut names = by_count(&counts);
         names.truncate(RARE as usize);
-        let mut common = vec![RARE; counts.len()];
-        names
-            .iter()
-            .zip(0..)
-            .for_each(|(&name, number)| common[name as usize] = number);
+        let unknown = Known { number: RARE, stamp: 0 };
+        let mut common = vec![unknown; counts.len()];
+        for (&name, number) in names.iter().zip(0..) {
+            common[name as usize].number = number;
+        }
         counts.fill(0);
         Numbers {
             common,
             rare: counts,
             names,
+            stamp: 0,
         }
+    }
+
+    /// The stamp of the next row: after 65,535 of them they begin anew.
+    #[inline(always)]
+    fn next_stamp(&mut self) -> u16 {
+        if self.stamp == u16::MAX {
+            self.stamp = 0;
+            self.common.iter_mut().for_each(|known| known.stamp = 0);
+        }
+        self.stamp += 1;
+        self.stamp
     }
 
     /// The number of a rare column, by when it is first asked for: columns of few rows come together as these do.
@@ -360,7 +420,7 @@ impl Numbers {
 
 /// The largest number, whatever its sign, and the sum of all squares.
 #[inline(always)]
-fn extent(values: &[f64]) -> (f64, f64) {
+pub fn extent(values: &[f64]) -> (f64, f64) {
     let (mut largest, mut squares) = ([0.0f64; LANES], [0.0; LANES]);
     let mut add = |lane: usize, value: f64| {
         let size = value.abs();
@@ -379,15 +439,6 @@ fn extent(values: &[f64]) -> (f64, f64) {
 #[inline(always)]
 fn rounded(value: f64) -> u16 {
     (value + 1.5 * (1u64 << 52) as f64).to_bits() as u16
-}
-
-/// Fetches the beginning of some items, line by line.
-#[inline(always)]
-fn fetch<T>(items: &[T]) {
-    let line = 64 / size_of::<T>().max(1);
-    (0..items.len().min(MOST_LINES * line))
-        .step_by(line)
-        .for_each(|place| prefetch(items, place));
 }
 
 #[cfg(test)]
@@ -409,6 +460,26 @@ mod tests {
             starts.push(columns.len() as i64);
         }
         (starts, columns, values)
+    }
+
+    #[test]
+    fn repeated_columns_and_zeros_are_found_in_any_row() {
+        for count in [1, 7, 65_534, 65_535, 65_536, 70_000] {
+            let starts: Vec<i64> = (0..=count).map(|row| row * 2).chain([count * 2 + 3]).collect();
+            let shown: Vec<u32> = (0..=count as u32).collect();
+            for (last, value) in [([0, 2, 1], 0.0), ([0, 1, 0], 1.0)] {
+                let columns: Vec<i32> = (0..count).flat_map(|_| [1, 0]).chain(last).collect();
+                let mut values = vec![1.0; columns.len()];
+                *values.last_mut().unwrap() = value;
+                let table = Vectors::unsorted(&starts, &columns, &values, 3).unwrap();
+                let copy = Narrow::new(&table, &shown, false).unwrap();
+                assert_eq!(
+                    (copy.repeats, copy.has_zeros),
+                    (last[0] == last[2], value == 0.0),
+                    "{count}"
+                );
+            }
+        }
     }
 
     #[test]

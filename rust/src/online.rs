@@ -8,11 +8,12 @@
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 use crate::kernel::{Kernel, Points};
-use crate::margin::rows::Order;
+use crate::margin::rows::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
-use crate::narrow::{Light, Narrow};
-use crate::simd::{fetch, prefetch};
-use crate::vectors::{Marks, Vector, Vectors};
+use crate::narrow::{A_LITTLE_MORE, Light, Narrow, extent};
+use crate::patience::beat;
+use crate::simd::{fetch, prefetch, vectorised};
+use crate::vectors::{Vector, Vectors};
 
 /// Winnow's weights stay within these, so that a product never becomes infinite or zero.
 const HEAVIEST: f64 = 1e150;
@@ -21,8 +22,9 @@ const LIGHTEST: f64 = 1e-150;
 const NUMBERS_AT_ONCE: usize = 1 << 20;
 /// Fewer epochs are not worth a copy of the rows.
 const FEW_EPOCHS: u64 = 3;
-/// More than what rounding takes from ‖x‖², so that ‖w‖² is never taken to be smaller than it is.
-const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
+
+/// If one of so many rows is a mistake, it is worth while to fetch the numbers of all as they are given.
+const OFTEN: f64 = 4.0;
 
 /// What a rule knows at its start, and at its end.
 #[derive(Clone, Default)]
@@ -92,7 +94,7 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
-    /// The rows shown, in less room: see [`narrow`].
+    /// The rows shown, in less room.
     pub narrow: Option<&'a Narrow>,
 }
 
@@ -104,16 +106,133 @@ impl Rows<'_> {
     }
 }
 
-/// Copies the sparse rows to be shown; `None` where this does not help.
-pub fn narrow(table: &Vectors<'_>, shown: &[u32], settings: &Settings, rule: &Rule<'_>) -> Option<Narrow> {
-    let often = settings.shuffle && settings.most_epochs >= FEW_EPOCHS;
-    let sparse = matches!(table, Vectors::Sparse { .. });
-    let only_presence = matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. });
-    if often && sparse && rule.may_rest() {
-        Narrow::new(table, shown, only_presence)
+/// Why rows cannot be learned from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A column comes twice in a row.
+    Repeats,
+    /// A number is not finite, or so large that sums of squares are not.
+    Numbers,
+}
+
+/// The largest sum of squares that leaves room for what is learned.
+const LARGEST_SQUARES: f64 = 1e150;
+
+fn squares_fit(squares: f64) -> Result<(), Unfit> {
+    if squares <= LARGEST_SQUARES {
+        Ok(())
     } else {
-        None
+        Err(Unfit::Numbers)
     }
+}
+
+/// Looks at the numbers of sparse rows; those of dense ones are known to fit.
+fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
+    match table {
+        Vectors::Dense { .. } => Ok(()),
+        Vectors::Sparse { values, .. } => squares_fit(vectorised(
+            #[inline(always)]
+            || {
+                let mut sum = 0.0;
+                for values in values.chunks(1 << 12) {
+                    beat();
+                    sum += extent(values).1;
+                }
+                sum
+            },
+        )),
+    }
+}
+
+/// The rows to show and how much each weighs; and a copy of them in less room, where this helps.
+pub struct Shown {
+    pub rows: Vec<u32>,
+    pub weights: Vec<f64>,
+    pub narrow: Option<Narrow>,
+}
+
+impl Shown {
+    /// Takes the rows that weigh something. To be shuffled, equal ones of a class are pooled and the order depends only on
+    /// what the rows say: which of them came first makes no difference. Then no column may come twice in a row.
+    pub fn new(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: &[f64],
+        settings: &Settings,
+        rule: &Rule<'_>,
+    ) -> Result<Self, Unfit> {
+        if !settings.shuffle {
+            return numbers_fit(table).map(|()| Self::as_given(weights));
+        }
+        let presence = copied_as(table, settings, rule);
+        let gathered = |zeros: bool| {
+            let mut shown = Self::pooled(table, classes, weights, zeros);
+            shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence));
+            shown
+        };
+        // Few tables have zeros that are written out; copying shows whether this one has.
+        let mut shown = gathered(presence.is_none());
+        if presence.is_some() && shown.narrow.as_ref().is_none_or(|copy| copy.has_zeros) {
+            shown = gathered(true);
+        }
+        let repeats = match &shown.narrow {
+            Some(copy) => copy.repeats,
+            None => table.repeats_columns(),
+        };
+        if repeats {
+            return Err(Unfit::Repeats);
+        }
+        match &shown.narrow {
+            Some(copy) => squares_fit(copy.squares()),
+            None => numbers_fit(table),
+        }
+        .map(|()| shown)
+    }
+
+    fn as_given(weights: &[f64]) -> Self {
+        let rows = (0..).zip(weights).filter(|&(_, &weight)| weight > 0.0);
+        let (rows, weights) = rows.unzip();
+        Shown {
+            rows,
+            weights,
+            narrow: None,
+        }
+    }
+
+    /// Sorts by which columns the rows hold, then by what; with `zeros` those whose number is zero are not held.
+    fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64], zeros: bool) -> Self {
+        let (weights, key) = (Some(weights), key_of(0));
+        let keyed = if table.rows() <= FEW_ROWS {
+            sorted_keys(classes.len(), weights, |row| hash_of_few(table.row(row), classes[row]))
+        } else {
+            let mut keyed = vectorised(
+                #[inline(always)]
+                || {
+                    sorted_keys(
+                        classes.len(),
+                        weights,
+                        #[inline(always)]
+                        |row| columns_hash(table.row(row), key, zeros),
+                    )
+                },
+            );
+            untie(&mut keyed, |row| content_hash(table.row(row), classes[row], key));
+            keyed
+        };
+        let order = Order::merged(table, classes, weights, keyed);
+        Shown {
+            rows: order.rows(),
+            weights: order.merged.iter().map(|merged| merged.weight).collect(),
+            narrow: None,
+        }
+    }
+}
+
+/// Whether a narrow copy of the rows would hold only presence; `None` where it would not help.
+fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Option<bool> {
+    let sparse = matches!(table, Vectors::Sparse { .. });
+    let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.may_rest();
+    helps.then_some(matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. }))
 }
 
 /// What the narrow copy of a row tells about its score.
@@ -274,6 +393,9 @@ impl<'a> Learner<'a> {
         }
         if let Some(soon) = coming(4) {
             rows.fetch(soon);
+            if self.light.is_some() && self.mistakes * OFTEN > self.next as f64 {
+                fetch(&self.rows.table.values()[rows.given(soon)]);
+            }
         }
     }
 
@@ -537,24 +659,6 @@ fn multiply(weight: &mut f64, value: f64, factor: f64) {
     }
 }
 
-/// Gives the distinct rows of rows × classes and how much each weighs in all, in an order that depends only on what the
-/// rows say: which of them came first makes no difference. `None` if a column comes twice in a row.
-pub fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> Option<(Vec<u32>, Vec<f64>)> {
-    let mut marks = Marks::new(table.width());
-    let order = if table.rows() <= FEW_ROWS {
-        Order::by_hash(table, classes, Some(weights), |vector, class| {
-            marks.row(|marks| vector.each(|column, _| marks.mark(column)));
-            hash_of_few(vector, class)
-        })
-    } else if matches!(table, Vectors::Sparse { .. }) {
-        Order::marking(table, classes, Some(weights), 0, &mut marks)
-    } else {
-        Order::new(table, classes, Some(weights), 0)
-    };
-    let totals = order.merged.iter().map(|merged| merged.weight).collect();
-    (!marks.repeats).then(|| (order.rows(), totals))
-}
-
 /// The hash by which few rows are sorted, of numbers that are not zero and their columns.
 fn hash_of_few(vector: Vector<'_>, class: i32) -> u64 {
     let mut hash = class as u64;
@@ -639,10 +743,11 @@ mod tests {
     fn equal_rows_are_pooled_whatever_their_order() {
         let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
         let rows = Vectors::dense(&table, 3, 2).unwrap();
-        let (mut places, weights) = pooled(&rows, &[0, 0, 0], &[1.0, 2.0, 3.0]).unwrap();
-        assert_eq!(weights.iter().sum::<f64>(), 6.0);
-        places.sort_unstable();
-        assert_eq!(places, [0, 1]);
-        assert_eq!(pooled(&rows, &[0, 0, 1], &[1.0, 2.0, 0.0]).unwrap().0.len(), 2);
+        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights, true);
+        let mut shown = pooled(&[0, 0, 0], &[1.0, 2.0, 3.0]);
+        assert_eq!(shown.weights.iter().sum::<f64>(), 6.0);
+        shown.rows.sort_unstable();
+        assert_eq!(shown.rows, [0, 1]);
+        assert_eq!(pooled(&[0, 0, 1], &[1.0, 2.0, 0.0]).rows.len(), 2);
     }
 }

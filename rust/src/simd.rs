@@ -422,7 +422,7 @@ const MOST_LINES: usize = 32;
 /// Fetches the beginning of some items, line by line.
 #[inline(always)]
 pub fn fetch<T>(items: &[T]) {
-    let line = 64 / size_of::<T>().max(1);
+    let line = (64 / size_of::<T>().max(1)).max(1);
     (0..items.len().min(MOST_LINES * line))
         .step_by(line)
         .for_each(|place| prefetch(items, place));

@@ -75,6 +75,16 @@ impl<'a> Vectors<'a> {
         }
     }
 
+    /// Whether a column comes twice in some row.
+    pub fn repeats_columns(&self) -> bool {
+        match *self {
+            Vectors::Dense { .. } => false,
+            Vectors::Sparse {
+                starts, columns, width, ..
+            } => repeats(starts, columns, width),
+        }
+    }
+
     #[inline(always)]
     pub fn row(&self, index: usize) -> Vector<'a> {
         let place = self.place(index);
@@ -222,60 +232,15 @@ impl Vector<'_> {
     }
 }
 
-/// Finds out whether a column comes twice in some row.
-pub struct Marks {
-    /// The number of the row that last held each column.
-    last: Vec<u32>,
-    number: u32,
-    pub repeats: bool,
-}
-
-/// The marks of one row, at hand while its columns are read.
-pub struct RowMarks<'a> {
-    last: &'a mut [u32],
-    number: u32,
-    repeats: bool,
-}
-
-impl Marks {
-    pub fn new(width: usize) -> Self {
-        Marks {
-            last: vec![0; width],
-            number: 0,
-            repeats: false,
-        }
-    }
-
-    /// Reads the next row, which marks its columns.
-    #[inline(always)]
-    pub fn row<R>(&mut self, read: impl FnOnce(&mut RowMarks<'_>) -> R) -> R {
-        self.number += 1;
-        let mut row = RowMarks {
-            last: &mut self.last,
-            number: self.number,
-            repeats: false,
-        };
-        let result = read(&mut row);
-        self.repeats |= row.repeats;
-        result
-    }
-}
-
-impl RowMarks<'_> {
-    #[inline(always)]
-    pub fn mark(&mut self, column: usize) {
-        self.repeats |= std::mem::replace(&mut self.last[column], self.number) == self.number;
-    }
-}
-
 /// Whether a column comes twice in some row; starts and columns must fit the width.
 pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
-    let mut marks = Marks::new(width);
-    starts.windows(2).any(|pair| {
+    let mut last = vec![0; width]; // the number of the row that last held each column, from 1
+    starts.windows(2).zip(1u32..).any(|(pair, number)| {
         beat();
         let row = &columns[pair[0] as usize..pair[1] as usize];
-        marks.row(|marks| row.iter().for_each(|&column| marks.mark(column as usize)));
-        marks.repeats
+        row.iter().fold(false, |repeats, &column| {
+            repeats | (std::mem::replace(&mut last[column as usize], number) == number)
+        })
     })
 }
 

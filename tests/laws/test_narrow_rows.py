@@ -1,5 +1,6 @@
 """Learners that read rows in less room, with 32 bits or without their ones, learn the same as from the numbers."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,17 +17,20 @@ BEYOND = 2.0**110
 
 
 def learned(X: Any, classes: Any, rule: PerceptronRule | WinnowRule | BalancedWinnowRule) -> tuple[Any, Any]:
-    """Show the rows in an order that does not depend on what they hold."""
-    rows, settings = np.arange(X.shape[0]), OnlineSettings(epochs=8, tolerance=None)
-    arguments = (rows, np.ones(len(rows)), classes, [1], [(1.0, 1.0)], rule.native, None, settings.native)
-    (((weights, *_), counts),) = native.learn_online(native_table(X), *arguments, [rule.start(X.shape[1]).native], 1)
+    """Show rows of which no two hold the same columns: then the order does not depend on the numbers."""
+    assert len({tuple(X.indices[first:last]) for first, last in pairwise(X.indptr)}) == X.shape[0]
+    settings = OnlineSettings(epochs=8, tolerance=None)
+    arguments = (np.ones(len(classes)), classes, [1], [(1.0, 1.0)], rule.native, None, settings.native)
+    found = native.learn_online(native_table(X), *arguments, [rule.start(X.shape[1]).native], 1)
+    assert found is not None
+    (((weights, *_), counts),) = found
     return weights, counts
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_perceptron_decides_by_the_numbers_as_given(seed: int) -> None:
     random = np.random.default_rng(seed)
-    X: Any = scipy.sparse.random_array((700, 60), density=0.1, rng=random, format="csr", dtype=np.float64)
+    X: Any = scipy.sparse.random_array((700, 60), density=0.2, rng=random, format="csr", dtype=np.float64)
     classes = (X @ random.normal(size=60) > 0).astype(np.int32)
     rule = PerceptronRule(bias_rate=0.0)
     (narrow, updates), (given, expected) = learned(X, classes, rule), learned(X * BEYOND, classes, rule)
@@ -36,7 +40,7 @@ def test_a_perceptron_decides_by_the_numbers_as_given(seed: int) -> None:
 
 def binary_problem(seed: int) -> tuple[Any, Any]:
     random = np.random.default_rng(seed)
-    X: Any = scipy.sparse.random_array((700, 60), density=0.1, rng=random, format="csr", dtype=np.float64)
+    X: Any = scipy.sparse.random_array((700, 60), density=0.2, rng=random, format="csr", dtype=np.float64)
     X.data[:] = 1.0
     return X, (X @ random.normal(size=60) > 0.5 * random.normal(size=700)).astype(np.int32)
 

@@ -74,6 +74,28 @@ def test_columns_that_come_twice_are_added(make: Callable[[], Any]) -> None:
     assert np.array_equal(fitted(make, halves, y), fitted(make, X, y))
 
 
+@pytest.mark.filterwarnings("ignore:Maximum number")
+@pytest.mark.parametrize("make", LEARNERS[2:])  # the others stop near the optimum, wherever they come from
+def test_zeros_that_are_written_out_say_nothing(make: Callable[[], Any]) -> None:
+    X, y = table(10)
+    random = np.random.default_rng(11)
+    written = X + scipy.sparse.random_array(X.shape, density=0.05, rng=random, format="csr")
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(written.indptr))
+    written.data[:] = X.toarray()[rows, written.indices]
+    assert written.nnz > X.nnz
+    assert np.array_equal(written.toarray(), X.toarray())
+    assert fitted(make, written, y) == pytest.approx(fitted(make, X, y), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:Maximum number")
+@pytest.mark.parametrize("make", LEARNERS)
+def test_rows_that_hold_the_same_columns_come_in_any_order(make: Callable[[], Any]) -> None:
+    X, y = table(12)
+    full = scipy.sparse.csr_array(X.toarray()[:, :6] + 1.0)
+    order = np.random.default_rng(13).permutation(len(y))
+    assert np.array_equal(fitted(make, full, y), fitted(make, full[order], y[order]))
+
+
 def test_sums_of_classes() -> None:
     X, y = table(8)
     weights = np.random.default_rng(9).random(len(y))

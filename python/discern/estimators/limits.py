@@ -5,9 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
 
 LARGEST = 1e75
 """Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
+
+
+def refuse_unfit(X: Any, who: Any) -> None:
+    """Refuse a table with numbers that are not finite, or too large to be squared and added up."""
+    assert_all_finite(X, estimator_name=type(who).__name__, input_name="X")
+    refuse_huge(X)
 
 
 def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
@@ -36,3 +45,22 @@ def squares_fit(values: Any) -> bool:
     """
     with np.errstate(all="ignore"):
         return values.dtype == np.float64 and bool(np.dot(values, values) <= LARGEST**2)
+
+
+def classes_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Give the distinct labels, sorted; refuses those that are no classes.
+
+    Examples
+    --------
+    >>> classes_of(np.array(["spam", "ham", "spam"])).tolist()
+    ['ham', 'spam']
+    >>> classes_of(np.array([0.5, 1.0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes
+    on a regression target with continuous values.
+    """
+    classes = np.unique(y)
+    # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
+    check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
+    return classes

@@ -13,13 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import binarize
-from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from discern.estimators.kernel import class_weights, gamma_of
-from discern.estimators.limits import refuse_huge, squares_fit
+from discern.estimators.limits import classes_of, refuse_unfit, squares_fit
 from discern.kernel import Kernel
 from discern.online import (
     BalancedWinnowRule,
@@ -73,9 +72,9 @@ class _Online(ClassifierMixin, BaseEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, start: Any = None) -> Self:
         self._validate_params()
         X, y = self._validated(X, y)
-        check_classification_targets(y)
+        classes = classes_of(y)
         weights = _weights(sample_weight, X)
-        self.classes_ = np.unique(y)
+        self.classes_ = classes
         self._begin(X, weights)
         if start is not None:
             self._states = start
@@ -98,14 +97,14 @@ class _Online(ClassifierMixin, BaseEstimator):
         self._validate_params()
         first = not hasattr(self, "classes_")
         X, y = self._validated(X, y, reset=first)
-        check_classification_targets(y)
+        present = classes_of(y)
         weights = _weights(sample_weight, X)
         if first:
-            self.classes_ = np.unique(y if classes is None else classes)
+            self.classes_ = present if classes is None else np.unique(classes)
             self._begin(X, weights)
         elif classes is not None and not np.array_equal(self.classes_, np.unique(classes)):
             raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit")
-        unknown = np.setdiff1d(y, self.classes_)
+        unknown = np.setdiff1d(present, self.classes_)
         if len(unknown):
             raise ValueError(f"the label {unknown[0]!r} is new: name all classes in the first partial_fit")
         self._learn(X, y, weights, self._settings(epochs=1))
@@ -143,7 +142,11 @@ class _Online(ClassifierMixin, BaseEstimator):
     def _learn(self, X: Any, y: Array, weights: Array | None, settings: OnlineSettings) -> None:
         rule = self._rule(X.shape[1])
         lesson = self._lesson(X, y, weights, self._class_weights(y, weights))
-        learned = learn(lesson, rule, self._states, settings)
+        try:
+            learned = learn(lesson, rule, self._states, settings)
+        except ValueError:
+            refuse_unfit(X, self)  # says more
+            raise
         self._states = [state for state, _ in learned]
         lines = [rule.linear(state) for state in self._states]
         self.coef_ = np.array([weights for weights, _ in lines])
@@ -174,10 +177,14 @@ class _Online(ClassifierMixin, BaseEstimator):
             self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset, ensure_all_finite=not sparse
         )
         table = checked[0] if y else checked
-        if not (sparse and squares_fit(table.data)):
-            assert_all_finite(table, estimator_name=type(self).__name__, input_name="X")
-            refuse_huge(table)
+        if not sparse or not ((self._checks_when_learning and y) or squares_fit(table.data)):
+            refuse_unfit(table, self)
         return checked
+
+    @property
+    def _checks_when_learning(self) -> bool:
+        """Say whether the numbers of sparse rows need no check before those of the learner itself."""
+        return False
 
     def _rule(self, columns: int) -> Rule:
         raise TypeError("each learner has its own rule")
@@ -380,6 +387,10 @@ class Perceptron(_Online):
             self.dual_coef_ = np.zeros((self._learners, 0))
 
     # ------------------------------------------------------------------------------------------------- learn
+
+    @property
+    def _checks_when_learning(self) -> bool:
+        return self.kernel is None and not self.early_stopping
 
     def _learn(self, X: Any, y: Array, weights: Array | None, settings: OnlineSettings) -> None:
         if self.kernel is not None:

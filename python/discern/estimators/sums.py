@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, validate_data
 
+from discern.estimators.limits import classes_of
 from discern.scatter import Scatter
 
 Array = NDArray[Any]
@@ -124,9 +124,7 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
 
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Give the classes that have rows, the number of each row's, and the weights."""
-        classes = np.unique(y)
-        # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
-        check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
+        classes = classes_of(y)
         numbers = np.searchsorted(classes, y)
         if sample_weight is None:
             return classes, numbers, None

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::patience::beat;
-use crate::vectors::{Marks, Vector, Vectors};
+use crate::vectors::{Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
 pub trait Value: Copy + Send + Sync {
@@ -92,23 +92,78 @@ pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: O
     sums
 }
 
-/// A keyed hash of the numbers of a row that are not zero; a sum, so that neither does the order of the columns matter
-/// nor need the processor wait from one to the next. Calls for each column on the way.
+/// A keyed hash of the numbers of a row that are not zero, and of its class; a sum, so that neither does the order of the
+/// columns matter nor need the processor wait from one to the next.
 #[inline(always)]
-fn content_hash(vector: Vector<'_>, key: u64, mut call: impl FnMut(usize)) -> u64 {
+pub fn content_hash(vector: Vector<'_>, class: i32, key: u64) -> u64 {
     let mut sum = key;
     vector.each(|column, value| {
-        call(column);
         if value != 0.0 {
             let folded = u128::from(value.to_bits() ^ key) * u128::from(((column as u64) << 1 | 1).wrapping_mul(ODD));
             sum = sum.wrapping_add(folded as u64 ^ (folded >> 64) as u64);
         }
     });
+    mix(sum) ^ mix(class as u64)
+}
+
+/// A keyed hash of the columns that a row holds, likewise a sum; with `zeros` without those whose number is zero, else
+/// without reading the numbers.
+#[inline(always)]
+pub fn columns_hash(vector: Vector<'_>, key: u64, zeros: bool) -> u64 {
+    let hash = |column: usize| {
+        let spread = (column as u64 ^ key >> 32).wrapping_mul(ODD);
+        ((spread >> 32) * (spread & u64::from(u32::MAX) | 1)) ^ spread
+    };
+    let mut sum = key;
+    match vector {
+        Vector::Sparse(columns, _) if !zeros => {
+            columns
+                .iter()
+                .for_each(|&column| sum = sum.wrapping_add(hash(column as usize)));
+        }
+        _ => vector.each(|column, value| sum = sum.wrapping_add(if value == 0.0 { 0 } else { hash(column) })),
+    }
     mix(sum)
 }
 
-fn key_of(seed: u64) -> u64 {
+/// The key of the hashes for a seed.
+pub fn key_of(seed: u64) -> u64 {
     mix(seed ^ 0x5851_f42d_4c95_7f2d)
+}
+
+/// Each row that weighs something with its key, sorted by key.
+#[inline(always)]
+pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usize) -> u64) -> Vec<(u64, u32)> {
+    let mut keyed = Vec::with_capacity(rows);
+    for row in 0..rows {
+        beat();
+        if weights.is_none_or(|weights| weights[row] > 0.0) {
+            keyed.push((key(row), row as u32));
+        }
+    }
+    sort_by_key(&mut keyed);
+    keyed
+}
+
+/// Gives rows that have the same key a second one, and sorts them by it.
+pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
+    for tied in keyed
+        .chunk_by_mut(|left, right| left.0 == right.0)
+        .filter(|tied| tied.len() > 1)
+    {
+        for (key, row) in &mut *tied {
+            beat();
+            *key = second(*row as usize);
+        }
+        sort_by_key(tied);
+    }
+}
+
+fn sort_by_key(keyed: &mut [(u64, u32)]) {
+    keyed.sort_unstable_by(|left, right| {
+        beat();
+        left.cmp(right)
+    });
 }
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -133,42 +188,14 @@ impl Order {
     /// Sorts rows by a keyed hash of what they hold.
     pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
         let key = key_of(seed);
-        Self::by_hash(table, classes, weights, |vector, class| {
-            content_hash(vector, key, |_| ()) ^ mix(class as u64)
-        })
-    }
-
-    /// Sorts rows likewise, and marks their columns while they are at hand.
-    pub fn marking(
-        table: &Vectors<'_>,
-        classes: &[i32],
-        weights: Option<&[f64]>,
-        seed: u64,
-        marks: &mut Marks,
-    ) -> Self {
-        let key = key_of(seed);
-        Self::by_hash(table, classes, weights, |vector, class| {
-            marks.row(|marks| content_hash(vector, key, |column| marks.mark(column))) ^ mix(class as u64)
-        })
-    }
-
-    /// Sorts rows by a hash of what they hold and of their class.
-    pub fn by_hash(
-        table: &Vectors<'_>,
-        classes: &[i32],
-        weights: Option<&[f64]>,
-        mut hash: impl FnMut(Vector<'_>, i32) -> u64,
-    ) -> Self {
-        let weight = |row: usize| weights.map_or(1.0, |weights| weights[row]);
-        let mut keyed: Vec<(u64, u32)> = (0..classes.len())
-            .filter(|&row| weight(row) > 0.0)
-            .inspect(|_| beat())
-            .map(|row| (hash(table.row(row), classes[row]), row as u32))
-            .collect();
-        keyed.sort_unstable_by(|left, right| {
-            beat();
-            left.cmp(right)
+        let keyed = sorted_keys(classes.len(), weights, |row| {
+            content_hash(table.row(row), classes[row], key)
         });
+        Self::merged(table, classes, weights, keyed)
+    }
+
+    /// Takes rows in this order, in which equal ones stand together and have the same key; see [`sorted_keys`].
+    pub fn merged(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, keyed: Vec<(u64, u32)>) -> Self {
         let mut order = Order {
             merged: Vec::with_capacity(keyed.len()),
             places: vec![NOWHERE; classes.len()],
@@ -190,7 +217,7 @@ impl Order {
                 order.merged.len() - 1
             });
             let merged = &mut order.merged[place];
-            merged.weight += weight(row);
+            merged.weight += weights.map_or(1.0, |weights| weights[row]);
             // Of rows that hold the same in another order of columns, always the same one is read.
             if row != merged.row && table.row(row).is_written_before(table.row(merged.row)) {
                 merged.row = row;
@@ -514,7 +541,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
             columns.iter().for_each(|&column| counts[column as usize] += 1);
         }
     }
-    let names = by_count(&counts, rows.len());
+    let names = by_count(&counts);
     for (number, &name) in names.iter().enumerate() {
         counts[name as usize] = number as u32;
     }
@@ -522,7 +549,8 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The places of the counts above 0, the largest first, equal ones as they come (a counting sort).
-pub(crate) fn by_count(counts: &[u32], most: usize) -> Vec<u32> {
+pub(crate) fn by_count(counts: &[u32]) -> Vec<u32> {
+    let most = counts.iter().copied().max().unwrap_or(0) as usize;
     let mut starts = vec![0u32; most + 2]; // of the places of each count
     counts.iter().for_each(|&count| starts[most - count as usize + 1] += 1);
     for rank in 1..starts.len() {

@@ -6,10 +6,10 @@ use pyo3::prelude::*;
 
 use super::kernel::kernel_of;
 use super::tables::{checked_classes, checked_weights};
-use super::vectors::{Table, check_row_numbers};
+use super::vectors::Table;
 use super::work::{patiently, step_to_end};
 use crate::kernel::Points;
-use crate::online::{Learner, Rows, Rule, Settings, State, narrow, pooled};
+use crate::online::{Learner, Rows, Rule, Settings, Shown, State, Unfit};
 use crate::vectors::Vectors;
 
 /// A row is shown as often as it weighs.
@@ -27,37 +27,14 @@ type RuleNumbers = (String, Vec<f64>);
 /// Epochs, tolerance, patience, share of errors, shuffle, seed.
 type SettingNumbers = (u64, f64, u64, f64, bool, u64);
 
-/// The distinct rows and how much each weighs, in an order that does not depend on theirs; None if a column comes twice
-/// in a row.
+/// Shows rows to a learner for each positive class, the others being negative; None if rows are to be shuffled and a
+/// column comes twice in one.
 #[pyfunction]
-#[allow(clippy::type_complexity)]
-pub(super) fn pool_rows<'py>(
-    py: Python<'py>,
-    table: Table<'py>,
-    classes: PyReadonlyArray1<'py, i32>,
-    weights: PyReadonlyArray1<'py, f64>,
-) -> PyResult<Option<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<f64>>)>> {
-    let table = table.unsorted()?;
-    let classes = checked_classes(&classes, table.rows(), usize::MAX)?;
-    let weights = weights.as_slice()?;
-    if weights.len() != table.rows() {
-        return Err(PyValueError::new_err("the weights do not fit the rows"));
-    }
-    let pools = patiently(py, || pooled(&table, classes, weights))?;
-    Ok(pools.map(|(rows, totals)| {
-        let rows: Vec<i64> = rows.into_iter().map(i64::from).collect();
-        (rows.into_pyarray(py), totals.into_pyarray(py))
-    }))
-}
-
-/// Shows rows to a learner for each positive class, the others being negative.
-#[pyfunction]
-#[pyo3(signature = (table, rows, weights, classes, positives, factors, rule, kernel, settings, states, threads))]
+#[pyo3(signature = (table, weights, classes, positives, factors, rule, kernel, settings, states, threads))]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn learn_online<'py>(
     py: Python<'py>,
     table: Table<'py>,
-    rows: PyReadonlyArray1<'py, i64>,
     weights: PyReadonlyArray1<'py, f64>,
     classes: PyReadonlyArray1<'py, i32>,
     positives: Vec<i32>,
@@ -67,17 +44,13 @@ pub(super) fn learn_online<'py>(
     settings: SettingNumbers,
     states: Vec<StateArrays<'py>>,
     threads: usize,
-) -> PyResult<Vec<Learned<'py>>> {
+) -> PyResult<Option<Vec<Learned<'py>>>> {
     let table = match kernel {
         None => table.unsorted()?,
         Some(_) => table.vectors()?,
     };
-    let shown = check_row_numbers(rows.as_slice()?, table.rows())?;
     let weights = Some(weights);
-    let weights = checked_weights(&weights, shown.len())?.unwrap_or(&[]);
-    if weights.iter().any(|weight| !(0.0..=HEAVIEST_ROW).contains(weight)) {
-        return Err(PyValueError::new_err("a row's weight must be from 0 to a million"));
-    }
+    let weights = checked_weights(&weights, table.rows())?.unwrap_or(&[]);
     let classes = checked_classes(&classes, table.rows(), usize::MAX)?;
     let kernel = kernel
         .map(|(name, gamma, offset, degree)| kernel_of(&name, gamma, offset, degree))
@@ -97,17 +70,32 @@ pub(super) fn learn_online<'py>(
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
     let any_rule = rule_of(&rule, points.as_ref())?;
-    let copy = patiently(py, || narrow(&table, &shown, &settings, &any_rule))?;
+    let shown = match patiently(py, || Shown::new(&table, classes, weights, &settings, &any_rule))? {
+        Ok(shown) => shown,
+        Err(Unfit::Repeats) => return Ok(None),
+        Err(Unfit::Numbers) => {
+            return Err(PyValueError::new_err(
+                "the rows hold a number that is not finite, or too large: leave them out, or scale the columns",
+            ));
+        }
+    };
+    if shown
+        .weights
+        .iter()
+        .any(|weight| !(0.0..=HEAVIEST_ROW).contains(weight))
+    {
+        return Err(PyValueError::new_err("a row's weight must be from 0 to a million"));
+    }
     let mut learners = Vec::with_capacity(states.len());
     for ((state, &positive), &(negative_factor, positive_factor)) in states.iter().zip(&positives).zip(&factors) {
         let rows = Rows {
             table,
-            shown: &shown,
-            weights,
+            shown: &shown.rows,
+            weights: &shown.weights,
             classes,
             positive,
             factors: [negative_factor, positive_factor],
-            narrow: copy.as_ref(),
+            narrow: shown.narrow.as_ref(),
         };
         let rule = rule_of(&rule, points.as_ref())?;
         let state = state_of(state, &rule, &table)?;
@@ -132,7 +120,7 @@ pub(super) fn learn_online<'py>(
         );
         (arrays, counts)
     });
-    Ok(given.collect())
+    Ok(Some(given.collect()))
 }
 
 fn rule_of<'a>(
@@ -185,7 +173,6 @@ fn state_of(arrays: &StateArrays<'_>, rule: &Rule<'_>, table: &Vectors<'_>) -> P
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_function(wrap_pyfunction!(pool_rows, module)?)?;
     module.add_function(wrap_pyfunction!(learn_online, module)?)?;
     Ok(())
 }
