@@ -121,5 +121,6 @@ JOBS = (
         prepare_perceptron,
         cpu(fit_perceptron),
         (Peer(SCIKIT_LEARN, Goal("faster", 2), as_accurate, cpu(fit_perceptron_scikit_learn)),),
+        repeats=15,
     ),
 )

@@ -135,9 +135,9 @@ impl Light {
 impl Narrow {
     /// Copies rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many,
     /// or one comes twice.
-    pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool) -> Option<Self> {
+    pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool, sample: Sample) -> Option<Self> {
         let places = places_of(rows, table.rows())?;
-        let mut numbers = Numbers::new(table);
+        let mut numbers = Numbers::new(sample);
         let (mut heads, mut end) = (Vec::with_capacity(rows.len()), 0);
         for &row in rows {
             let given = table.place(row as usize);
@@ -269,6 +269,25 @@ impl Narrow {
         head.rares > 0 && score(sum) > doubt
     }
 
+    /// Gives the columns of a row, in the order in which they were given.
+    #[inline(always)]
+    pub fn columns(&self, row: usize, into: &mut Vec<i32>) {
+        let head = &self.heads[row];
+        let (columns, _) = self.groups(head);
+        into.clear();
+        into.extend(
+            columns.as_flattened()[..head.count as usize]
+                .iter()
+                .map(|&column| i32::from(column)),
+        );
+        if head.rares > 0 {
+            let places = into.iter_mut().filter(|column| **column == i32::from(RARE));
+            places
+                .zip(self.rares(head))
+                .for_each(|(column, rare)| *column = rare.column as i32);
+        }
+    }
+
     /// Calls for each column of a row and the number there in units, in the order in which they were given.
     #[inline(always)]
     pub fn each(&self, row: usize, mut call: impl FnMut(usize, i16)) {
@@ -356,6 +375,31 @@ fn places_of(rows: &[u32], count: usize) -> Option<Vec<u32>> {
     Some(places)
 }
 
+/// How many of some rows hold each column, and one more.
+pub struct Sample {
+    counts: Vec<u32>,
+    step: usize,
+}
+
+impl Sample {
+    pub fn new(table: &Vectors<'_>) -> Self {
+        Sample {
+            counts: vec![1; table.width()],
+            step: table.values().len() / COUNTED + 1,
+        }
+    }
+
+    /// Counts a row, if it is one of those that are counted; to be called while it is at hand.
+    #[inline(always)]
+    pub fn see(&mut self, row: usize, vector: Vector<'_>) {
+        if let Vector::Sparse(columns, _) = vector
+            && row.is_multiple_of(self.step)
+        {
+            columns.iter().for_each(|&column| self.counts[column as usize] += 1);
+        }
+    }
+}
+
 /// The new number of each column, and the given number of each that has one.
 struct Numbers {
     common: Vec<Known>,
@@ -374,12 +418,7 @@ struct Known {
 
 impl Numbers {
     /// Numbers the columns that are frequent in some of the rows.
-    fn new(table: &Vectors<'_>) -> Self {
-        let mut counts = vec![1; table.width()];
-        let rows = (0..table.rows()).step_by(table.values().len() / COUNTED + 1);
-        for row in rows {
-            table.row(row).each(|column, _| counts[column] += 1);
-        }
+    fn new(Sample { mut counts, .. }: Sample) -> Self {
         let mut names = by_count(&counts);
         names.truncate(RARE as usize);
         let unknown = Known { number: RARE, stamp: 0 };
@@ -462,6 +501,12 @@ mod tests {
         (starts, columns, values)
     }
 
+    fn copied(table: &Vectors<'_>, rows: &[u32], presence: bool) -> Narrow {
+        let mut sample = Sample::new(table);
+        (0..table.rows()).for_each(|row| sample.see(row, table.row(row)));
+        Narrow::new(table, rows, presence, sample).unwrap()
+    }
+
     #[test]
     fn repeated_columns_and_zeros_are_found_in_any_row() {
         for count in [1, 7, 65_534, 65_535, 65_536, 70_000] {
@@ -472,7 +517,7 @@ mod tests {
                 let mut values = vec![1.0; columns.len()];
                 *values.last_mut().unwrap() = value;
                 let table = Vectors::unsorted(&starts, &columns, &values, 3).unwrap();
-                let copy = Narrow::new(&table, &shown, false).unwrap();
+                let copy = copied(&table, &shown, false);
                 assert_eq!(
                     (copy.repeats, copy.has_zeros),
                     (last[0] == last[2], value == 0.0),
@@ -487,7 +532,7 @@ mod tests {
         let (starts, columns, values) = rows(200_000);
         let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
         let shown: Vec<u32> = (0..ROWS as u32).rev().collect();
-        let copy = Narrow::new(&table, &shown, true).unwrap();
+        let copy = copied(&table, &shown, true);
         assert!(!copy.rares.is_empty());
         let every: Vec<f64> = (0..200_000).map(f64::from).collect();
         let picked = copy.picked(&every);
@@ -511,7 +556,7 @@ mod tests {
             let values: Vec<f64> = values.iter().map(|value| value * scale).collect();
             let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
             let shown: Vec<u32> = (0..ROWS as u32).collect();
-            let copy = Narrow::new(&table, &shown, false).unwrap();
+            let copy = copied(&table, &shown, false);
             let mut random = Random(3);
             let weights: Vec<f64> = copy
                 .names

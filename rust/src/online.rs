@@ -10,7 +10,7 @@
 use crate::kernel::{Kernel, Points};
 use crate::margin::rows::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
 use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
-use crate::narrow::{A_LITTLE_MORE, Light, Narrow, extent};
+use crate::narrow::{A_LITTLE_MORE, Light, Narrow, Sample, extent};
 use crate::patience::beat;
 use crate::simd::{fetch, prefetch, vectorised};
 use crate::vectors::{Vector, Vectors};
@@ -166,8 +166,9 @@ impl Shown {
         }
         let presence = copied_as(table, settings, rule);
         let gathered = |zeros: bool| {
-            let mut shown = Self::pooled(table, classes, weights, zeros);
-            shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence));
+            let mut sample = Sample::new(table);
+            let mut shown = Self::pooled(table, classes, weights, zeros, |row, vector| sample.see(row, vector));
+            shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence, sample));
             shown
         };
         // Few tables have zeros that are written out; copying shows whether this one has.
@@ -200,10 +201,19 @@ impl Shown {
     }
 
     /// Sorts by which columns the rows hold, then by what; with `zeros` those whose number is zero are not held.
-    fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64], zeros: bool) -> Self {
+    fn pooled(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: &[f64],
+        zeros: bool,
+        mut see: impl FnMut(usize, Vector<'_>),
+    ) -> Self {
         let (weights, key) = (Some(weights), key_of(0));
         let keyed = if table.rows() <= FEW_ROWS {
-            sorted_keys(classes.len(), weights, |row| hash_of_few(table.row(row), classes[row]))
+            sorted_keys(classes.len(), weights, |row| {
+                see(row, table.row(row));
+                hash_of_few(table.row(row), classes[row])
+            })
         } else {
             let mut keyed = vectorised(
                 #[inline(always)]
@@ -212,7 +222,10 @@ impl Shown {
                         classes.len(),
                         weights,
                         #[inline(always)]
-                        |row| columns_hash(table.row(row), key, zeros),
+                        |row| {
+                            see(row, table.row(row));
+                            columns_hash(table.row(row), key, zeros)
+                        },
                     )
                 },
             );
@@ -480,13 +493,13 @@ impl<'a> Learner<'a> {
         let Some(rows) = self.rows.narrow else {
             return self.given(place);
         };
-        columns.clear();
         if self.light.is_some() {
             let values = &self.rows.table.values()[rows.given(place)];
             fetch(values);
-            rows.each(place, |column, _| columns.push(column as i32));
+            rows.columns(place, columns);
             return Vector::Sparse(columns, values);
         }
+        columns.clear();
         numbers.clear();
         rows.each(place, |column, units| {
             columns.push(column as i32);
@@ -743,7 +756,7 @@ mod tests {
     fn equal_rows_are_pooled_whatever_their_order() {
         let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
         let rows = Vectors::dense(&table, 3, 2).unwrap();
-        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights, true);
+        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights, true, |_, _| ());
         let mut shown = pooled(&[0, 0, 0], &[1.0, 2.0, 3.0]);
         assert_eq!(shown.weights.iter().sum::<f64>(), 6.0);
         shown.rows.sort_unstable();
