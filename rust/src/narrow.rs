@@ -169,6 +169,9 @@ impl Narrow {
                     if let Some(soon) = coming(4) {
                         copy.fetch(soon as usize);
                     }
+                    if row + 2 < places.len() {
+                        table.row(row + 2).fetch(); // across pages the processor does not see it coming
+                    }
                     if let Vector::Sparse(columns, values) = table.row(row) {
                         copy.fill(place as usize, columns, values, &mut numbers, presence);
                     }
