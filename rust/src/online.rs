@@ -176,18 +176,15 @@ impl Shown {
         if presence.is_some() && shown.narrow.as_ref().is_none_or(|copy| copy.has_zeros) {
             shown = gathered(true);
         }
-        let repeats = match &shown.narrow {
-            Some(copy) => copy.repeats,
-            None => table.repeats_columns(),
+        let (repeats, fits) = match &shown.narrow {
+            Some(copy) if weights.iter().all(|weight| *weight > 0.0) => (copy.repeats, squares_fit(copy.squares())),
+            _ => (table.repeats_columns(), numbers_fit(table)),
         };
         if repeats {
-            return Err(Unfit::Repeats);
+            Err(Unfit::Repeats)
+        } else {
+            fits.map(|()| shown)
         }
-        match &shown.narrow {
-            Some(copy) => squares_fit(copy.squares()),
-            None => numbers_fit(table),
-        }
-        .map(|()| shown)
     }
 
     fn as_given(weights: &[f64]) -> Self {

@@ -229,3 +229,5 @@ def test_sparse_numbers_that_cannot_be_summed_are_refused(shuffle: bool, rows: i
             learner.fit(X, y)
         with pytest.raises(ValueError, match=message):
             learner.partial_fit(X, y, classes=[0, 1, 2])
+        with pytest.raises(ValueError, match=message):
+            learner.fit(X, y, sample_weight=np.isfinite(X.sum(axis=1)).astype(float))  # also in rows without weight
