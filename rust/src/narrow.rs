@@ -25,7 +25,7 @@ const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
 type Group = [u16; LANES];
 
 /// About so many numbers are enough to tell which columns are frequent.
-const COUNTED: usize = 1 << 20;
+const COUNTED: usize = 1 << 21;
 
 /// More than what rounding takes away.
 pub const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
@@ -48,7 +48,7 @@ struct Head {
     unit: f32,
     /// See [`Narrow::surely`].
     doubt: f32,
-    /// The sum of the rare numbers, whatever their signs, or a little more.
+    /// The sum of the rare numbers whose columns other rows hold too, whatever their signs, or a little more.
     rare_size: f32,
     given: u32,
 }
@@ -61,6 +61,8 @@ pub struct Narrow {
     squares: Vec<f64>,
     /// The given number of each column.
     names: Vec<u32>,
+    /// From this number on columns are those that a single row holds, and rare.
+    lone: usize,
     /// Whether a column comes twice in some row.
     pub repeats: bool,
     /// Whether some number is zero.
@@ -72,7 +74,9 @@ pub struct Light {
     weights: Box<[f32; 1 << 16]>,
     /// ‖w‖, or a little more; infinite if 32 bits cannot hold what it takes.
     length: f64,
-    /// The largest weight that a rare column has had, whatever its sign.
+    /// The first of the columns that a single row holds.
+    lone: usize,
+    /// The largest weight that another rare column has had, whatever its sign; infinite if a lone one began with some.
     largest_rare: f64,
 }
 
@@ -103,11 +107,14 @@ impl Head {
 }
 
 impl Light {
-    pub fn new(weights: &[f64], length: f64) -> Self {
+    /// Takes the weights of the columns of some rows.
+    pub fn new(rows: &Narrow, weights: &[f64], length: f64) -> Self {
+        let lone_weigh = weights[rows.lone..].iter().any(|weight| *weight != 0.0);
         let mut light = Light {
             weights: Box::new([0.0; 1 << 16]),
             length: 0.0,
-            largest_rare: 0.0,
+            lone: rows.lone,
+            largest_rare: if lone_weigh { f64::INFINITY } else { 0.0 },
         };
         (0..weights.len()).for_each(|column| light.set(column, weights[column]));
         light.set_length(length);
@@ -118,7 +125,7 @@ impl Light {
     pub fn set(&mut self, column: usize, weight: f64) {
         if column < RARE as usize {
             self.weights[column] = weight as f32;
-        } else {
+        } else if column < self.lone {
             self.largest_rare = self.largest_rare.max(weight.abs());
         }
     }
@@ -150,6 +157,7 @@ impl Narrow {
             squares: vec![0.0; heads.len()],
             heads,
             names: Vec::new(),
+            lone: 0,
             repeats: false,
             has_zeros: false,
         };
@@ -179,7 +187,7 @@ impl Narrow {
             },
         );
         copy.sort_rares(&mut numbers);
-        copy.names = numbers.names;
+        (copy.names, copy.lone) = (numbers.names, numbers.lone);
         Some(copy)
     }
 
@@ -204,7 +212,7 @@ impl Narrow {
             };
         }
         self.has_zeros |= zeros != 0;
-        let (stamp, mut repeats, mut rare_units) = (numbers.next_stamp(), false, 0);
+        let (stamp, mut repeats) = (numbers.next_stamp(), false);
         for ((column, &name), &units) in columns.iter_mut().zip(given).zip(&*units) {
             let known = &mut numbers.common[name as usize];
             repeats |= known.stamp == stamp;
@@ -215,10 +223,8 @@ impl Narrow {
                     column: name as u32,
                     units: units as i16,
                 });
-                rare_units += u64::from((units as i16).unsigned_abs());
             }
         }
-        head.rare_size = (rare_units as f64 * f64::from(head.unit) * A_LITTLE_MORE) as f32;
         head.rares = self.rares.len() as u32 - head.rare;
         self.repeats |= repeats;
     }
@@ -226,15 +232,22 @@ impl Narrow {
     /// Puts the rare columns in the order of the rows here, and numbers them anew.
     fn sort_rares(&mut self, numbers: &mut Numbers) {
         let found = std::mem::take(&mut self.rares);
+        numbers.count_rares(&found);
         self.rares.reserve_exact(found.len());
-        for head in &mut self.heads {
+        for head in self.heads.iter_mut().filter(|head| head.rares > 0) {
             let own = &found[head.rare as usize..][..head.rares as usize];
             head.rare = self.rares.len() as u32;
-            self.rares.extend(own.iter().map(|rare| Rare {
-                column: numbers.rare(rare.column),
-                ..*rare
-            }));
+            let mut shared_units = 0;
+            for &Rare { column, units } in own {
+                let column = numbers.rare(column);
+                if (column as usize) < numbers.lone {
+                    shared_units += u64::from(units.unsigned_abs());
+                }
+                self.rares.push(Rare { column, units });
+            }
+            head.rare_size = (shared_units as f64 * f64::from(head.unit) * A_LITTLE_MORE) as f32;
         }
+        numbers.names.append(&mut numbers.lone_names);
     }
 
     /// The columns and the units of a row.
@@ -248,9 +261,9 @@ impl Narrow {
         &self.rares[head.rare as usize..][..head.rares as usize]
     }
 
-    /// Whether w·x + bias surely has this sign: w·x is found with an error of at most `doubt` times ‖w‖.
+    /// Whether w·x + bias surely has this sign, or surely has not: w·x is found with an error of at most `doubt` times ‖w‖.
     #[inline(always)]
-    pub fn surely(&self, row: usize, sign: f64, light: &Light, weights: &[f64], bias: f64) -> bool {
+    pub fn surely(&self, row: usize, sign: f64, light: &Light, weights: &[f64], bias: f64) -> Option<bool> {
         let head = &self.heads[row];
         let mut sums = [0.0f32; LANES];
         let (columns, units) = self.groups(head);
@@ -262,14 +275,15 @@ impl Narrow {
         let mut sum = f64::from(sums.iter().sum::<f32>());
         let score = |sum: f64| sign * (sum * f64::from(head.unit) + bias);
         let doubt = f64::from(head.doubt) * light.length;
-        // The weights of rare columns lie anywhere in memory; they seldom decide.
+        // The weights of rare columns lie anywhere in memory; they seldom decide. A column that no other row holds moves
+        // only with mistakes on this one, towards its sign: it adds to the score what speaks for the sign, or nothing.
         if score(sum) > doubt + f64::from(head.rare_size) * light.largest_rare {
-            return true;
+            return Some(true);
         }
         for rare in self.rares(head) {
             sum += weights[rare.column as usize] * f64::from(rare.units);
         }
-        head.rares > 0 && score(sum) > doubt
+        (score(sum).abs() > doubt).then_some(score(sum) > 0.0)
     }
 
     /// Gives the columns of a row, in the order in which they were given.
@@ -327,6 +341,12 @@ impl Narrow {
         self.squares[row]
     }
 
+    /// Fetches what [`Self::square`] gives.
+    #[inline(always)]
+    pub fn fetch_square(&self, row: usize) {
+        prefetch(&self.squares, row);
+    }
+
     /// Where the numbers of a row stand among those of the table.
     #[inline(always)]
     pub fn given(&self, row: usize) -> Range<usize> {
@@ -352,6 +372,7 @@ impl Narrow {
     pub fn fetch(&self, row: usize) {
         let head = &self.heads[row];
         fetch(&self.groups[head.start as usize..][..2 * (head.count as usize).div_ceil(LANES)]);
+        prefetch(&self.rares, head.rare as usize);
     }
 
     /// Gives weights by the columns as they were given the places of the columns here.
@@ -406,11 +427,17 @@ impl Sample {
 /// The new number of each column, and the given number of each that has one.
 struct Numbers {
     common: Vec<Known>,
-    /// 0 for those that were not met yet.
+    /// Of rare columns: 0, `ONCE` or `AGAIN` for those that were met so often, then their numbers.
     rare: Vec<u32>,
     names: Vec<u32>,
+    /// The first number of the columns that were met once, and their names; they come after the others.
+    lone: usize,
+    lone_names: Vec<u32>,
     stamp: u16,
 }
+
+const ONCE: u32 = 1;
+const AGAIN: u32 = 2;
 
 /// The number of a column, if it is not rare, and the stamp of the last row that held it.
 #[derive(Clone, Copy)]
@@ -433,7 +460,9 @@ impl Numbers {
         Numbers {
             common,
             rare: counts,
+            lone: names.len(),
             names,
+            lone_names: Vec::new(),
             stamp: 0,
         }
     }
@@ -449,14 +478,29 @@ impl Numbers {
         self.stamp
     }
 
+    fn count_rares(&mut self, found: &[Rare]) {
+        for rare in found {
+            let count = &mut self.rare[rare.column as usize];
+            self.lone += usize::from(*count == ONCE);
+            *count = if *count == 0 { ONCE } else { AGAIN };
+        }
+    }
+
     /// The number of a rare column, by when it is first asked for: columns of few rows come together as these do.
     fn rare(&mut self, name: u32) -> u32 {
-        let number = &mut self.rare[name as usize];
-        if *number == 0 {
-            *number = self.names.len() as u32;
-            self.names.push(name);
+        let known = &mut self.rare[name as usize];
+        match *known {
+            ONCE => {
+                self.lone_names.push(name);
+                (self.lone + self.lone_names.len() - 1) as u32
+            }
+            AGAIN => {
+                *known = self.names.len() as u32;
+                self.names.push(name);
+                *known
+            }
+            number => number,
         }
-        *number
     }
 }
 
@@ -567,7 +611,7 @@ mod tests {
                 .map(|_| random.below(2001) as f64 / 1e3 - 1.0)
                 .collect();
             let length = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
-            let light = Light::new(&weights, length);
+            let light = Light::new(&copy, &weights, length);
             let mut sure = 0;
             for row in 0..ROWS {
                 let Vector::Sparse(_, values) = table.row(row) else {
@@ -581,9 +625,10 @@ mod tests {
                 for sign in [-1.0, 1.0] {
                     // Whatever the bias leaves of the product.
                     for share in [0.0, -0.5, -0.99, -0.999_999, -1.0, -1.000_001, -1.1] {
+                        let is_right = sign * (product + share * product) > 0.0;
                         let surely = copy.surely(row, sign, &light, &weights, share * product);
-                        assert!(!surely || sign * (product + share * product) > 0.0);
-                        sure += usize::from(surely);
+                        assert!(surely.is_none_or(|surely| surely == is_right));
+                        sure += usize::from(surely == Some(true));
                     }
                 }
             }

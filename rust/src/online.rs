@@ -248,6 +248,7 @@ fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Optio
 /// What the narrow copy of a row tells about its score.
 enum Glance {
     Right,
+    Wrong,
     Score(f64),
     Unknown,
 }
@@ -257,14 +258,7 @@ impl Glance {
         match self {
             Glance::Right => true,
             Glance::Score(score) => sign * score > 0.0,
-            Glance::Unknown => false,
-        }
-    }
-
-    fn score(self) -> Option<f64> {
-        match self {
-            Glance::Score(score) => Some(score),
-            _ => None,
+            Glance::Wrong | Glance::Unknown => false,
         }
     }
 }
@@ -354,7 +348,7 @@ impl<'a> Learner<'a> {
         let (mine, other) = (picked(weights), picked(second));
         self.home = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
         if matches!(self.rule, Rule::Perceptron { .. }) {
-            self.light = Some(Light::new(&self.state.weights, self.norm.sqrt()));
+            self.light = Some(Light::new(rows, &self.state.weights, self.norm.sqrt()));
         }
     }
 
@@ -448,32 +442,37 @@ impl<'a> Learner<'a> {
         }
         let mut room = std::mem::take(&mut self.room);
         let vector = self.vector(place, &mut room);
-        let read = self.show_exactly(place, sign, vector, glance.score());
+        let read = self.show_exactly(place, sign, vector, glance);
         self.room = room;
         read
     }
 
-    /// Shows a row; its score may be known.
-    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut known: Option<f64>) -> usize {
+    /// Shows a row, of which something may be known.
+    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut glance: Glance) -> usize {
         let mut left = self.rows.weights[place];
-        let (row, size) = (self.rows.shown[place] as usize, vector.len());
+        let size = vector.len();
         let mut read = 0;
         while left > 0.0 {
             let part = left.min(1.0);
-            let score = known.take().unwrap_or_else(|| self.score(row, vector));
+            let score = match std::mem::replace(&mut glance, Glance::Unknown) {
+                Glance::Wrong => None,
+                Glance::Score(score) => Some(score),
+                _ => Some(self.score(place, vector)),
+            };
+            let is_right = score.is_some_and(|score| sign * score > 0.0);
             read += size.max(16);
-            if sign * score > 0.0 && !self.rule.shrinks() {
+            if is_right && !self.rule.shrinks() {
                 self.state.shown += left; // shown again, it would be right again
                 break;
             }
             left -= part;
             self.state.shown += part;
             self.shrink();
-            if sign * score <= 0.0 {
-                self.mistakes += part;
-                self.loss += part * self.loss_of(sign * score);
+            if score.is_none_or(|score| sign * score <= 0.0) {
                 let factor = self.rows.factors[usize::from(sign > 0.0)];
-                self.update(place, vector, sign, part * factor, score);
+                let found = self.update(place, vector, sign, part * factor);
+                self.mistakes += part;
+                self.loss += part * self.loss_of(sign * found.or(score).unwrap_or(0.0));
                 read += size;
             }
             self.truncate(vector);
@@ -493,6 +492,7 @@ impl<'a> Learner<'a> {
         if self.light.is_some() {
             let values = &self.rows.table.values()[rows.given(place)];
             fetch(values);
+            rows.fetch_square(place);
             rows.columns(place, columns);
             return Vector::Sparse(columns, values);
         }
@@ -512,10 +512,12 @@ impl<'a> Learner<'a> {
             return Glance::Unknown;
         };
         match (&self.rule, &self.light) {
-            (Rule::Perceptron { .. }, Some(light))
-                if rows.surely(place, self.signs[place], light, &state.weights, state.bias) =>
-            {
-                Glance::Right
+            (Rule::Perceptron { .. }, Some(light)) => {
+                match rows.surely(place, self.signs[place], light, &state.weights, state.bias) {
+                    Some(true) => Glance::Right,
+                    Some(false) => Glance::Wrong,
+                    None => Glance::Unknown,
+                }
             }
             (Rule::Winnow { threshold, .. }, _) => {
                 Glance::Score(rows.present(place, |column| state.weights[column]) - threshold)
@@ -529,11 +531,11 @@ impl<'a> Learner<'a> {
     }
 
     #[inline(always)]
-    fn score(&self, row: usize, vector: Vector<'_>) -> f64 {
+    fn score(&self, place: usize, vector: Vector<'_>) -> f64 {
         let state = &self.state;
         match &self.rule {
             Rule::Perceptron { .. } => self.scale * vector.dot(&state.weights) + state.bias,
-            Rule::KernelPerceptron { .. } => state.second[row],
+            Rule::KernelPerceptron { .. } => state.second[self.rows.shown[place] as usize],
             Rule::Winnow { threshold, .. } => present(vector, |column| state.weights[column]) - threshold,
             Rule::BalancedWinnow { threshold, .. } => {
                 let sum = present(vector, |column| state.weights[column] - state.second[column]);
@@ -550,13 +552,14 @@ impl<'a> Learner<'a> {
         }
     }
 
-    fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64, score: f64) {
+    /// Moves the weights; gives the score before, if it was found by the way.
+    fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64) -> Option<f64> {
         if sign > 0.0 {
             self.outcome.promotions += 1;
         } else {
             self.outcome.demotions += 1;
         }
-        let state = &mut self.state;
+        let (state, mut score) = (&mut self.state, None);
         match &self.rule {
             Rule::Perceptron {
                 rate,
@@ -566,14 +569,12 @@ impl<'a> Learner<'a> {
             } => {
                 let step = rate * sign * part;
                 if let (Some(rows), Some(light)) = (self.rows.narrow, &mut self.light) {
-                    let product = score - state.bias; // w·x, as nothing shrinks
-                    self.norm += 2.0 * step * product + step * step * rows.square(place) * A_LITTLE_MORE;
-                    vector.each(|column, value| {
-                        let weight = &mut state.weights[column];
-                        *weight += step * value;
-                        light.set(column, *weight);
+                    let product = vector.dot_and_add_to(&mut state.weights, step, |column, weight| {
+                        light.set(column, weight);
                     });
+                    self.norm += 2.0 * step * product + step * step * rows.square(place) * A_LITTLE_MORE;
                     light.set_length(self.norm.sqrt());
+                    score = Some(product + state.bias);
                 } else {
                     vector.add_to(&mut state.weights, step / self.scale);
                 }
@@ -609,6 +610,7 @@ impl<'a> Learner<'a> {
                 }
             }
         }
+        score
     }
 
     /// Shrinks all weights by the share of the L2 penalty.

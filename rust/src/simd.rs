@@ -423,7 +423,8 @@ const MOST_LINES: usize = 32;
 #[inline(always)]
 pub fn fetch<T>(items: &[T]) {
     let line = (64 / size_of::<T>().max(1)).max(1);
-    (0..items.len().min(MOST_LINES * line))
+    let lines = if size_of::<T>() > 0 { MOST_LINES } else { 0 };
+    (0..items.len().min(lines * line))
         .step_by(line)
         .for_each(|place| prefetch(items, place));
 }

@@ -225,6 +225,30 @@ impl Vector<'_> {
         }
     }
 
+    /// Gives w·x of a sparse row and adds a multiple of it to w, all in one pass; no column may come twice. Calls with
+    /// each new weight.
+    #[inline(always)]
+    pub fn dot_and_add_to(&self, weights: &mut [f64], factor: f64, mut call: impl FnMut(usize, f64)) -> f64 {
+        let mut sums = [0.0; 4];
+        let mut step = |column: usize, value: f64| {
+            let weight = &mut weights[column];
+            let product = value * *weight;
+            *weight += factor * value;
+            call(column, *weight);
+            product
+        };
+        if let Vector::Sparse(columns, values) = self {
+            let ((columns, last), (values, rest)) = (columns.as_chunks::<4>(), values.as_chunks::<4>());
+            for (columns, values) in columns.iter().zip(values) {
+                (0..4).for_each(|lane| sums[lane] += step(columns[lane] as usize, values[lane]));
+            }
+            for (&column, &value) in last.iter().zip(rest) {
+                sums[0] += step(column as usize, value);
+            }
+        }
+        (sums[0] + sums[1]) + (sums[2] + sums[3])
+    }
+
     pub fn squared_norm(&self) -> f64 {
         let mut sum = 0.0;
         self.each(|_, value| sum += value * value);

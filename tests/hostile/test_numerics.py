@@ -194,3 +194,20 @@ def test_more_labels_than_rows_can_be_told_apart() -> None:
     rows = [{"label": f"l{i}", "text": "the same"} for i in range(50)]
     classifier = Classifier(text="text", smoothing=1.0).fit(rows)
     assert classifier.predict_proba(["the same"]) == pytest.approx(np.full((1, 50), 0.02))
+
+
+WEIGHED = [one for one in MATRIX if "class_weight" in one.get_params()]
+
+
+@pytest.mark.parametrize("estimator", WEIGHED, ids=name_of)
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_weights_of_classes_that_are_none_are_refused(estimator, weight: float) -> None:
+    model = clone(estimator).set_params(class_weight={0: 1.0, 1: weight, 2: 1.0})
+    with pytest.raises(ValueError, match=f"class_weight of 1 is {weight}: it must be a finite number"):
+        model.fit(PLAIN, CLASSES)
+
+
+def test_every_classifier_with_weights_of_classes_is_tried() -> None:
+    assert {"LinearSVC", "LogisticRegression", "NBSVM", "Perceptron", "RidgeClassifier", "SVC"} <= set(
+        map(name_of, WEIGHED)
+    )

@@ -9,19 +9,19 @@ import scipy.sparse
 
 import discern._native as native
 from discern.linear import MarginSettings, fit_margins
-from discern.online import BalancedWinnowRule, OnlineSettings, PerceptronRule, WinnowRule
+from discern.online import BalancedWinnowRule, OnlineSettings, PerceptronRule, Rule, State, WinnowRule
 from discern.vectors import native_table
 
 BEYOND = 2.0**110
 """Beyond the range of 32 bits all numbers are read as given; a power of two changes no decision."""
 
 
-def learned(X: Any, classes: Any, rule: PerceptronRule | WinnowRule | BalancedWinnowRule) -> tuple[Any, Any]:
+def learned(X: Any, classes: Any, rule: Rule, start: State | None = None) -> tuple[Any, Any]:
     """Show rows of which no two hold the same columns: then the order does not depend on the numbers."""
     assert len({tuple(X.indices[first:last]) for first, last in pairwise(X.indptr)}) == X.shape[0]
     settings = OnlineSettings(epochs=8, tolerance=None)
     arguments = (np.ones(len(classes)), classes, [1], [(1.0, 1.0)], rule.native, None, settings.native)
-    found = native.learn_online(native_table(X), *arguments, [rule.start(X.shape[1]).native], 1)
+    found = native.learn_online(native_table(X), *arguments, [(start or rule.start(X.shape[1])).native], 1)
     assert found is not None
     (((weights, *_), counts),) = found
     return weights, counts
@@ -34,6 +34,24 @@ def test_a_perceptron_decides_by_the_numbers_as_given(seed: int) -> None:
     classes = (X @ random.normal(size=60) > 0).astype(np.int32)
     rule = PerceptronRule(bias_rate=0.0)
     (narrow, updates), (given, expected) = learned(X, classes, rule), learned(X * BEYOND, classes, rule)
+    assert updates == expected
+    assert np.array_equal(narrow * BEYOND, given)
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["from nothing", "from weights"])
+@pytest.mark.parametrize("seed", range(3))
+def test_more_columns_than_16_bits_can_name_decide_as_well(begun: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    width = 100_000
+    X: Any = scipy.sparse.random_array((700, width), density=0.004, rng=random, format="csr", dtype=np.float64)
+    X.data -= 0.5
+    rows_of = np.bincount(X.indices, minlength=width)
+    assert np.sum(rows_of >= 2) > 2**16  # so that some that are not named are in several rows, and some in one
+    assert np.sum(rows_of == 1) > 10_000
+    classes = random.integers(0, 2, 700).astype(np.int32)
+    rule, weights = PerceptronRule(bias_rate=0.0), begun * (rows_of == 1) * random.normal(0, 10, width)
+    narrow, updates = learned(X, classes, rule, State(weights, 0.0, np.zeros(0)))
+    given, expected = learned(X * BEYOND, classes, rule, State(weights * BEYOND, 0.0, np.zeros(0)))
     assert updates == expected
     assert np.array_equal(narrow * BEYOND, given)
 

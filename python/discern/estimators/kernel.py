@@ -12,7 +12,6 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import compute_class_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
@@ -20,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from discern.calibrate import METHODS
 from discern.estimators.calibrate import calibrated
-from discern.estimators.limits import refuse_huge
+from discern.estimators.limits import class_weights, refuse_huge
 from discern.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
 from discern.vectors import is_sparse
 
@@ -45,14 +44,6 @@ def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
         power = X.multiply(X) if is_sparse(X) else (X - mean) ** 2
         squares = (weights @ power).sum() / rows - (mean**2 if is_sparse(X) else 0.0)
     return float(1.0 / (X.shape[1] * squares)) if squares > 0 else 1.0
-
-
-def class_weights(class_weight: Any, classes: Array, y: Array, weights: Array | None) -> Array:
-    """Give the weight of each class; ``"balanced"`` counts rows by their weights."""
-    if isinstance(class_weight, str) and weights is not None:
-        mass = np.bincount(np.searchsorted(classes, y), weights, len(classes))
-        return np.asarray(mass.sum() / (len(classes) * mass))
-    return np.asarray(compute_class_weight(class_weight, classes=classes, y=y), np.float64)
 
 
 class SVC(ClassifierMixin, BaseEstimator):
@@ -163,9 +154,8 @@ class SVC(ClassifierMixin, BaseEstimator):
                 f"The number of classes has to be greater than one; got {len(self.classes_)} class: give rows of more."
             )
         numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
-        self.class_weight_ = class_weights(
-            self.class_weight, self.classes_, y[kept], None if weights is None else weights[kept]
-        )
+        masses = np.bincount(numbers[kept], None if weights is None else weights[kept], len(self.classes_))
+        self.class_weight_ = class_weights(self.class_weight, self.classes_, masses, positive=True)
         self._solve(X, numbers, kept, weights)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
         self._calibration = self._calibrated(X, y, weights) if self.probability else None

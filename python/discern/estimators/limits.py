@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 LARGEST = 1e75
@@ -64,3 +64,25 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
     check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
     return classes
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:
+    """Give the weight of each class, of which the rows weigh ``masses``; refuses weights that are none.
+
+    Examples
+    --------
+    >>> class_weights("balanced", np.array(["ham", "spam"]), np.array([3.0, 1.0])).tolist()
+    [0.6666666666666666, 2.0]
+    >>> class_weights({"spam": -1.0, "ham": 1.0}, np.array(["ham", "spam"]), np.array([3.0, 1.0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: class_weight of spam is -1.0: it must be a finite number, 0 or more
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return masses.sum() / (len(classes) * np.where(masses > 0, masses, 1.0))
+    found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), np.float64)
+    for label, weight in zip(classes, found, strict=True):
+        if not 0 <= weight < np.inf or (positive and weight == 0):
+            least = "above 0" if positive else "0 or more"
+            raise ValueError(f"class_weight of {label} is {weight}: it must be a finite number, {least}")
+    return found

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace
-from discern.estimators.limits import refuse_huge
+from discern.estimators.limits import class_weights, refuse_huge
 from discern.linear import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
 from discern.vectors import native_table
 
@@ -56,11 +56,8 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
             )
         if self.class_weight is None:
             return numbers, weights, None
-        return (
-            numbers,
-            weights,
-            compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights),
-        )
+        masses = np.bincount(numbers, weights, len(self.classes_))
+        return numbers, weights, class_weights(self.class_weight, self.classes_, masses, positive=True)
 
     def _seed(self) -> int:
         """Give the seed of the order of the rows; without a random state always the same."""
@@ -163,14 +160,14 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         refuse_huge(X)
         check_classification_targets(y)
-        numbers, weights, class_weights = self._weighted(X, y, sample_weight)
+        numbers, weights, by_class = self._weighted(X, y, sample_weight)
         found = fit_margins(
             X,
             numbers,
             len(self.classes_),
             self._settings(),
             weights=weights,
-            class_weights=class_weights,
+            class_weights=by_class,
             labels=self.classes_.tolist(),
         )
         self._keep(found)
@@ -275,7 +272,7 @@ class NBSVM(_LargeMargin):
         if not self.binarize:
             refuse_huge(X)
             check_non_negative(X, "NBSVM")
-        numbers, weights, class_weights = self._weighted(X, y, sample_weight)
+        numbers, weights, by_class = self._weighted(X, y, sample_weight)
         settings = MarginSettings(
             loss=self.loss,
             cost=float(self.C),
@@ -292,7 +289,7 @@ class NBSVM(_LargeMargin):
             smoothing=self.smoothing or Laplace(self.alpha),
             beta=self.beta,
             weights=weights,
-            class_weights=class_weights,
+            class_weights=by_class,
         )
         self._keep(found)
         return self

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils import check_random_state, compute_class_weight
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.estimators.limits import refuse_huge
+from discern.estimators.limits import class_weights, refuse_huge
 from discern.inference import (
     Posterior,
     Summary,
@@ -164,7 +164,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         refuse_huge(X)
         self.classes_, numbers = encoded(y)
-        weights = self._weights(X, y, numbers, sample_weight)
+        weights = self._weights(X, numbers, sample_weight)
         rows = Rows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
         self._keep(rows, self._solve(rows, start))
         return self
@@ -221,15 +221,12 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         if self.penalty in (None, "firth") and self.C not in (1.0, np.inf):
             warnings.warn(f"Setting penalty={self.penalty} will ignore the C and l1_ratio parameters", stacklevel=3)
 
-    def _weights(self, X: Any, y: Array, numbers: Array, sample_weight: Any) -> Array | None:
+    def _weights(self, X: Any, numbers: Array, sample_weight: Any) -> Array | None:
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if self.class_weight is None:
             return weights
-        if self.class_weight == "balanced":
-            totals = np.bincount(numbers, weights, len(self.classes_))
-            by_class = totals.sum() / (len(self.classes_) * np.where(totals > 0, totals, 1.0))
-        else:
-            by_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
+        masses = np.bincount(numbers, weights, len(self.classes_))
+        by_class = class_weights(self.class_weight, self.classes_, masses)
         return np.asarray(by_class[numbers] if weights is None else weights * by_class[numbers])
 
     def _penalties(self, rows: Rows) -> Array:

@@ -17,8 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.estimators.kernel import class_weights, gamma_of
-from discern.estimators.limits import classes_of, refuse_unfit, squares_fit
+from discern.estimators.kernel import gamma_of
+from discern.estimators.limits import class_weights, classes_of, refuse_unfit, squares_fit
 from discern.kernel import Kernel
 from discern.online import (
     BalancedWinnowRule,
@@ -376,7 +376,8 @@ class Perceptron(_Online):
     def _class_weights(self, y: Array, weights: Array | None) -> Array:
         if self.class_weight is None:
             return np.ones(len(self.classes_))
-        return class_weights(self.class_weight, self.classes_, y, weights)
+        masses = np.bincount(np.searchsorted(self.classes_, y), weights, len(self.classes_))
+        return np.asarray(class_weights(self.class_weight, self.classes_, masses))
 
     def _begin(self, X: Any, weights: Array | None) -> None:
         self._bias_rate = (SPARSE_BIAS_RATE if is_sparse(X) else 1.0) if self.fit_intercept else 0.0

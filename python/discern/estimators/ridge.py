@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
+from discern.estimators.limits import class_weights
 from discern.estimators.sums import Array, ScatterClassifier
 from discern.gaussian import gathered, linear_scores
 from discern.ridge import (
@@ -144,9 +144,7 @@ class RidgeClassifier(ScatterClassifier):
     def _factors(self, classes: Array, counts: Array) -> Array | None:
         if self.class_weight is None:
             return None
-        if self.class_weight == "balanced":
-            return np.asarray(counts.sum() / (len(counts) * counts))
-        return np.asarray(compute_class_weight(self.class_weight, classes=classes, y=classes))
+        return np.asarray(class_weights(self.class_weight, classes, counts))
 
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
         factors = self._factors(classes, scatter.counts)

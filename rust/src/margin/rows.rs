@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::patience::beat;
+use crate::simd::fetch;
 use crate::vectors::{Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
@@ -66,18 +67,6 @@ const SQUARED: std::ops::RangeInclusive<f64> = 1e-60..=1e60;
 /// Whether the numbers of a table are the same as 32-bit floats.
 pub fn is_narrow(table: &Vectors<'_>) -> bool {
     table.values().iter().all(|&value| f64::from(value as f32) == value)
-}
-
-/// Fetches a row ahead of its use.
-#[inline(always)]
-fn fetch_given(table: &Vectors<'_>, row: usize) {
-    match table.row(row) {
-        Vector::Dense(values) => fetch(values, 0..values.len()),
-        Vector::Sparse(columns, values) => {
-            fetch(columns, 0..columns.len());
-            fetch(values, 0..values.len());
-        }
-    }
 }
 
 /// The sums of the rows of each class by column, classes one after the other, each row times its weight.
@@ -282,7 +271,7 @@ impl<V: Value> Rows<V> {
         for (place, &row) in rows.iter().enumerate() {
             beat();
             if let Some(&later) = rows.get(place + AHEAD) {
-                fetch_given(table, later as usize);
+                table.row(later as usize).fetch();
             }
             match table.row(row as usize) {
                 Vector::Sparse(named, given) => {
@@ -461,27 +450,13 @@ impl<V: Value> Rows<V> {
     #[inline(always)]
     pub fn prefetch(&self, row: usize) {
         let Pattern { starts, columns, .. } = &*self.pattern;
-        fetch(columns, starts[row]..starts[row + 1]);
-        fetch(&self.values, starts[row]..starts[row + 1]);
+        let range = starts[row]..starts[row + 1];
+        if !columns.is_empty() {
+            fetch(&columns[range.clone()]);
+        }
+        fetch(&self.values[range]);
     }
 }
-
-/// Fetches the beginning of a range, line by line.
-#[inline(always)]
-fn fetch<T>(items: &[T], range: std::ops::Range<usize>) {
-    let line = 64 / size_of::<T>().max(1);
-    if size_of::<T>() == 0 {
-        return;
-    }
-    let (mut place, end) = (range.start, range.end.min(range.start + MOST_LINES * line));
-    while place < end {
-        crate::simd::prefetch(items, place);
-        place += line;
-    }
-}
-
-/// Of a long row more need not be asked for: what follows is read one after the other.
-const MOST_LINES: usize = 32;
 
 #[inline(always)]
 fn extend_scaled<V: Value>(
