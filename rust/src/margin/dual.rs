@@ -21,6 +21,7 @@
 
 use super::rows::{Rows, Value};
 use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch, shuffle_in_runs};
+use crate::simd::prefetch;
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
@@ -327,9 +328,12 @@ impl<'a, V: Value> Dual<'a, V> {
         let mut left_out = false;
         for place in 0..self.visits.len() {
             let row = self.visits[place] as usize;
-            if let Some(&later) = self.visits.get(place + AHEAD) {
-                self.rows.prefetch(later as usize);
-                crate::simd::prefetch(&self.coordinates, later as usize);
+            if let Some(&later) = self.visits.get(place + 3 * AHEAD) {
+                self.rows.prefetch_start(later as usize);
+                prefetch(&self.coordinates, later as usize);
+            }
+            if let Some(&soon) = self.visits.get(place + AHEAD) {
+                self.rows.prefetch(soon as usize);
             }
             estimate += self.improve(row, bounds, &mut next, &mut left_out);
             if watch.stopped(self.rows.size(row)) {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::patience::beat;
-use crate::simd::fetch;
+use crate::simd::{fetch, prefetch};
 use crate::vectors::{Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
@@ -444,6 +444,12 @@ impl<V: Value> Rows<V> {
             values: &self.values[range],
             pulls: &self.pulls,
         }
+    }
+
+    /// Fetches what is needed to fetch a row.
+    #[inline(always)]
+    pub fn prefetch_start(&self, row: usize) {
+        prefetch(&self.pattern.starts, row);
     }
 
     /// Fetches a row ahead of its use.
