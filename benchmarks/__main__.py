@@ -45,7 +45,11 @@ def run_jobs(jobs: list[Job], quick: bool) -> list[dict[str, Any]]:
             print(f"{texts.name}: {origin}", flush=True)
         for job in jobs:
             data = origins[job.texts].split(",")[0] if job.texts else None
-            added = [{**row, "data": data, **stamp} for row in run_job(job, folder, quick, environment)]
+            try:
+                added = [{**row, "data": data, **stamp} for row in run_job(job, folder, quick, environment)]
+            except KeyboardInterrupt:
+                print(f"interrupted in {job.name}: what was measured before is kept", flush=True)
+                break
             for row in added:
                 print(f"{row['job']}: {row['status']}", flush=True)
             rows += added
@@ -94,7 +98,8 @@ def main() -> int:
         print(f"{VARIABLE} is not set: the texts are synthetic")
     facts = machine()
     print(", ".join(f"{name} {value}" for name, value in facts.items() if value is not None), flush=True)
-    rows = run_jobs([job for job in JOBS if job.name in chosen], given.quick)
+    jobs = [job for job in JOBS if job.name in chosen]
+    rows = run_jobs(jobs, given.quick)
     print("", plain_table(rows), "", sep="\n")
     if disturbed(rows):
         print(disturbed(rows))
@@ -106,7 +111,7 @@ def main() -> int:
     elif given.quick:
         print("not recorded: these are quick runs")
     else:
-        part = given.job is not None
+        part = given.job is not None or len({row["job"] for row in rows}) < len(jobs)
         print(record({**results, "part": part, "order": [job.name for job in JOBS]}))
         print(figures.write())
     return int(any(row["status"] in ("wrong", "failed") for row in rows))

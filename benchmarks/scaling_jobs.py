@@ -4,8 +4,10 @@ A slope is that of the straight line through the logarithms: 1 is proportional, 
 sizes with what they took.
 """
 
+import hashlib
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -168,8 +170,7 @@ def fit_columns(name: str) -> Callable[[Inputs], Any]:
 
 def prepare_large(folder: Path, quick: bool) -> Inputs:
     """Give 500 MB of reviews, the same again and again."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if cores < 2:
+    if cores() < 2:
         raise LeftOutError("there is only one core")
     table = read(REVIEWS, folder)
     size = pa.compute.sum(pa.compute.binary_length(table["text"])).as_py()
@@ -216,11 +217,35 @@ def same_labels(inputs: Inputs, ours: Any, theirs: Any) -> None:
     require(np.array_equal(ours, theirs), "the labels differ")
 
 
+def cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def prepare_hashing(folder: Path, quick: bool) -> Inputs:
+    if cores() < 2:
+        raise LeftOutError("there is only one core")
+    return Inputs(block=bytes(1 << 16), times=300 if quick else 3_000)
+
+
+def hash_twice(threads: int) -> Callable[[Inputs], Any]:
+    def digest(inputs: Inputs) -> str:
+        found = hashlib.blake2b()
+        for _ in range(inputs.times):
+            found.update(inputs.block)  # other threads may run meanwhile
+        return found.hexdigest()
+
+    def run(inputs: Inputs) -> Any:
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(digest, [inputs, inputs]))
+
+    return run
+
+
 def two_cores(name: str, about: str, prepare: Any, work: Any, check: Any) -> Job:
     peer = Peer("one thread", Goal("faster", 1.8), check, wall(with_threads(work, 1)))
     ours = wall(with_threads(work, 2))
     told = f"{about} of 500 MB of text with two threads; the peer is ours with one (wall time)"
-    return Job(f"two-cores/{name}", told, REVIEWS, prepare, ours, (peer,), unit="seconds", repeats=5)
+    return Job(f"two-cores/{name}", told, REVIEWS, prepare, ours, (peer,), unit="seconds", repeats=15)
 
 
 def sloped(name: str, about: str, prepare: Any, work: Side, goal: Goal, texts: Any = None) -> Job:
@@ -299,6 +324,16 @@ JOBS = (
             Goal("limit", most, informative=True),
         )
         for name, most in (("GaussianNB", 1.05), ("LinearDiscriminantAnalysis", 2.0), ("LogisticRegression", 2.0))
+    ),
+    Job(
+        "two-cores/machine",
+        "what the machine gives: hashing in two threads that share nothing; the peer is one thread, neither is ours",
+        None,
+        prepare_hashing,
+        wall(hash_twice(2)),
+        (Peer("one thread", Goal("faster", 1.8, informative=True), same_labels, wall(hash_twice(1))),),
+        unit="seconds",
+        repeats=15,
     ),
     two_cores("counting", "counting", prepare_large, count, same_counts),
     two_cores("vectorizing", "CountVectorizer", prepare_list, vectorize, same_matrix),
