@@ -398,3 +398,47 @@ def test_a_class_is_compared_with_the_rest_where_that_is_better() -> None:
     before = model.log_joint(asked)
     model.learn(asked[:50]).forget(asked[:50])
     np.testing.assert_array_equal(model.log_joint(asked), before)
+
+
+STEMS = {
+    "english": (("", "s", "ed", "ing"), "the and of in it was to with for not"),
+    "german": (("e", "en", "er", "es"), "der und die in das war zu mit für nicht"),
+}
+
+
+def _inflected(language: str, seed: int) -> list[dict[str, str]]:
+    """Two classes with words of their own, each word with many endings: forms are rare, stems are not."""
+    random = np.random.default_rng(seed)
+    endings, small = STEMS[language]
+    stems = np.array([f"{first}{second}nt" for first in ("wal", "tro", "ker", "bil", "mar") for second in "aeioupbgfl"])
+    rows = []
+    for number in range(400):
+        likely = np.arange(50) % 2 == number % 2
+        words = random.choice(stems, 4, p=np.where(likely, 0.7, 0.3) / 25) + random.choice(endings, 4).astype(object)
+        rows.append({"label": str(number % 2), "text": " ".join([*words, *random.choice(small.split(), 4)])})
+    return rows
+
+
+@pytest.mark.parametrize("language", STEMS)
+def test_words_are_stemmed_where_this_is_clearly_better(language: str) -> None:
+    learned, asked = _inflected(language, 0), _inflected(language, 1)
+    model, plain = Classifier().fit(learned), Classifier(stem=None).fit(learned)
+    assert model.chosen is not None
+    assert plain.chosen is not None
+    assert (model.settings.stem, model.chosen["stem"]) == (language, language)
+    assert plain.settings.stem is None
+    assert "stem" not in plain.chosen
+    assert model.evaluate(asked).log_loss < plain.evaluate(asked).log_loss
+
+
+def test_words_of_no_known_language_are_not_stemmed() -> None:
+    model = Classifier().fit(_short_texts(0))
+    assert model.chosen is not None
+    assert "stem" not in model.chosen
+    assert model.settings.stem is None
+
+
+def test_only_naive_bayes_that_is_chosen_stems_by_itself() -> None:
+    learned = _inflected("english", 0)
+    for settings in ({"smoothing": 1.0}, {"model": "binary"}, {"model": "ridge"}, {"analyzer": "char"}):
+        assert Classifier(**settings).fit(learned).settings.stem is None

@@ -172,6 +172,7 @@ def test_fit_takes_several_files(tmp_path: Path, model: Path) -> None:
         (["--analyzer", "pattern", "--pattern", "[a-z]+"], {"analyzer": "pattern", "pattern": "[a-z]+"}),
         (["--words", "sklearn", "--no-lowercase", "--shortest", "1"], {"words": "sklearn", "lowercase": False, "shortest": 1}),
         (["--threads", "1", "--smoothing", "0.5"], {"smoothing": 0.5}),
+        (["--stem", "none"], {"stem": None}),
         (["--model", "bernoulli", "--normalization", "vocabulary"], {"model": "bernoulli", "normalization": "vocabulary"}),
     ],
 )  # fmt: skip

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from discern.text import TextSettings
+from discern.text import STEMMED, TextSettings, language_of, stop_words
 
 SKLEARN = TextSettings(words="sklearn")
 WORDS = TextSettings()
@@ -226,3 +226,11 @@ def test_search_for_texts_cut_otherwise(text: str) -> None:
             assert term
             term.encode()
     assert WORDS.terms(unicodedata.normalize("NFC", text)) == WORDS.terms(text)
+
+
+@pytest.mark.parametrize("language", STEMMED)
+def test_a_language_is_known_by_its_stop_words_and_can_be_stemmed(language: str) -> None:
+    words = stop_words(language)
+    assert language_of(dict.fromkeys(words, 1), len(words)) == language
+    assert language_of(dict.fromkeys(words, 1), 1000 * len(words)) is None
+    assert len(TextSettings(stem=language).terms(" ".join(words[:20]))) > 0

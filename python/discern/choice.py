@@ -32,6 +32,7 @@ class Choice:
             **({"own": self.settings.own} if self.settings.contrasts else {}),
             "smoothing": smoothing_to_json(self.settings.smoothing),
             "ngrams": list(self.text.ngrams),
+            **({} if self.text.stem is None else {"stem": self.text.stem}),
             **({} if self.settings.most_terms is None else {"features": self.settings.most_terms}),
             **({} if not isinstance(self.settings.priors, str) else {"priors": self.settings.priors}),
             "numbers": {

@@ -96,7 +96,8 @@ class Classifier:
         For ``"best"``: the seconds that comparing and learning may take.
     analyzer, words, lowercase, stop_words, stem, shortest, pattern
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
-        ``shortest`` is given, others two.
+        ``shortest`` is given, others two. With ``stem="auto"`` validation of naive Bayes says whether words are
+        stemmed, in the language that they seem to be of.
     threads : int, optional
         By default all cores. The result is the same with any number.
 
@@ -135,7 +136,7 @@ class Classifier:
         lowercase: bool = True,
         ngrams: tuple[int, int] | None = None,
         stop_words: Sequence[str] = (),
-        stem: str | None = None,
+        stem: str | None = "auto",
         shortest: int | None = None,
         pattern: str | None = None,
         characters: tuple[int, int] | None = None,
@@ -162,6 +163,7 @@ class Classifier:
             text=as_text(terms),
             chooses_smoothing=is_auto(smoothing),
             chooses_priors=is_auto(priors),
+            chooses_stem=is_auto(stem),
             numbers=numbers,
             calibrate=calibrate,
             min_df=min_df,

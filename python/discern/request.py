@@ -54,6 +54,7 @@ class Request:
     text: TextSettings = field(default_factory=TextSettings)
     chooses_smoothing: bool = True
     chooses_priors: bool = False
+    chooses_stem: bool = False
     numbers: str = "auto"
     calibrate: str | bool = "auto"
     min_df: int | None = None
@@ -166,6 +167,7 @@ class Request:
             smoothings=smoothings if self.chooses_smoothing else (),
             events=("multinomial", "binary", "contrast") if free else (),
             ngrams=((1, 1), (1, 2)) if free and self.ngrams is None and self.text.analyzer == "word" else (),
+            stems=free and self.chooses_stem and self.text.analyzer == "word",
             numbers=ways,
             priors=("data", "uniform") if self.chooses_priors else (),
             most_terms=validate.MOST_TERMS if self.features == "auto" else (),
@@ -295,6 +297,7 @@ def as_text(words: Mapping[str, Any]) -> TextSettings:
         raise ValueError("stop_words must be a list of words")
     lengths = words["ngrams"] or (1, 1)
     given = {name: value for name, value in words.items() if not (name == "shortest" and value is None)}
+    given["stem"] = None if is_auto(given["stem"]) else given["stem"]
     return TextSettings(
         **{**given, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
     )

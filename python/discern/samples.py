@@ -16,7 +16,7 @@ from discern.data import Batch, Strings
 from discern.discretize import assign
 from discern.mixed import log_level, log_normal, normal_parameters
 from discern.statistics import Counts, Moments, Sums, contained, default_threads
-from discern.text import TextSettings
+from discern.text import TextSettings, every_stop_word, language_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -140,6 +140,14 @@ class KeptText:
         number = (np.cumsum(keep) - 1).astype(np.int32)
         rows = (ends[starts], number[terms[kept]], counts[kept])
         return KeptText(self.terms.take(keep), rows, self.classes, self.labels)
+
+    def language(self) -> str | None:
+        """Give the language that the words seem to be of, if there is a stemmer for it."""
+        _, terms, counts = self.rows
+        said = np.bincount(terms, counts, len(self.terms))
+        known = contained(self.terms, Strings.of(every_stop_word()))
+        words = zip(self.terms.take(known).to_list(), said[known].tolist(), strict=True)
+        return language_of(dict(words), int(said.sum()))
 
     def sums(self) -> Counts:
         """Give the counts of all rows."""

@@ -12,6 +12,8 @@ import numpy as np
 import discern._native as _native
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 CHARACTERS = (2, 5)
@@ -103,6 +105,37 @@ class TextSettings:
         values["ngrams"] = (int(values["ngrams"][0]), int(values["ngrams"][1]))
         values["stop_words"] = tuple(str(word) for word in values["stop_words"])
         return cls(**values)
+
+
+STEMMED = (
+    "arabic", "armenian", "basque", "catalan", "danish", "dutch", "english", "esperanto", "estonian", "finnish",
+    "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali",
+    "norwegian", "portuguese", "romanian", "russian", "serbian", "spanish", "swedish", "tamil", "turkish",
+)  # fmt: skip
+"""The languages that have both a stemmer and stop words, by which they are known."""
+LEAST_STOP_WORDS = 0.1
+"""Of the words of a language so many at least are stop words."""
+
+
+def language_of(said: Mapping[str, int], words: int) -> str | None:
+    """Give the language whose stop words are said most often among so many words; None if hardly any are.
+
+    Examples
+    --------
+    >>> language_of({"und": 5, "nicht": 4}, 40), language_of({"the": 9, "not": 2}, 40), language_of({"in": 2}, 40)
+    ('german', 'english', None)
+    """
+    known = _stop_words()
+    shares = {language: sum(said.get(word, 0) for word in known[language]) for language in STEMMED}
+    found = max(STEMMED, key=shares.__getitem__)
+    return found if shares[found] >= max(LEAST_STOP_WORDS * words, 1) else None
+
+
+@cache
+def every_stop_word() -> tuple[str, ...]:
+    """Give the stop words of all languages that can be stemmed, sorted by their bytes."""
+    words = {word for language in STEMMED for word in _stop_words()[language]}
+    return tuple(sorted(words, key=lambda word: word.encode()))
 
 
 def stop_words(language: str) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ FEW_VALIDATED, MOST_FINALISTS = 1000, 5
 """So many rows are left out in turn to judge all candidates by; so many candidates are judged by more."""
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
+CLEARLY_LESS = 1.01
+"""To stem words takes time and hangs on a language: the log loss must fall by this factor, and no accuracy be lost."""
 SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
 """Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
 CALIBRATION_FOLDS = 2
@@ -266,12 +268,13 @@ def choose(
     smoothings: Sequence[Smoothing] = SMOOTHINGS,
     events: Sequence[str] = (),
     ngrams: Sequence[tuple[int, int]] = (),
+    stems: bool = False,
     numbers: Sequence[str] = (),
     priors: Sequence[str] = (),
     most_terms: Sequence[int] = (),
 ) -> Choice:
-    """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, priors;
-    by folds, the number of terms.
+    """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
+    priors; by folds, the number of terms.
 
     Every candidate is calibrated before it is judged: all of them on few rows, the best of them on more.
     """
@@ -299,6 +302,12 @@ def choose(
             near = _near(found.settings.smoothing, candidates)
             other = replace(found, text=replace(found.text, ngrams=span))
             found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
+    if stems and has_text and (language := _language(sample, found)):
+        stemmed = judge(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
+        if stemmed.log_loss < found.log_loss:
+            near = [one for one in _near(found.settings.smoothing, candidates) if one != found.settings.smoothing]
+            others = ranked([_changed(stemmed, stemmed.settings.event, one) for one in near], many)
+            found = _if_clearly_better(best([stemmed, *others]), found)
     if "contrast" in events and has_text and len(sample.labels) > 2:
         found = _or_contrast(sample, found, min_df)
     if priors:
@@ -307,6 +316,18 @@ def choose(
         found = _with_fewer_terms(sample, found, most_terms, min_df)
     final = judge(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
     return replace(found, calibration=final.calibration)
+
+
+def _language(sample: Sample, choice: Choice) -> str | None:
+    """Give the language that the texts seem to be in."""
+    words = replace(choice.text, ngrams=(1, 1))
+    languages = (sample.text(feature.name, words).language() for feature in choice.features if feature.role == "text")
+    return next((language for language in languages if language), None)
+
+
+def _if_clearly_better(choice: Choice, other: Choice) -> Choice:
+    is_better = choice.log_loss * CLEARLY_LESS <= other.log_loss and choice.accuracy >= other.accuracy
+    return choice if is_better else other
 
 
 def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:

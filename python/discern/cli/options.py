@@ -307,7 +307,13 @@ Ngrams = Annotated[
     ),
 ]
 StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
-Stem = Annotated[str | None, typer.Option(help="Stem words as in this language, such as english.", show_default="none")]
+Stem = Annotated[
+    str,
+    typer.Option(
+        help="Stem words as in this language, such as english; none; or auto.",
+        show_default="auto: as validation says, none for models in a vector space",
+    ),
+]
 Shortest = Annotated[
     int | None, typer.Option(min=1, help="The least number of characters of a word.", show_default="2, of mails 1")
 ]
