@@ -34,7 +34,7 @@ FEW_VALIDATED, MOST_FINALISTS = 1000, 5
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
 CLEARLY_LESS = 1.01
-"""To stem words takes time and hangs on a language: the log loss must fall by this factor, and no accuracy be lost."""
+"""Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
 SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
 """Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
 CALIBRATION_FOLDS = 2
@@ -326,7 +326,7 @@ def _language(sample: Sample, choice: Choice) -> str | None:
 
 
 def _if_clearly_better(choice: Choice, other: Choice) -> Choice:
-    is_better = choice.log_loss * CLEARLY_LESS <= other.log_loss and choice.accuracy >= other.accuracy
+    is_better = choice.log_loss * CLEARLY_LESS <= other.log_loss and choice.accuracy > other.accuracy
     return choice if is_better else other
 
 
