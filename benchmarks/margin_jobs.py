@@ -2,7 +2,6 @@
 
 import bz2
 import io
-import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ import pyarrow.csv
 import discern
 from benchmarks.data import REVIEWS, real_folder
 from benchmarks.job import Goal, Inputs, Job, Peer, nothing_to_check
-from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, task, wall
+from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, task, wall, with_threads
 from benchmarks.text_jobs import prepare_reviews, prepare_vowpal_wabbit
 
 EQUAL = 1e-6
@@ -90,16 +89,8 @@ def prepare_classes(folder: Path, quick: bool) -> Inputs:
     return inputs
 
 
-def fit_with(threads: int) -> Callable[[Inputs], Any]:
-    def fit(inputs: Inputs) -> Any:
-        before = os.environ.get("DISCERN_THREADS", "")
-        os.environ["DISCERN_THREADS"] = str(threads)
-        try:
-            return discern.LinearSVC().fit(inputs.X, inputs.y)
-        finally:
-            os.environ["DISCERN_THREADS"] = before
-
-    return fit
+def fit_classes(inputs: Inputs) -> Any:
+    return discern.LinearSVC().fit(inputs.X, inputs.y)
 
 
 def same_weights(inputs: Inputs, ours: Any, theirs: Any) -> None:
@@ -240,8 +231,8 @@ JOBS = (
         "LinearSVC on reviews of eight classes, two threads; the peer is ours with one",
         REVIEWS,
         prepare_classes,
-        wall(fit_with(2)),
-        (Peer("one thread", Goal("faster", 1.6, informative=True), same_weights, wall(fit_with(1))),),
+        wall(with_threads(fit_classes, 2)),
+        (Peer("one thread", Goal("faster", 1.6, informative=True), same_weights, wall(with_threads(fit_classes, 1))),),
         unit="seconds",
         repeats=5,
     ),

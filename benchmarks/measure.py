@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import resource
 import statistics
 import subprocess
@@ -55,6 +56,20 @@ def cpu(work: Callable[..., Any], fresh: Callable[[Any], Any] | None = None) -> 
 
 def wall(work: Callable[..., Any], fresh: Callable[[Any], Any] | None = None) -> Side:
     return _timed(time.perf_counter, work, fresh)
+
+
+def with_threads(work: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
+    """Let discern use so many threads for a piece of work."""
+
+    def run(inputs: Any) -> Any:
+        before = os.environ.get("DISCERN_THREADS", "")
+        os.environ["DISCERN_THREADS"] = str(threads)
+        try:
+            return work(inputs)
+        finally:
+            os.environ["DISCERN_THREADS"] = before
+
+    return run
 
 
 def each(side: Side) -> Side:

@@ -19,7 +19,7 @@ import pyarrow.csv
 import discern
 from benchmarks.data import REVIEWS, read, vocabulary
 from benchmarks.job import Goal, Inputs, Job, Peer, nothing_to_check
-from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, task, wall
+from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, task, wall, with_threads
 from benchmarks.text_jobs import same_counts, same_matrix
 from discern.data import as_texts
 from discern.statistics import Counts
@@ -181,18 +181,6 @@ def prepare_large(folder: Path, quick: bool) -> Inputs:
     model = discern.Classifier(smoothing=1.0).fit(table)
     labels = large["label"].to_pylist()
     return Inputs(column=column, texts=as_texts(column, "the reviews"), labels=labels, model=model)
-
-
-def with_threads(work: Callable[[Inputs], Any], threads: int) -> Callable[[Inputs], Any]:
-    def run(inputs: Inputs) -> Any:
-        before = os.environ.get("DISCERN_THREADS", "")
-        os.environ["DISCERN_THREADS"] = str(threads)
-        try:
-            return work(inputs)
-        finally:
-            os.environ["DISCERN_THREADS"] = before
-
-    return run
 
 
 def count(inputs: Inputs) -> Counts:
