@@ -230,6 +230,20 @@ def test_evidence() -> None:
     assert model.explain({"text": "free prize"}).label == "spam"
 
 
+@pytest.mark.parametrize("kind", ["naive-bayes", "logistic", "linear-svm"])
+def test_stems_are_shown_as_they_are_written(kind: str) -> None:
+    rows = [("spam", "winning prizes"), ("spam", "win a prize"), ("ham", "lunches today"), ("ham", "lunch today")]
+    data = [{"label": label, "text": text} for label, text in rows]
+    model = Classifier(model=kind, stem="english", ngrams=(1, 2), min_df=1).fit(data)
+    evidence = model.explain("Winning PRIZES, win lunches")
+    shown = {term.term: term.shown for term in evidence.terms}
+    expected = {"win": "winning / win", "prize": "prizes", "lunch": "lunches", "win prize": "winning prizes"}
+    assert shown == {term: expected[term] for term in shown}
+    assert set(shown) >= {"win", "prize", "lunch"}
+    assert "winning / win ×2" in str(evidence)
+    assert {term["shown"] for term in evidence.to_dict()["terms"]} == set(shown.values())
+
+
 def test_absent_words_speak_in_the_bernoulli_model_only() -> None:
     assert Classifier().fit(ROWS).explain("lunch").absent == pytest.approx(0, abs=1e-12)
     evidence = Classifier(model="bernoulli").fit(ROWS).explain("lunch")

@@ -84,7 +84,7 @@ def test_every_format_says_the_same(tmp_path: Path, model: Path, ending: str) ->
         found = [json.loads(line) for line in out.read_text("utf-8").split("\n") if line]
         assert [row["predicted label"] for row in found] == [row["predicted label"] for row in expected]
         assert [str(row["probabilities"]["ham"]) for row in found] == [row["ham"] for row in expected]
-        shown = [", ".join(f"{term['term']} {term['weight']:+.2f}" for term in row["evidence"]) for row in found]
+        shown = [", ".join(f"{term['shown']} {term['weight']:+.2f}" for term in row["evidence"]) for row in found]
         assert shown == [row["evidence"] for row in expected]
         return
     if ending == "parquet":

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from discern.data import Batch
+    from discern.text import TextSettings
 
 
 @dataclass(frozen=True)
 class TermEvidence:
     """What one term said: ``weight`` nats for the label and against the runner-up, all its occurrences together.
 
-    In a text column the term is a word; in another column it is the value.
+    In a text column the term is a word; in another column it is the value. ``written`` is how a stem
+    stands in the text.
     """
 
     term: str
     count: int
     weight: float
     column: str = "text"
+    written: str = ""
+
+    @property
+    def shown(self) -> str:
+        """The term for people: as it is written."""
+        return self.written or self.term
 
     @property
     def odds(self) -> float:
@@ -28,6 +40,7 @@ class TermEvidence:
         """Give everything as plain values."""
         return {
             "term": self.term,
+            "shown": self.shown,
             "count": self.count,
             "weight": self.weight,
             "odds": self.odds,
@@ -115,7 +128,23 @@ class Evidence:
         for term in self.terms:
             place = f"{term.column}: " if several else ""
             repeats = f" ×{term.count}" if term.count > 1 else ""
-            lines.append(f"  {term.weight:+8.3f}  {place}{term.term}{repeats}")
+            lines.append(f"  {term.weight:+8.3f}  {place}{term.shown}{repeats}")
         if self.unknown:
             lines.append(f"  {self.unknown} unknown, skipped")
         return "\n".join(lines)
+
+
+def in_order(
+    terms: Iterable[TermEvidence], batch: Batch, texts: Iterable[tuple[str, TextSettings]]
+) -> tuple[TermEvidence, ...]:
+    """Give what terms said, the strongest first, each with how it is written in the only row of a batch.
+
+    ``texts`` are the text columns with the settings they are read with.
+    """
+    written: dict[tuple[str, str], str] = {}
+    for column, settings in texts:
+        text = batch.row(0).get(column)
+        if isinstance(text, str):
+            written |= {(column, term): words for term, words in settings.written(text).items()}
+    named = [replace(term, written=written.get((term.column, term.term), "")) for term in terms]
+    return tuple(sorted(named, key=lambda term: (-round(abs(term.weight), 9), term.column, term.term)))

@@ -23,7 +23,7 @@ from discern.bayes import WITHOUT_PRIOR, Laplace, LinearScores, NaiveBayesSettin
 from discern.calibrate import Temperature
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings, did_you_mean
-from discern.evidence import Evidence, TermEvidence
+from discern.evidence import Evidence, TermEvidence, in_order
 from discern.statistics import Counter, Counts, Moments, Seen, Sums, check_terms, default_threads
 from discern.text import TextSettings
 
@@ -523,8 +523,8 @@ class Model:
             spoken, strange = column.evidence(batch, label, against)
             terms += [replace(term, weight=scale * term.weight) for term in spoken]
             unknown += strange
-        biases = [column.scores.bias for column in self.columns if isinstance(column, TextColumn)]
-        begin = np.sum([self.start, *biases], axis=0)
+        texts = [column for column in self.columns if isinstance(column, TextColumn)]
+        begin = np.sum([self.start, *(column.scores.bias for column in texts)], axis=0)
         listens = bool(np.any(begin))  # the complement model has no prior
         prior = float(self.prior[label] - self.prior[against]) if listens else 0.0
         return Evidence(
@@ -533,7 +533,7 @@ class Model:
             probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
             prior=scale * prior,
             absent=scale * (float(begin[label] - begin[against]) - prior),
-            terms=tuple(sorted(terms, key=lambda term: (-round(abs(term.weight), 9), term.column, term.term))),
+            terms=in_order(terms, batch, [(column.feature.name, column.text) for column in texts]),
             unknown=unknown,
         )
 

@@ -630,7 +630,8 @@ class EvidenceDisplay(_Display):
 
 def _times(term: Any) -> str:
     count = getattr(term, "count", 1)
-    return f"{term.term} ×{count}" if count > 1 else str(term.term)
+    shown = str(getattr(term, "shown", term.term))
+    return f"{shown} ×{count}" if count > 1 else shown
 
 
 # ------------------------------------------------------------------------------------------------ comparisons

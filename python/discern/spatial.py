@@ -19,10 +19,10 @@ from discern.calibrate import Temperature
 from discern.columns import Feature
 from discern.data import Batch, did_you_mean
 from discern.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, added, learn
-from discern.evidence import Evidence, TermEvidence
+from discern.evidence import Evidence, TermEvidence, in_order
 from discern.mixed import Said
 from discern.samples import Folds, Sample, stratified
-from discern.space import Columns, Plan, Space
+from discern.space import Columns, Plan, Space, TermAxes
 from discern.validate import with_numbers
 
 if TYPE_CHECKING:
@@ -152,14 +152,14 @@ class SpaceModel:
         order = np.argsort(-said.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         spoken = self.decider.spoken(matrix, label, against)
-        terms = self._terms(spoken, batch)
+        texts = [(axes.feature.name, axes.text) for axes in self.space.axes if isinstance(axes, TermAxes)]
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
             probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
             prior=self._scale * spoken.prior,
             absent=self._scale * spoken.absent,
-            terms=tuple(sorted(terms, key=lambda term: (-round(abs(term.weight), 9), term.column, term.term))),
+            terms=in_order(self._terms(spoken, batch), batch, texts),
             unknown=int(unknown[0]),
         )
 
@@ -235,7 +235,7 @@ def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
     Examples
     --------
     >>> merged_terms([TermEvidence("a", 2, 1.0, "text"), TermEvidence("a", 1, 0.5, "text")])
-    [TermEvidence(term='a', count=2, weight=1.5, column='text')]
+    [TermEvidence(term='a', count=2, weight=1.5, column='text', written='')]
     """
     found: dict[tuple[str, str], TermEvidence] = {}
     for one in terms:

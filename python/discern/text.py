@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -84,9 +84,30 @@ class TextSettings:
             pattern=self.pattern,
         )
 
+    @cached_property
+    def _unstemmed(self) -> TextSettings:
+        return replace(self, stem=None)
+
     def terms(self, document: str) -> list[str]:
         """Give the terms of a document, n-grams of each length in order."""
         return [term.decode("utf-8", "surrogatepass") for term in self.native.terms(document)]
+
+    def written(self, document: str) -> dict[str, str]:
+        """Give the terms that do not stand in a document as they are, each with the words that it was made of.
+
+        Examples
+        --------
+        >>> TextSettings(stem="english", ngrams=(1, 2)).written("Please walk; walking pleases")
+        {'pleas': 'please / pleases', 'walk': 'walk / walking', 'pleas walk': 'please walk', \
+'walk walk': 'walk walking', 'walk pleas': 'walking pleases'}
+        """
+        if self.stem is None:
+            return {}
+        words: dict[str, dict[str, None]] = {}
+        # Words are left out before they are stemmed: the terms of both correspond one to one.
+        for term, word in zip(self.terms(document), self._unstemmed.terms(document), strict=True):
+            words.setdefault(term, {})[word] = None
+        return {term: " / ".join(forms) for term, forms in words.items() if list(forms) != [term]}
 
     def __getstate__(self) -> dict[str, Any]:
         return asdict(self)

@@ -76,6 +76,8 @@ def test_scores_probabilities_and_evidence_are_those_of_the_weights():
     assert {(term.term, term.count) for term in evidence.terms} == {("film", 2), ("bad", 1)}
     assert evidence.unknown == 1
     assert evidence.probability == pytest.approx(model.predict_proba([text]).max())
+    stemmed = discern.OnlineTextClassifier(stem="english").fit(TEXTS, LABELS)
+    assert [(term.term, term.shown) for term in stemmed.explain("Films").terms] == [("film", "films")]
 
 
 def test_a_row_that_is_right_already_changes_nothing():

@@ -166,7 +166,10 @@ def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict
         batch = replace(batch, columns={name: batch.column(name) for name in names})
     rows = (classifier.explain(batch.row(place)) for place in range(batch.rows))
     return [
-        [{"term": term.term, "column": term.column, "weight": float(term.weight)} for term in one.terms[:most]]
+        [
+            {"term": term.term, "shown": term.shown, "column": term.column, "weight": float(term.weight)}
+            for term in one.terms[:most]
+        ]
         for one in rows
     ]
 
@@ -210,7 +213,7 @@ class Layout:
 
     def columns(self, rows: Decided) -> list[Any]:
         """Give the values of all columns."""
-        evidence = [[f"{term['term']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
+        evidence = [[f"{term['shown']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
         said = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.wanted.evidence else [])]
         return [*self.input(rows.batch), *said, *(rows.shares.T.tolist() if self.wanted.proba else ())]
 

@@ -137,7 +137,7 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
     """Say without which words or values the runner-up would win, if they are few."""
     if evidence.flip is None or len(evidence.flip) > MOST_FLIPPED:
         return []
-    listed = ", ".join(f"“{visible(term.term)}”" for term in evidence.flip)
+    listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 
 
@@ -184,7 +184,7 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     several = len({term.column for term in evidence.terms}) > 1
     for term in shown:
         place = f"{visible(term.column)}: " if several else ""
-        rows.append((place + visible(term.term), f"×{term.count}" if term.count > 1 else "", term.weight))
+        rows.append((place + visible(term.shown), f"×{term.count}" if term.count > 1 else "", term.weight))
     table = _bars(rows)
     rest = evidence.terms[len(shown) :]
     if rest:

@@ -205,8 +205,9 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         known, values, bias, unknown = learned.vector(self._learner.text.terms(text))
         weights = self._by_class(learned.weights.astype(np.float64))
         weight = weights[label] - weights[against]
+        written = self._learner.text.written(text)
         terms = [
-            TermEvidence(term, count, float(weight[place] * value))
+            TermEvidence(term, count, float(weight[place] * value), written=written.get(term, ""))
             for (term, place, count), value in zip(known, values, strict=True)
         ]
         terms.sort(key=lambda said: -abs(said.weight))

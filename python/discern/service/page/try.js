@@ -66,7 +66,7 @@ function draw(seen) {
   byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => said(column, parts, seen)),
     ...values(seen));
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
-    seen.terms.map((term) => [term.term, term.column, term.count, signed(term.weight)]), [0, 1]);
+    seen.terms.map((term) => [term.shown, term.column, term.count, signed(term.weight)]), [0, 1]);
   drawTeaching(seen, ranked);
   byId("result").hidden = byId("evidence").hidden = false;
 }
@@ -90,7 +90,8 @@ function flip(seen) {
 // A value that is no word is told together with its column.
 function named(word, seen) {
   const found = seen.terms.find((term) => term.term === word);
-  return found && isValue(found) ? `${found.column} ${word}` : word;
+  if (!found) return word;
+  return isValue(found) ? `${found.column} ${word}` : found.shown;
 }
 
 const isValue = (term) => model.features.some((feature) => feature.name === term.column && feature.role !== "text");
