@@ -719,10 +719,13 @@ impl Drained {
 }
 
 /// The kept rows in the order of the stream, each portion with the index of its shard.
-pub fn kept_rows(shards: Vec<Shard>) -> Vec<(usize, Rows)> {
-    let tagged = shards.into_iter().enumerate();
+pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<(usize, Rows)> {
+    let kept: Vec<_> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.kept)).collect();
+    // To give back the memory of large vocabularies takes time: all threads do it.
+    side_by_side(shards.into_iter().map(|shard| || drop(shard)).collect());
+    let tagged = kept.into_iter().enumerate();
     let mut kept: Vec<(usize, usize, Rows)> = tagged
-        .flat_map(|(index, shard)| shard.kept.into_iter().map(move |(place, rows)| (place, index, rows)))
+        .flat_map(|(index, kept)| kept.into_iter().map(move |(place, rows)| (place, index, rows)))
         .collect();
     kept.sort_unstable_by_key(|&(place, ..)| place);
     kept.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()

@@ -7,6 +7,7 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::documents::Documents;
+use crate::simd::roomy;
 
 /// The length of the longest document: positions in it are 32-bit numbers.
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
@@ -79,13 +80,16 @@ pub(super) enum Source<'py> {
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
 
-/// Looks at the strings of a list one after the other.
-pub(super) fn each_held(list: &Bound<'_, PyList>, mut each: impl FnMut(Held)) -> PyResult<()> {
+/// Looks at the strings of a list one after the other; only those that cannot be UTF-8 have to be held.
+pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8])) -> PyResult<()> {
     for (row, item) in list.iter().enumerate() {
         if row % LOOK_FOR_SIGNALS == 0 {
             list.py().check_signals()?;
         }
-        each(Held::new(item, row)?);
+        match item.cast::<PyString>().map(|text| text.to_str()) {
+            Ok(Ok(text)) => each(text.as_bytes()),
+            _ => each(Held::new(item, row)?.bytes()),
+        }
     }
     Ok(())
 }
@@ -173,8 +177,13 @@ fn spans<'a>(starts: &[i64], ends: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a 
         let range = usize::try_from(start).ok()?..usize::try_from(end).ok()?;
         bytes.get(range)
     };
-    let all: Option<Vec<&[u8]>> = starts.iter().zip(ends).map(slice).collect();
-    all.ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))
+    let mut all = roomy(starts.len().min(ends.len()));
+    for span in starts.iter().zip(ends) {
+        all.push(
+            slice(span).ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))?,
+        );
+    }
+    Ok(all)
 }
 
 pub(super) fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> {

@@ -15,15 +15,15 @@ use pyo3::types::{PyBytes, PyList};
 use regex::bytes::Regex;
 use siphasher::sip::SipHasher13;
 
-use super::sources::{Held, LONGEST, Source, Texts, each_held, slices};
+use super::sources::{Held, LONGEST, Source, Texts, each_string, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counts::{self, Matrix, Rows, Shard};
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Tokens};
-use crate::patience::beat;
+use crate::patience::{beat, side_by_side};
 use crate::reader::Sorted;
 use crate::scores::{Hashed, Scorer, Vocabulary, few_rows};
-use crate::simd::code_path;
+use crate::simd::{code_path, roomy};
 use crate::text::{Analyzer, PythonTables, Script, Text};
 
 /// Bytes of text in one portion of work.
@@ -230,9 +230,9 @@ impl Counter {
         counting.portions += portions.len();
         let workers = threads.clamp(1, portions.len().clamp(1, MOST_THREADS));
         let size = documents.total_size();
-        while counting.shards.len() < workers {
-            counting.shards.push(Shard::new(&self.text, wide, size / workers));
-        }
+        let more = counting.shards.len()..workers;
+        let made = side_by_side(more.map(|_| || Shard::new(&self.text, wide, size / workers)).collect());
+        counting.shards.extend(made);
         counting.shards.iter_mut().for_each(|shard| shard.widen(wide));
         let small = size < SMALL;
         let done = share_out(
@@ -312,7 +312,8 @@ pub(super) fn by_class(classes: &[i32], width: usize) -> Vec<usize> {
     let mut next = vec![0; width + 1];
     classes.iter().for_each(|&class| next[class as usize + 1] += 1);
     (0..width).for_each(|class| next[class + 1] += next[class]);
-    let mut order = vec![0; classes.len()];
+    let mut order = roomy(classes.len());
+    order.resize(classes.len(), 0);
     for (row, &class) in classes.iter().enumerate() {
         order[next[class as usize]] = row;
         next[class as usize] += 1;
@@ -713,7 +714,7 @@ fn numbered(documents: &Documents<'_>) -> Numbering {
 /// The strings of a list are read where they are, which is faster than to hold all of them first.
 fn numbered_list(list: &Bound<'_, PyList>) -> PyResult<Numbering> {
     let mut numbering = Numbering::of(list.len());
-    each_held(list, |string| numbering.push(string.bytes()))?;
+    each_string(list, |string| numbering.push(string))?;
     Ok(numbering)
 }
 

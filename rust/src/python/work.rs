@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::patience::{Unfinished, watched};
+use crate::patience::{Shares, Unfinished, watched};
 use crate::simd::Seats;
 
 /// More threads than this do not help.
@@ -31,24 +31,22 @@ pub(super) fn share_out<S: Send>(
     small: bool,
     job: impl Fn(&mut S, usize) + Sync,
 ) -> PyResult<()> {
-    let next = AtomicUsize::new(0);
-    let stop = AtomicBool::new(false);
-    let work = |state: &mut S| {
-        while !stop.load(Ordering::Relaxed) {
-            let portion = next.fetch_add(1, Ordering::Relaxed);
-            if portion >= portions {
-                break;
-            }
-            job(state, portion);
-        }
-    };
     if small && let Some(state) = states.first_mut() {
-        return catch_unwind(AssertUnwindSafe(|| work(state))).map_err(|_| internal_error());
+        let work = || (0..portions).for_each(|portion| job(state, portion));
+        return catch_unwind(AssertUnwindSafe(work)).map_err(|_| internal_error());
     }
     if let [state] = states {
         return work_alone(py, state, portions, job);
     }
-    on_threads(py, states, &stop, work)
+    let (shares, stop) = (Shares::new(portions, states.len()), AtomicBool::new(false));
+    let mut owners: Vec<(usize, &mut S)> = states.iter_mut().enumerate().collect();
+    on_threads(py, &mut owners, &stop, |(owner, state)| {
+        while !stop.load(Ordering::Relaxed)
+            && let Some(portion) = shares.take(*owner)
+        {
+            job(state, portion);
+        }
+    })
 }
 
 /// Steps every solver until its end, a thread taking one after another; the calling thread watches for Ctrl-C.
