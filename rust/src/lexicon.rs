@@ -17,7 +17,8 @@ pub const UNKNOWN: u32 = u32::MAX;
 /// The longest word that fits into a slot.
 pub const SHORT: usize = 15;
 const LONG_TAG: u64 = 0xFF << 56;
-const LOOK_AHEAD: usize = 16;
+/// So many words are fetched at once: fewer wait where other programs take the cache.
+const LOOK_AHEAD: usize = 64;
 /// Bytes of a word, when room is made for many.
 const USUAL_LENGTH: usize = 8;
 /// Words that are placed first in a table of weights.
