@@ -678,6 +678,7 @@ impl Lexicon {
         let before = numbers.len();
         numbers.resize(before + tokens.len(), UNKNOWN);
         let (list, numbers) = (tokens.list(), &mut numbers[before..]);
+        self.fetch_first(list);
         let mut index = self.find_short(list, 0, numbers);
         while index < list.len() {
             numbers[index] = self.intern(list[index], tokens);
@@ -690,6 +691,7 @@ impl Lexicon {
         let before = numbers.len();
         numbers.resize(before + tokens.len(), UNKNOWN);
         let (list, numbers) = (tokens.list(), &mut numbers[before..]);
+        self.fetch_first(list);
         let mut index = self.find_short(list, 0, numbers);
         while index < list.len() {
             numbers[index] = self.find(list[index], tokens);
@@ -697,14 +699,17 @@ impl Lexicon {
         }
     }
 
+    /// Fetches the slots of the first words; those behind are fetched on the way, so many words before they are needed.
+    #[inline]
+    fn fetch_first(&self, list: &[Token]) {
+        let first = list.iter().take(LOOK_AHEAD);
+        first.for_each(|token| self.slots.prefetch(token.hash as usize));
+    }
+
     /// Writes the numbers of short words that are there; stops at the first other one and says where.
     #[inline]
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
         let slots = &self.slots;
-        list[from.min(list.len())..]
-            .iter()
-            .take(LOOK_AHEAD)
-            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         for (index, (token, number)) in list.iter().zip(numbers).enumerate().skip(from) {
             if let Some(ahead) = list.get(index + LOOK_AHEAD) {
                 slots.prefetch(ahead.hash as usize);
@@ -734,6 +739,7 @@ impl Lexicon {
 
     fn count_all<const LISTED: bool>(&mut self, tokens: &Tokens, run: &mut Run) {
         let list = tokens.list();
+        self.fetch_first(list);
         let mut index = self.count_short::<LISTED>(list, 0, run);
         while index < list.len() {
             let size = self.slots.size();
@@ -753,9 +759,6 @@ impl Lexicon {
     fn count_short<const LISTED: bool>(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
         let slots = &mut self.slots;
         let rest = &list[from.min(list.len())..];
-        rest.iter()
-            .take(LOOK_AHEAD)
-            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         let (document, room) = (run.document, &mut run.touched[run.length..]);
         let (mut length, mut done) = (0, 0);
         for token in rest {
@@ -786,6 +789,7 @@ impl Lexicon {
     pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag, seen: impl Fn(u32)) {
         bag.make_room(tokens.len());
         let list = tokens.list();
+        self.fetch_first(list);
         bag.write(|writer| {
             let mut index = self.bag_short(list, 0, writer, &seen);
             while index < list.len() {
@@ -802,9 +806,6 @@ impl Lexicon {
     fn bag_short(&mut self, list: &[Token], from: usize, writer: &mut Writer<'_>, seen: &impl Fn(u32)) -> usize {
         let slots = &mut self.slots;
         let rest = &list[from.min(list.len())..];
-        rest.iter()
-            .take(LOOK_AHEAD)
-            .for_each(|ahead| slots.prefetch(ahead.hash as usize));
         let mut done = 0;
         for token in rest {
             if let Some(ahead) = rest.get(done + LOOK_AHEAD) {
