@@ -76,7 +76,7 @@ format: $(MADE)/lint ## rewrite the sources in the agreed format
 	@$(BIN)/ruff format --quiet .
 	@cargo fmt
 
-bench: $(MADE)/native $(MADE)/bench ## measure speed, memory and accuracy (JOB=name for one)
+bench: $(MADE)/native $(MADE)/bench $(MADE)/bogofilter $(MADE)/java ## measure speed, memory and accuracy (JOB=name for one)
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
 
@@ -156,36 +156,38 @@ $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit
 	@$(PIP) install --group $*
 	@touch $@
 
-# The pages are tested in a browser; where there is none, and Debian's packages can be had, it is installed.
+# Installs what was not found, from Debian's packages where they can be had: $(call install,what it is,packages).
+define install
+{ echo "==> installing $(1)"; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2); } >$@.log 2>&1 || \
+		{ tail -n 5 $@.log; echo "$(1) was not found and could not be installed: install it, then run make again"; exit 1; }; }
+endef
+
+# The pages are tested in a browser.
 $(MADE)/chromium: $(MADE)/venv
-	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || { \
-		echo "==> installing Chromium"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >$@.log 2>&1 || \
-		{ tail -n 5 $@.log; echo "Chromium was not found and could not be installed: install it, then run make again"; exit 1; }; }
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+		$(call install,Chromium,chromium)
 	@touch $@
 
 # The recipes for mail are tested with the programs they are for.
 $(MADE)/mail: $(MADE)/venv
-	@{ command -v procmail && command -v socat; } >/dev/null || { \
-		echo "==> installing procmail and socat"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends procmail socat; } >$@.log 2>&1 || \
-		{ tail -n 5 $@.log; echo "procmail or socat were not found and could not be installed: install them, then run make again"; exit 1; }; }
+	@{ command -v procmail && command -v socat; } >/dev/null || $(call install,procmail or socat,procmail socat)
 	@touch $@
 
 # It counts the instructions that the inner loops take.
 $(MADE)/valgrind: $(MADE)/venv
-	@command -v valgrind >/dev/null || { \
-		echo "==> installing valgrind"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends valgrind; } >$@.log 2>&1 || \
-		{ tail -n 5 $@.log; echo "valgrind was not found and could not be installed: install it, then run make again"; exit 1; }; }
+	@command -v valgrind >/dev/null || $(call install,valgrind,valgrind)
 	@touch $@
 
-# Spark needs Java 17 or newer; where there is none, and Debian's packages can be had, it is installed.
+# A peer of the mail benchmarks; they are left out where it cannot be had.
+$(MADE)/bogofilter: $(MADE)/venv
+	@command -v bogofilter >/dev/null || ( $(call install,bogofilter,bogofilter) ) || true
+	@touch $@
+
+# Spark needs Java 17 or newer.
 $(MADE)/java: $(MADE)/venv
-	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || { \
-		echo "==> installing a Java 17 runtime"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless; } >$@.log 2>&1 || \
-		{ tail -n 5 $@.log; echo "Java 17 was not found and could not be installed: install it, then run make again"; exit 1; }; }
+	@"$${JAVA_HOME:+$$JAVA_HOME/bin/}java" -version 2>&1 | grep -qE 'version "(1[7-9]|[2-9][0-9])' || \
+		$(call install,Java 17,openjdk-17-jre-headless)
 	@touch $@
 
 $(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build
