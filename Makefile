@@ -31,7 +31,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench accuracy instructions fuzz mutate audit sbom soak docs clean
+.PHONY: help demo test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -76,7 +76,7 @@ format: $(MADE)/lint ## rewrite the sources in the agreed format
 	@$(BIN)/ruff format --quiet .
 	@cargo fmt
 
-bench: $(MADE)/native $(MADE)/bench $(MADE)/bogofilter $(MADE)/java ## measure speed, memory and accuracy (JOB=name for one)
+bench: $(MADE)/native $(MADE)/bench peers ## measure speed, memory and accuracy (JOB=name for one)
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
 
@@ -159,8 +159,8 @@ $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit
 # Installs what was not found, from Debian's packages where they can be had: $(call install,what it is,packages).
 define install
 { echo "==> installing $(1)"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2); } >$@.log 2>&1 || \
-		{ tail -n 5 $@.log; echo "$(1) was not found and could not be installed: install it, then run make again"; exit 1; }; }
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2); } >$(MADE)/install.log 2>&1 || \
+		{ tail -n 5 $(MADE)/install.log; echo "$(1) was not found and could not be installed: install it, then run make again"; exit 1; }; }
 endef
 
 # The pages are tested in a browser.
@@ -179,10 +179,10 @@ $(MADE)/valgrind: $(MADE)/venv
 	@command -v valgrind >/dev/null || $(call install,valgrind,valgrind)
 	@touch $@
 
-# A peer of the mail benchmarks; they are left out where it cannot be had.
-$(MADE)/bogofilter: $(MADE)/venv
+# Programs that benchmarks compare with; those that cannot be had are left out, which the benchmarks say.
+peers: $(MADE)/venv
 	@command -v bogofilter >/dev/null || ( $(call install,bogofilter,bogofilter) ) || true
-	@touch $@
+	@$(MAKE) --silent $(MADE)/java || true
 
 # Spark needs Java 17 or newer.
 $(MADE)/java: $(MADE)/venv

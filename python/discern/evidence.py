@@ -141,10 +141,9 @@ def in_order(
 
     ``texts`` are the text columns with the settings they are read with.
     """
-    written: dict[tuple[str, str], str] = {}
+    row, written = batch.row(0), dict[tuple[str, str], str]()
     for column, settings in texts:
-        text = batch.row(0).get(column)
-        if isinstance(text, str):
+        if isinstance(text := row.get(column), str):
             written |= {(column, term): words for term, words in settings.written(text).items()}
     named = [replace(term, written=written.get((term.column, term.term), "")) for term in terms]
     return tuple(sorted(named, key=lambda term: (-round(abs(term.weight), 9), term.column, term.term)))
