@@ -11,7 +11,13 @@
 //! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
 //! count of zero adds nothing, so only the classes that hold a term cost time.
 
+use std::ops::Range;
+
 use crate::patience::beat;
+use crate::simd::{prefetch, roomy, vectorised};
+
+/// Counts are fetched so many ahead.
+const LOOK_AHEAD: usize = 24;
 
 /// Rows of counts, as a compressed sparse matrix whose indices were checked.
 pub struct Rows {
@@ -35,8 +41,8 @@ impl Rows {
             && terms.iter().all(|&term| term >= 0 && (term as usize) < size);
         sound.then(|| Rows {
             starts: starts.iter().map(|&start| start as usize).collect(),
-            terms: terms.iter().map(|&term| term as u32).collect(),
-            counts: counts.iter().map(|&count| count as u32).collect(),
+            terms: copied(terms, |term| term as u32),
+            counts: copied(counts, |count| count as u32),
         })
     }
 
@@ -48,11 +54,16 @@ impl Rows {
         self.len() == 0
     }
 
-    fn row(&self, row: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let range = self.starts[row]..self.starts[row + 1];
-        let terms = self.terms[range.clone()].iter().map(|&term| term as usize);
-        terms.zip(self.counts[range].iter().copied())
+    /// Where the counts of a row stand.
+    fn span(&self, row: usize) -> Range<usize> {
+        self.starts[row]..self.starts[row + 1]
     }
+}
+
+fn copied<T: Copy>(items: &[T], convert: impl Fn(T) -> u32) -> Vec<u32> {
+    let mut copied = roomy(items.len());
+    copied.extend(items.iter().map(|&item| convert(item)));
+    copied
 }
 
 /// Counts by term and class: those of term t stand at `starts[t]..starts[t + 1]`, classes rising.
@@ -62,78 +73,72 @@ pub struct Entries {
     pub classes: Vec<u32>,
     pub occurrences: Vec<u32>,
     pub documents: Vec<u32>,
+    /// The entry that each count of the rows is part of.
+    pub places: Vec<u32>,
 }
 
 impl Entries {
     /// Sums rows by class in time linear in their non-zeros; `order` has the rows of a class together, classes rising.
-    pub fn of(rows: &Rows, classes: &[u32], width: usize, size: usize, order: &[usize]) -> Self {
-        if size.saturating_mul(width) <= 2 * rows.terms.len() {
-            return Self::of_table(rows, classes, width, size, order);
-        }
-        let mut places = vec![0usize; size + 1];
-        rows.terms.iter().for_each(|&term| places[term as usize + 1] += 1);
-        (0..size).for_each(|term| places[term + 1] += places[term]);
-        let mut ends = places[..size].to_vec();
-        let mut wide = vec![(0u32, 0u32, 0u32); rows.terms.len()];
-        for &row in order {
+    pub fn of(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> Self {
+        let (starts, mut places) = ranks(rows, classes, size, order);
+        let mut entries = Entries {
+            classes: vec![0; starts[size]],
+            occurrences: vec![0; starts[size]],
+            documents: vec![0; starts[size]],
+            ..Entries::default()
+        };
+        for (row, &class) in classes.iter().enumerate() {
             beat();
-            for (term, count) in rows.row(row) {
-                let end = ends[term];
-                if end > places[term] && wide[end - 1].0 == classes[row] {
-                    wide[end - 1].1 += count;
-                    wide[end - 1].2 += 1;
-                } else {
-                    wide[end] = (classes[row], count, 1);
-                    ends[term] += 1;
+            for place in rows.span(row) {
+                if let Some(&ahead) = rows.terms.get(place + LOOK_AHEAD) {
+                    prefetch(&starts, ahead as usize);
                 }
+                let entry = starts[rows.terms[place] as usize] + places[place] as usize;
+                entries.classes[entry] = class;
+                entries.occurrences[entry] += rows.counts[place];
+                entries.documents[entry] += 1;
+                places[place] = entry as u32;
             }
         }
-        let mut entries = Entries::default();
-        entries.starts.push(0);
-        for term in 0..size {
-            beat();
-            wide[places[term]..ends[term]]
-                .iter()
-                .for_each(|&(class, own, documents)| entries.push(class, own, documents));
-            entries.starts.push(entries.classes.len());
+        Entries {
+            starts,
+            places,
+            ..entries
         }
-        entries
     }
 
-    /// Does the same by way of a table of all classes and terms, where it is no larger than the rows.
-    fn of_table(rows: &Rows, classes: &[u32], width: usize, size: usize, order: &[usize]) -> Self {
-        let mut table = vec![(0u32, 0u32); width * size];
-        for &row in order {
-            beat();
-            let own = &mut table[classes[row] as usize * size..][..size];
-            for (term, count) in rows.row(row) {
-                own[term].0 += count;
-                own[term].1 += 1;
-            }
-        }
-        let mut entries = Entries::default();
-        entries.starts.push(0);
-        for term in 0..size {
-            for class in 0..width {
-                let (occurrences, documents) = table[class * size + term];
-                if documents > 0 {
-                    entries.push(class as u32, occurrences, documents);
-                }
-            }
-            entries.starts.push(entries.classes.len());
-        }
-        entries
-    }
-
-    fn push(&mut self, class: u32, occurrences: u32, documents: u32) {
-        self.classes.push(class);
-        self.occurrences.push(occurrences);
-        self.documents.push(documents);
-    }
-
-    fn range(&self, term: usize) -> std::ops::Range<usize> {
+    fn range(&self, term: usize) -> Range<usize> {
         self.starts[term]..self.starts[term + 1]
     }
+}
+
+/// Where the entries of each term start, and which entry of its term each count of the rows is part of.
+fn ranks(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> (Vec<usize>, Vec<u32>) {
+    // Of each term the classes so far, and the last of them, from 1.
+    let mut found = vec![(0u32, 0u32); size];
+    let mut ranks = roomy(rows.terms.len());
+    ranks.resize(rows.terms.len(), 0);
+    for &row in order {
+        beat();
+        let class = classes[row] + 1;
+        for place in rows.span(row) {
+            if let Some(&ahead) = rows.terms.get(place + LOOK_AHEAD) {
+                prefetch(&found, ahead as usize);
+            }
+            let (number, last) = &mut found[rows.terms[place] as usize];
+            *number += u32::from(*last != class);
+            *last = class;
+            ranks[place] = *number - 1;
+        }
+    }
+    let mut starts = Vec::with_capacity(size + 1);
+    starts.push(0);
+    let mut end = 0;
+    starts.extend(found.iter().map(|&(number, _)| {
+        end += number as usize;
+        end
+    }));
+    (starts, ranks)
 }
 
 /// How counts become probabilities.
@@ -175,27 +180,78 @@ pub struct Scratch {
     term_documents: Vec<u32>,
     class_values: Vec<f64>,
     size: usize,
+    /// What the rows of the fold have of each entry.
     removed: Vec<u32>,
-    removed_values: Vec<u32>,
-    removed_documents: Vec<u32>,
-    touched: Vec<u32>,
-    /// Where a term stands in the table of the fold; `SPARSE` if among the sparse, `DEAD` if it is not used.
-    places: Vec<u32>,
+    /// The number of each term in the fold; `ABSENT` if the fold has not got it, `ONCE` if only one row of all has it,
+    /// `UNUSED` if no fold uses it.
+    numbers: Vec<u32>,
+    fold: Fold,
     table: Table,
 }
 
-const SPARSE: u32 = u32::MAX;
-const DEAD: u32 = u32::MAX - 1;
+const ABSENT: u32 = u32::MAX;
+const ONCE: u32 = u32::MAX - 1;
+const UNUSED: u32 = 0;
+
+/// The terms of a fold, numbered as they come, so that those of many rows stand together; the first is in place of all
+/// that are not used.
+#[derive(Default)]
+struct Fold {
+    terms: Vec<Taken>,
+    /// The number of the term of each count, row by row.
+    counted: Vec<u32>,
+    /// Terms that no other fold has.
+    own: usize,
+}
+
+/// What a fold has of a term.
+#[derive(Clone, Copy, Default)]
+struct Taken {
+    term: u32,
+    /// How many of its rows have it; 0 if it is not used, because too few others have it.
+    documents: u32,
+    values: u32,
+}
+
+impl Fold {
+    fn clear(&mut self) {
+        self.terms.clear();
+        self.terms.push(Taken::default());
+        self.counted.clear();
+        self.own = 0;
+    }
+
+    /// Gives a new term the next number.
+    fn push(&mut self, term: u32) -> u32 {
+        self.terms.push(Taken {
+            term,
+            ..Taken::default()
+        });
+        (self.terms.len() - 1) as u32
+    }
+
+    /// The term that comes some places behind.
+    fn ahead(&self, number: usize, places: usize) -> Option<usize> {
+        self.terms.get(number + places).map(|taken| taken.term as usize)
+    }
+}
 
 /// What the terms of a fold of several rows say, computed once for all of them.
 #[derive(Default)]
 struct Table {
-    /// ln(1 + a c / b) of each entry of a term that few classes have.
-    sparse: Vec<f64>,
-    /// The same for all classes, one term after the other, for terms that many classes have.
+    said: Vec<Said>,
+    /// Class and ln(1 + a c / b), where few classes have a term.
+    sparse: Vec<(u32, f64)>,
+    /// The same for all classes, one term after the other, where many have it.
     dense: Vec<f64>,
-    /// ln b of each term.
-    bases: Vec<f64>,
+}
+
+/// Where the table has a term: how many classes, from where; no class if the term is not used. And ln b.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    classes: u32,
+    start: u32,
+    base: f64,
 }
 
 /// The model of a fold: what each class adds.
@@ -208,6 +264,7 @@ struct Left {
 
 impl Left {
     /// Adds what all terms of a row have in common.
+    #[inline(always)]
     fn finish(&self, scores: &mut [f64], base: f64, length: f64) {
         let known = self.has_terms && length > 0.0;
         for (score, level) in scores.iter_mut().zip(&self.level) {
@@ -229,86 +286,109 @@ impl Validation<'_> {
         let size = self.entries.starts.len() - 1;
         let sum = |values: &[u32], term| values[self.entries.range(term)].iter().sum::<u32>();
         let term_documents: Vec<u32> = (0..size).map(|term| sum(&self.entries.documents, term)).collect();
-        let place = |&count: &u32| if count < self.least.max(1) { DEAD } else { SPARSE };
-        let places: Vec<u32> = term_documents.iter().map(place).collect();
+        let number = |&count: &u32| match count {
+            _ if count < self.least.max(1) => UNUSED,
+            1 => ONCE,
+            _ => ABSENT,
+        };
+        let numbers: Vec<u32> = term_documents.iter().map(number).collect();
         let mut class_values = vec![0.0; self.width];
-        for term in (0..size).filter(|&term| places[term] != DEAD) {
+        for term in (0..size).filter(|&term| numbers[term] != UNUSED) {
             for entry in self.entries.range(term) {
                 class_values[self.entries.classes[entry] as usize] += f64::from(self.values()[entry]);
             }
         }
         Scratch {
             term_values: (0..size).map(|term| sum(self.values(), term)).collect(),
-            size: places.iter().filter(|&&place| place != DEAD).count(),
+            size: numbers.iter().filter(|&&number| number != UNUSED).count(),
             removed: vec![0; self.entries.classes.len()],
-            removed_values: vec![0; size],
-            removed_documents: vec![0; size],
-            touched: Vec::new(),
+            fold: Fold::default(),
             table: Table::default(),
             term_documents,
             class_values,
-            places,
+            numbers,
         }
     }
 
     /// Scores the rows of one fold under the model of all others; gives how many of its terms each row knows.
     pub fn score_fold(&self, scratch: &mut Scratch, fold: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
-        let left = self.subtract(scratch, fold);
-        if fold.len() > 1 {
-            self.tabulate(scratch, &left);
-        }
-        let scored = scores.chunks_exact_mut(self.width).zip(lengths);
-        for (&row, (scores, length)) in fold.iter().zip(scored) {
-            *length = match fold {
-                [_] => self.score_row(scratch, &left, row, scores),
-                _ => self.look_up_row(scratch, &left, row, scores),
-            };
+        let mut classes = scratch.class_values.clone();
+        self.subtract(scratch, fold, &mut classes);
+        let size = scratch.size - self.drop_rare(scratch, &mut classes);
+        let left = self.left(&classes, size as f64);
+        match fold {
+            [row] => lengths[0] = self.score_row(scratch, &left, *row, scores),
+            _ => {
+                self.tabulate(scratch, &left);
+                vectorised(
+                    #[inline(always)]
+                    || self.look_up(scratch, &left, fold, scores, lengths),
+                );
+            }
         }
         self.restore(scratch);
     }
 
-    fn subtract(&self, scratch: &mut Scratch, fold: &[usize]) -> Left {
-        let mut classes = scratch.class_values.clone();
-        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
-        for &row in fold {
-            let class = self.classes[row];
+    /// Subtracts the counts of a fold, and numbers its terms.
+    fn subtract(&self, scratch: &mut Scratch, rows: &[usize], classes: &mut [f64]) {
+        let Scratch {
+            removed, numbers, fold, ..
+        } = scratch;
+        let (terms, places) = (&self.rows.terms, &self.entries.places);
+        fold.clear();
+        fold.counted
+            .reserve(rows.iter().map(|&row| self.rows.span(row).len()).sum());
+        for &row in rows {
             let mut sum = 0u64;
-            for (term, count) in self.rows.row(row) {
-                if scratch.places[term] == DEAD {
-                    continue;
+            for place in self.rows.span(row) {
+                if let (Some(&term), Some(&entry)) = (terms.get(place + LOOK_AHEAD), places.get(place + LOOK_AHEAD)) {
+                    prefetch(numbers, term as usize);
+                    prefetch(removed, entry as usize);
                 }
-                let value = if self.presence { 1 } else { count };
-                let range = self.entries.range(term);
-                let place = if range.len() == self.width {
-                    class as usize
-                } else {
-                    self.entries.classes[range.clone()].partition_point(|&other| other < class)
-                };
-                scratch.removed[range.start + place] += value;
-                if scratch.removed_documents[term] == 0 {
-                    scratch.touched.push(term as u32);
+                let value = if self.presence { 1 } else { self.rows.counts[place] };
+                let mut number = numbers[terms[place] as usize];
+                if number >= ONCE {
+                    if number == ONCE {
+                        fold.counted.push(UNUSED);
+                        fold.own += 1;
+                        sum += u64::from(value);
+                        continue;
+                    }
+                    number = fold.push(terms[place]);
+                    numbers[terms[place] as usize] = number;
                 }
-                scratch.removed_documents[term] += 1;
-                if !laplace {
-                    scratch.removed_values[term] += value;
+                fold.counted.push(number);
+                if number != UNUSED {
+                    let taken = &mut fold.terms[number as usize];
+                    taken.documents += 1;
+                    taken.values += value;
+                    removed[places[place] as usize] += value;
+                    sum += u64::from(value);
                 }
-                sum += u64::from(value);
             }
-            classes[class as usize] -= sum as f64;
+            classes[self.classes[row] as usize] -= sum as f64;
         }
-        let mut size = scratch.size;
-        for &term in &scratch.touched {
-            let term = term as usize;
-            if scratch.term_documents[term] - scratch.removed_documents[term] < self.least.max(1) {
-                scratch.places[term] = DEAD;
-                size -= 1;
-                for entry in self.entries.range(term) {
+    }
+
+    /// Leaves out the terms that too few rows outside the fold have; gives how many.
+    fn drop_rare(&self, scratch: &mut Scratch, classes: &mut [f64]) -> usize {
+        let fold = &mut scratch.fold;
+        let mut dropped = fold.own;
+        for number in 1..fold.terms.len() {
+            if let Some(ahead) = fold.ahead(number, LOOK_AHEAD) {
+                prefetch(&scratch.term_documents, ahead);
+            }
+            let taken = &mut fold.terms[number];
+            if scratch.term_documents[taken.term as usize] - taken.documents < self.least.max(1) {
+                taken.documents = 0;
+                dropped += 1;
+                for entry in self.entries.range(taken.term as usize) {
                     let rest = self.values()[entry] - scratch.removed[entry];
                     classes[self.entries.classes[entry] as usize] -= f64::from(rest);
                 }
             }
         }
-        self.left(&classes, size as f64)
+        dropped
     }
 
     fn left(&self, classes: &[f64], size: f64) -> Left {
@@ -346,14 +426,15 @@ impl Validation<'_> {
         }
     }
 
-    /// b of a term without the fold.
-    fn divisor(&self, scratch: &Scratch, term: usize) -> f64 {
+    /// b of a term of the fold without the fold.
+    fn divisor(&self, scratch: &Scratch, taken: Taken) -> f64 {
         match self.smoothing {
             Smoothing::Laplace(_) => 1.0,
-            _ => f64::from(scratch.term_values[term] - scratch.removed_values[term]),
+            _ => f64::from(scratch.term_values[taken.term as usize] - taken.values),
         }
     }
 
+    #[inline(always)]
     fn value(&self, count: u32) -> f64 {
         if self.presence { 1.0 } else { f64::from(count) }
     }
@@ -361,11 +442,14 @@ impl Validation<'_> {
     fn score_row(&self, scratch: &Scratch, left: &Left, row: usize, scores: &mut [f64]) -> f64 {
         scores.fill(0.0);
         let (mut length, mut base) = (0.0, 0.0);
-        for (term, count) in self.rows.row(row).filter(|&(term, _)| scratch.places[term] != DEAD) {
-            let (value, divisor) = (self.value(count), self.divisor(scratch, term));
+        let fold = &scratch.fold;
+        let counted = fold.counted.iter().map(|&number| fold.terms[number as usize]);
+        let counts = &self.rows.counts[self.rows.span(row)];
+        for (taken, &count) in counted.zip(counts).filter(|(taken, _)| taken.documents > 0) {
+            let (value, divisor) = (self.value(count), self.divisor(scratch, taken));
             length += value;
             base += value * divisor.ln();
-            for entry in self.entries.range(term) {
+            for entry in self.entries.range(taken.term as usize) {
                 let excess = self.excess(scratch, left, entry, divisor);
                 scores[self.entries.classes[entry] as usize] += value * excess;
             }
@@ -378,74 +462,109 @@ impl Validation<'_> {
     fn tabulate(&self, scratch: &mut Scratch, left: &Left) {
         let mut table = std::mem::take(&mut scratch.table);
         let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
-        table.sparse.resize(self.entries.classes.len(), 0.0);
-        table.bases.resize(self.entries.starts.len(), 0.0);
-        table.dense.clear();
-        for term in scratch.touched.iter().map(|&term| term as usize) {
-            if scratch.places[term] == DEAD {
+        table.clear();
+        for (number, &taken) in scratch.fold.terms.iter().enumerate() {
+            self.fetch_entries(scratch, number);
+            if taken.documents == 0 {
+                table.said.push(Said::default());
                 continue;
             }
-            let (divisor, range) = (self.divisor(scratch, term), self.entries.range(term));
-            if !laplace {
-                table.bases[term] = divisor.ln();
-            }
-            if 2 * range.len() < self.width {
-                for entry in range {
-                    table.sparse[entry] = self.excess(scratch, left, entry, divisor);
-                }
-            } else {
-                let start = table.dense.len();
-                scratch.places[term] = (start / self.width) as u32;
-                table.dense.resize(start + self.width, 0.0);
-                for entry in range {
-                    let class = self.entries.classes[entry] as usize;
-                    table.dense[start + class] = self.excess(scratch, left, entry, divisor);
-                }
-            }
+            let divisor = self.divisor(scratch, taken);
+            let entries = self.entries.range(taken.term as usize);
+            let excesses =
+                entries.map(|entry| (self.entries.classes[entry], self.excess(scratch, left, entry, divisor)));
+            let base = if laplace { 0.0 } else { divisor.ln() };
+            table.push(base, excesses, self.width);
         }
         scratch.table = table;
     }
 
-    /// Does as `score_row` by what the table of the fold holds.
-    fn look_up_row(&self, scratch: &Scratch, left: &Left, row: usize, scores: &mut [f64]) -> f64 {
-        scores.fill(0.0);
-        let table = &scratch.table;
-        let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
-        let (mut length, mut base) = (0.0, 0.0);
-        for (term, count) in self.rows.row(row) {
-            let place = scratch.places[term];
-            if place == DEAD {
-                continue;
-            }
-            let value = self.value(count);
-            length += value;
-            if !laplace {
-                base += value * table.bases[term];
-            }
-            if place == SPARSE {
-                for entry in self.entries.range(term) {
-                    scores[self.entries.classes[entry] as usize] += value * table.sparse[entry];
-                }
-            } else {
-                let start = place as usize * self.width;
-                let excesses = &table.dense[start..start + self.width];
-                for (score, excess) in scores.iter_mut().zip(excesses) {
-                    *score += value * excess;
-                }
-            }
+    /// Fetches the entries of the terms that follow a term of the fold.
+    fn fetch_entries(&self, scratch: &Scratch, number: usize) {
+        if let Some(ahead) = scratch.fold.ahead(number, LOOK_AHEAD) {
+            prefetch(&self.entries.starts, ahead);
         }
-        left.finish(scores, base, length);
-        length
+        if let Some(ahead) = scratch.fold.ahead(number, LOOK_AHEAD / 2) {
+            let start = self.entries.starts[ahead];
+            prefetch(self.values(), start);
+            prefetch(&self.entries.classes, start);
+            prefetch(&scratch.removed, start);
+        }
+    }
+
+    /// Does as `score_row` for all rows of a fold by what the table holds.
+    #[inline(always)]
+    fn look_up(&self, scratch: &Scratch, left: &Left, rows: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
+        let (table, mut counted) = (&scratch.table, scratch.fold.counted.as_slice());
+        scores.fill(0.0);
+        let scored = scores.chunks_exact_mut(self.width).zip(lengths);
+        for (&row, (scores, length)) in rows.iter().zip(scored) {
+            let counts = &self.rows.counts[self.rows.span(row)];
+            let mut base = 0.0;
+            for (place, &count) in counts.iter().enumerate() {
+                if let Some(&ahead) = counted.get(place + LOOK_AHEAD) {
+                    prefetch(&table.said, ahead as usize);
+                }
+                let said = table.said[counted[place] as usize];
+                if said.classes > 0 {
+                    let value = self.value(count);
+                    *length += value;
+                    base += value * said.base;
+                    table.add(said, value, scores);
+                }
+            }
+            counted = &counted[counts.len()..];
+            left.finish(scores, base, *length);
+        }
     }
 
     fn restore(&self, scratch: &mut Scratch) {
-        for &term in &scratch.touched {
-            let term = term as usize;
-            scratch.removed[self.entries.range(term)].fill(0);
-            scratch.removed_values[term] = 0;
-            scratch.removed_documents[term] = 0;
-            scratch.places[term] = SPARSE; // what was dead before is never touched
+        for taken in &scratch.fold.terms[1..] {
+            scratch.removed[self.entries.range(taken.term as usize)].fill(0);
+            scratch.numbers[taken.term as usize] = ABSENT;
         }
-        scratch.touched.clear();
+    }
+}
+
+impl Table {
+    fn clear(&mut self) {
+        self.said.clear();
+        self.sparse.clear();
+        self.dense.clear();
+    }
+
+    /// Takes what the next term says of the classes that have it.
+    fn push(&mut self, base: f64, excesses: impl ExactSizeIterator<Item = (u32, f64)>, width: usize) {
+        let (classes, start) = if 2 * excesses.len() < width {
+            let start = self.sparse.len();
+            self.sparse.extend(excesses);
+            (self.sparse.len() - start, start)
+        } else {
+            let start = self.dense.len();
+            self.dense.resize(start + width, 0.0);
+            excesses.for_each(|(class, excess)| self.dense[start + class as usize] = excess);
+            (width, start / width)
+        };
+        self.said.push(Said {
+            classes: classes as u32,
+            start: start as u32,
+            base,
+        });
+    }
+
+    /// Adds what a term says, times its count.
+    #[inline(always)]
+    fn add(&self, said: Said, value: f64, scores: &mut [f64]) {
+        let (classes, start) = (said.classes as usize, said.start as usize);
+        if classes == scores.len() {
+            let excesses = &self.dense[start * classes..][..classes];
+            for (score, excess) in scores.iter_mut().zip(excesses) {
+                *score += value * excess;
+            }
+        } else {
+            for &(class, excess) in &self.sparse[start..start + classes] {
+                scores[class as usize] += value * excess;
+            }
+        }
     }
 }

@@ -71,7 +71,7 @@ impl HeldOut {
             let rows = Rows::new(starts, terms, counts, size)?;
             let order = by_class(classes, width);
             let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
-            let entries = Entries::of(&rows, &classes, width, size, &order);
+            let entries = Entries::of(&rows, &classes, size, &order);
             Some((rows, classes, entries))
         })?;
         let (rows, classes, entries) = made.ok_or_else(fault)?;
