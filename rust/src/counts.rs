@@ -1,5 +1,6 @@
 //! Counting terms by class: occurrences and documents, exact integers, in canonical order when drained.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -491,7 +492,7 @@ fn write_terms(shards: &mut [Shard]) -> (Drained, Vec<Kept>) {
     })
 }
 
-/// What a shard has counted, ready to be put in order.
+/// What a shard has counted, its terms in order.
 struct View<'a> {
     names: Names<'a>,
     tally: ByTerm<'a>,
@@ -515,28 +516,31 @@ impl<'a> View<'a> {
         View {
             tally: shard.tally.by_term(),
             kept: shard.kept_terms(),
+            places: sorted_terms(places, &names),
             names,
-            places,
         }
+    }
+
+    /// The terms that begin with certain bytes.
+    fn places(&self, range: &Range<usize>) -> &[Place] {
+        let place = |beginning| self.places.partition_point(|place| place.beginning() < beginning);
+        &self.places[place(range.start)..place(range.end)]
     }
 }
 
-/// Beginnings of terms, in ranges that have about as many terms each; one range if threads do not pay.
+/// How many terms all shards have, those that several have more than once.
+fn terms(views: &[View<'_>]) -> usize {
+    views.iter().map(|view| view.places.len()).sum()
+}
+
+/// Beginnings of terms, in ranges of which the largest shard has about as many terms each; one range if threads do not
+/// pay.
 fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
-    let all: usize = views.iter().map(|view| view.places.len()).sum();
-    if views.len() < 2 || all < FEW {
-        return std::iter::once(0..BEGINNINGS).collect();
-    }
-    let mut terms = vec![0; BEGINNINGS];
-    let places = views.iter().flat_map(|view| &view.places);
-    places.for_each(|place| terms[place.beginning()] += 1);
-    let share = all.div_ceil(views.len());
-    let (mut bounds, mut before) = (vec![0], 0);
-    for (beginning, more) in terms.into_iter().enumerate() {
-        if before + more > share * bounds.len() {
-            bounds.push(beginning);
-        }
-        before += more;
+    let most = views.iter().map(|view| &view.places).max_by_key(|places| places.len());
+    let parts = if terms(views) < FEW { 1 } else { views.len() };
+    let mut bounds = vec![0];
+    if let Some(places) = most {
+        bounds.extend((1..parts).map(|part| places[part * places.len() / parts].beginning()));
     }
     bounds.push(BEGINNINGS);
     bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
@@ -544,8 +548,10 @@ fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
 
 /// The terms that begin with certain bytes, in order, with their counts.
 fn write_range(views: &[View<'_>], range: Range<usize>) -> (Drained, Vec<Kept>) {
-    let order = sorted_terms(views, range);
-    let (mut drained, mut kept) = (Drained::new(views, order.len()), Vec::new());
+    let order = merged(views, &range);
+    // The other ranges are appended to the first.
+    let room = if range.start == 0 { terms(views) } else { order.len() };
+    let (mut drained, mut kept) = (Drained::new(views, room), Vec::new());
     let mut cells: Vec<(u32, Cell)> = Vec::new();
     let mut done = 0;
     for same in order.chunk_by(|left, right| left.is_same(right, views)) {
@@ -608,6 +614,14 @@ impl Place {
         views[self.shard as usize].names.get(self.term as usize)
     }
 
+    fn compare(&self, other: &Place, views: &[View<'_>]) -> std::cmp::Ordering {
+        let order = self.key().cmp(&other.key());
+        if order.is_eq() && !self.is_whole() {
+            return self.name(views).cmp(other.name(views));
+        }
+        order
+    }
+
     fn is_same(&self, other: &Place, views: &[View<'_>]) -> bool {
         self.key() == other.key() && (self.is_whole() || self.name(views) == other.name(views))
     }
@@ -628,9 +642,25 @@ fn leading(name: &[u8]) -> [u64; 2] {
     [(leading >> 64) as u64, leading as u64]
 }
 
-/// The terms that begin with certain bytes, in the order of their bytes.
-fn sorted_terms(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
-    let mut order = by_beginning(views, range);
+/// The terms of all shards that begin with certain bytes, in the order of their bytes.
+fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
+    let parts: Vec<&[Place]> = views.iter().map(|view| view.places(range)).collect();
+    if let [one] = parts[..] {
+        return Cow::Borrowed(one);
+    }
+    let mut order = roomy(parts.iter().map(|part| part.len()).sum());
+    parts.iter().for_each(|part| order.extend_from_slice(part));
+    // A merge sort, which takes sorted runs as they are.
+    order.sort_by(|left, right| {
+        beat();
+        left.compare(right, views)
+    });
+    Cow::Owned(order)
+}
+
+/// The terms of a shard in the order of their bytes.
+fn sorted_terms(places: Vec<Place>, names: &Names<'_>) -> Vec<Place> {
+    let mut order = by_beginning(places);
     for part in order.chunk_by_mut(|left, right| left.beginning() == right.beginning()) {
         beats(part.len());
         part.sort_unstable_by_key(Place::key);
@@ -641,28 +671,23 @@ fn sorted_terms(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
     {
         equal.sort_by_cached_key(|place| {
             beat();
-            let name = place.name(views);
+            let name = names.get(place.term as usize);
             (leading(&name[16..]), name)
         });
     }
     order
 }
 
-/// The places of a range, those that begin with the same two bytes together, in the order of these bytes.
-fn by_beginning(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
-    let every = range.len() == BEGINNINGS;
-    let places = || {
-        let all = views.iter().flat_map(|view| &view.places);
-        all.filter(|place| every || range.contains(&place.beginning()))
-    };
-    let mut next = vec![0; range.len() + 1];
-    places().for_each(|place| next[place.beginning() - range.start + 1] += 1);
-    (0..range.len()).for_each(|beginning| next[beginning + 1] += next[beginning]);
-    let mut ordered = roomy(next[range.len()]);
-    ordered.resize(next[range.len()], Place::default());
-    for place in places() {
-        let target = &mut next[place.beginning() - range.start];
-        ordered[*target] = *place;
+/// The terms that begin with the same two bytes together, in the order of these bytes.
+fn by_beginning(places: Vec<Place>) -> Vec<Place> {
+    let mut next = vec![0u32; BEGINNINGS + 1];
+    places.iter().for_each(|place| next[place.beginning() + 1] += 1);
+    (0..BEGINNINGS).for_each(|beginning| next[beginning + 1] += next[beginning]);
+    let mut ordered = roomy(places.len());
+    ordered.resize(places.len(), Place::default());
+    for place in places {
+        let target = &mut next[place.beginning()];
+        ordered[*target as usize] = place;
         *target += 1;
     }
     ordered
@@ -671,8 +696,8 @@ fn by_beginning(views: &[View<'_>], range: Range<usize>) -> Vec<Place> {
 impl Drained {
     /// Room for so many terms of those of all shards, if these have the same.
     fn new(views: &[View<'_>], terms: usize) -> Self {
-        let all: usize = views.iter().map(|view| view.places.len()).sum();
-        let share = |whole: usize| (whole as f64 * terms as f64 / (all * views.len()).max(1) as f64) as usize + 1;
+        let all = self::terms(views) * views.len();
+        let share = |whole: usize| (whole as f64 * terms as f64 / all.max(1) as f64) as usize + 1;
         let entries = share(views.iter().map(|view| view.tally.len()).sum());
         let mut drained = Drained {
             bytes: roomy(share(views.iter().map(|view| view.names.size()).sum())),
