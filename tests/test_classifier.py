@@ -377,6 +377,12 @@ def test_importing_the_package_imports_little(run_python) -> None:
         "import sys, discern; print(*[name for name in ('numpy', 'pyarrow', 'sklearn', 'scipy') if name in sys.modules])"
     )
     assert found.strip() == ""
+    later = ("calibrate", "choice", "curves", "decide", "evaluate", "evidence", "select", "significance")
+    listed = (*(f"discern.{name}" for name in later), "difflib", "pathlib", "tempfile")
+    found = run_python(
+        f"import sys; from discern import Classifier; print(*[name for name in {listed} if name in sys.modules])"
+    )
+    assert found.strip() == ""
     program = """
 import sys
 from discern import Classifier

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.select import SCORES
 from discern.statistics import Counts, default_threads
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def smoothing_from_json(values: Mapping[str, Any]) -> Smoothing:
     return kind(**{name: float(value) for name, value in values.items()})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Margins:
     """Sums of a table of counts: by term, by class, overall; and documents by class."""
 
@@ -213,8 +212,8 @@ class NaiveBayesSettings:
             raise ValueError(f"most_terms must be above 0, not {self.most_terms!r}")
         if not 0 <= self.own <= 1:
             raise ValueError(f"own must be a share from 0 to 1, not {self.own!r}")
-        if self.select not in SCORES:
-            raise ValueError(f"select must be one of {', '.join(SCORES)}, not {self.select!r}")
+        if self.select != "chi2":
+            _check_score(self.select)
 
     @property
     def presence(self) -> bool:
@@ -275,7 +274,14 @@ def log_priors(labels: Sequence[str], documents: Array, priors: str | tuple[tupl
     return np.asarray(np.log([given[label] for label in labels]))
 
 
-@dataclass(frozen=True)
+def _check_score(name: str) -> None:
+    from discern.select import SCORES
+
+    if name not in SCORES:
+        raise ValueError(f"select must be one of {', '.join(SCORES)}, not {name!r}")
+
+
+@dataclass(frozen=True, eq=False)
 class LinearScores:
     """The linear view of naive Bayes: score(k) = bias(k) + Σ over terms of n_t · weight(t, k).
 

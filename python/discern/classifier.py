@@ -15,11 +15,8 @@ import numpy as np
 
 import discern.files as files
 from discern.bayes import NaiveBayesSettings
-from discern.calibrate import Temperature
 from discern.columns import Feature
 from discern.data import Batch, DataError, Reading, batches, can_be_read_again
-from discern.evaluate import Evaluation
-from discern.evidence import Evidence
 from discern.mixed import Model, Said, Summing, solve_columns
 from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics import Counts, Sums
@@ -28,9 +25,12 @@ from discern.text import TextSettings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.calibrate import Temperature
     from discern.choice import Choice
     from discern.contest import Watch
     from discern.decide import Decision
+    from discern.evaluate import Evaluation
+    from discern.evidence import Evidence
     from discern.samples import Sample
     from discern.spatial import Recipe, SpaceModel
 
@@ -517,6 +517,8 @@ class Classifier:
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Judge the model on rows with labels."""
+        from discern.evaluate import Evaluation
+
         model, total = self.solved, None
         for batch, said in self._scored(model, data, reading):
             numbers, labels = batch.labels(self.label)
@@ -740,8 +742,7 @@ class Classifier:
             ngrams=text.ngrams,
         )
         loaded = cls._of(request)
-        calibration = metadata["calibration"]
-        loaded.calibration = None if calibration is None else Temperature.from_json(calibration)
+        loaded.calibration = _calibration_of(metadata["calibration"])
         loaded.chosen, loaded.leaderboard = chosen, list(metadata.get("leaderboard", ()))
         labels = tuple(metadata["labels"])
         if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
@@ -811,6 +812,14 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     ['a']
     """
     return Classifier.load(path)
+
+
+def _calibration_of(described: Any) -> Temperature | None:
+    if described is None:
+        return None
+    from discern.calibrate import Temperature
+
+    return Temperature.from_json(described)
 
 
 def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:

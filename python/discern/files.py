@@ -7,9 +7,7 @@ import json
 import math
 import mmap
 import os
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +15,8 @@ import numpy as np
 import discern._native as _native
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 FORMAT = "discern-model"
@@ -34,6 +34,9 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metad
 
     The file is written beside its place, forced to disk and renamed; whoever has the old one open keeps it.
     """
+    import tempfile
+    from pathlib import Path
+
     content, digest = encode(arrays, metadata)
     target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
@@ -91,7 +94,7 @@ def narrow(array: NDArray[Any]) -> NDArray[Any]:
 
 def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """Read a model file, check it and give its arrays and metadata."""
-    content = _read(Path(path))
+    content = _read(os.fspath(path))
     try:
         texts, tensors = _native.layout(content)
         metadata = json.loads(texts["discern"], parse_constant=_finite, parse_float=_finite)
@@ -117,22 +120,20 @@ def _finite(number: str) -> float:
     return value
 
 
-def _read(path: Path) -> NDArray[np.uint8]:
+def _read(path: str) -> NDArray[np.uint8]:
     """Read a file into memory: a map of it would end the process if another program cut the file off in its place."""
     try:
-        with path.open("rb") as file:
+        with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             if size < 8:
-                raise ModelFileError(f"{str(path)!r} is not a discern model: it is too short")
+                raise ModelFileError(f"{path!r} is not a discern model: it is too short")
             memory = _memory(size)
             if file.readinto(memory) != size:
-                raise ModelFileError(f"{str(path)!r} was cut off while it was read; read it again")
+                raise ModelFileError(f"{path!r} was cut off while it was read; read it again")
     except OSError as error:
         if error.errno == errno.ENOMEM:
-            raise ModelFileError(
-                f"cannot read the model {str(path)!r}: it is larger than the memory there is"
-            ) from error
-        raise ModelFileError(f"cannot read the model {str(path)!r}: {error.strerror}") from error
+            raise ModelFileError(f"cannot read the model {path!r}: it is larger than the memory there is") from error
+        raise ModelFileError(f"cannot read the model {path!r}: {error.strerror}") from error
     content = np.frombuffer(memory, np.uint8)
     content.flags.writeable = False
     return content

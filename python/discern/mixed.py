@@ -20,18 +20,21 @@ import numpy as np
 
 import discern._native as _native
 from discern.bayes import WITHOUT_PRIOR, Laplace, LinearScores, NaiveBayesSettings, log_priors, posterior, solve
-from discern.calibrate import Temperature
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings, did_you_mean
-from discern.evidence import Evidence, TermEvidence, in_order
 from discern.statistics import Counter, Counts, Moments, Seen, Sums, check_terms, default_threads
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.calibrate import Temperature
+    from discern.evidence import Evidence
+
     Array = NDArray[np.float64]
 
+Spoken = tuple[str, int, float]
+"""A term of a row, how often it is there, and what it says for one label against another."""
 FEW = 8
 """Up to so many rows are scored without building a table for the whole vocabulary."""
 VARIANCE_FLOOR = 1e-9
@@ -123,7 +126,7 @@ class _SummingMoments:
 # ------------------------------------------------------------------------------------- the model of a column
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Said:
     """What a column says of rows: scores of rows × classes, how many terms of each are known and unknown."""
 
@@ -135,7 +138,7 @@ class Said:
         return Said(self.scores + other.scores, self.known + other.known, self.unknown + other.unknown)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TextColumn:
     """A text column: immutable, shared by threads."""
 
@@ -212,14 +215,14 @@ class TextColumn:
 
         return scipy.sparse.csr_matrix((found.counts, found.terms, found.starts), shape=(rows, len(self.terms)))
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
         """Say what each term of the only row said, and how many are unknown."""
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), 1)
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
         spoken = counts * (weights[:, label] - weights[:, against])
         terms = [
-            TermEvidence(self.terms[int(term)], int(count), float(weight), self.feature.name)
+            (self.terms[int(term)], int(count), float(weight))
             for term, count, weight in zip(found.terms, found.counts, spoken, strict=True)
         ]
         return terms, int(unknown[0])
@@ -247,7 +250,7 @@ class TextColumn:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LevelColumn:
     """A column of levels: a category, a flag, or a number cut into bins."""
 
@@ -277,14 +280,14 @@ class LevelColumn:
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])
         return table[places], places >= 0
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
         """Say what the value of the only row said."""
         said = self.of_batch(batch, 1)
         numbers, levels = levels_of(batch, self.feature)
         if not said.known[0]:
             return [], int(said.unknown[0])
         weight = float(said.scores[0, label] - said.scores[0, against])
-        return [TermEvidence(levels[int(numbers[0])], 1, weight, self.feature.name)], 0
+        return [(levels[int(numbers[0])], 1, weight)], 0
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         """Give the weights of all levels for one class, and summed over the classes."""
@@ -305,7 +308,7 @@ class LevelColumn:
         return {"levels.offsets": names.offsets, "levels.bytes": names.data, "weights": self.weights}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormalColumn:
     """A column of numbers with a normal density in each class; a class without numbers says nothing."""
 
@@ -328,13 +331,13 @@ class NormalColumn:
         scores = log_normal(np.where(known, values, 0.0)[:, None], self.means, self.variances)
         return np.where(known[:, None], scores, 0.0), known
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[TermEvidence], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
         """Say what the number of the only row said."""
         said, value = self.of_batch(batch, 1), numbers_of(batch, self.feature.name)[0]
         if not said.known[0]:
             return [], 0
         weight = float(said.scores[0, label] - said.scores[0, against])
-        return [TermEvidence(f"{value:.6g}", 1, weight, self.feature.name)], 0
+        return [(f"{value:.6g}", 1, weight)], 0
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         """Give no weights: a density is no list of terms."""
@@ -453,7 +456,7 @@ def normal_parameters(moments: Moments) -> tuple[Array, Array]:
 # ------------------------------------------------------------------------------------------------- the model
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Model:
     """A solved model: immutable, shared by threads. ``start`` is what scores begin with, beside the columns."""
 
@@ -513,6 +516,8 @@ class Model:
 
     def explain(self, batch: Batch) -> Evidence:
         """Say why the only row of a batch is given its label."""
+        from discern.evidence import Evidence, TermEvidence, in_order
+
         said = self.of_batch(batch, 1)
         scores, probabilities = said.scores[0], self.posterior(said)[0]
         order = np.argsort(-scores, kind="stable")
@@ -521,7 +526,8 @@ class Model:
         terms, unknown = [], 0
         for column in self.columns:
             spoken, strange = column.evidence(batch, label, against)
-            terms += [replace(term, weight=scale * term.weight) for term in spoken]
+            name = column.feature.name
+            terms += [TermEvidence(term, count, scale * weight, name) for term, count, weight in spoken]
             unknown += strange
         texts = [column for column in self.columns if isinstance(column, TextColumn)]
         begin = np.sum([self.start, *(column.scores.bias for column in texts)], axis=0)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from discern.bayes import Laplace, NaiveBayesSettings, as_priors, as_smoothing
-from discern.choice import Choice
 from discern.columns import NUMBERS, Feature, infer
 from discern.data import Batch, DataError, did_you_mean
 from discern.text import CHARACTERS, TextSettings
 
 if TYPE_CHECKING:
+    from discern.choice import Choice
     from discern.contest import Change, Entry
     from discern.samples import Sample
     from discern.spatial import Recipe
@@ -142,6 +142,8 @@ class Request:
 
     def unchosen(self, features: Sequence[Feature]) -> Choice:
         """Give what is learned if there is nothing to choose."""
+        from discern.choice import Choice
+
         return Choice(self.learner, self.text, tuple(features))
 
     def planned(self, sample: Sample, features: Sequence[Feature]) -> Choice:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discern.data.rows import (
     Batch,
@@ -21,6 +20,9 @@ from discern.data.rows import (
     without_index,
 )
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "COMPRESSIONS",
@@ -74,7 +76,7 @@ class Sources:
 def can_be_read_again(source: Any) -> bool:
     """Say whether :func:`batches` gives the same rows when called once more."""
     if isinstance(source, str | os.PathLike):
-        return str(source) != "-" and (Path(source).is_file() or Path(source).is_dir() or _is_pattern(Path(source)))
+        return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
     if isinstance(source, Sources):
         return all(can_be_read_again(part) for part in source)
     # A frame has a length; a stream has none.
@@ -94,7 +96,7 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
     if isinstance(source, Batch):
         yield source
     elif isinstance(source, str | os.PathLike):
-        yield from _files(Path(source), reading)
+        yield from _files(_path(source), reading)
     elif isinstance(source, Mapping):
         yield _from_mapping(source)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
@@ -150,6 +152,12 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
         start += part.num_rows
 
 
+def _path(name: str | os.PathLike[str]) -> Path:
+    from pathlib import Path
+
+    return Path(name)
+
+
 def _is_pattern(path: Path) -> bool:
     return any(character in str(path) for character in "*?[") and not path.exists()
 
@@ -165,7 +173,7 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
     if not found:
         raise DataError(f"there is no file {str(path)!r}, and none that matches it")
     for one in found:
-        yield from read_path(Path(one), reading)
+        yield from read_path(_path(one), reading)
 
 
 def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
@@ -217,7 +225,7 @@ def format_of(path: str | os.PathLike[str]) -> str | None:
     >>> format_of("a.csv.gz"), format_of("model.discern")
     ('csv', None)
     """
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    suffixes = [suffix.lower() for suffix in _path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     return FORMATS.get(suffixes[-1]) if suffixes else None
@@ -239,6 +247,6 @@ def _format_of(path: Path, reading: Reading) -> str:
 
 def size_of(source: Any) -> int | None:
     """Give the size of an uncompressed file in bytes, if that is known."""
-    if isinstance(source, str | os.PathLike) and Path(source).is_file() and Path(source).suffix not in COMPRESSIONS:
-        return Path(source).stat().st_size
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source) and _path(source).suffix not in COMPRESSIONS:
+        return os.path.getsize(source)
     return None

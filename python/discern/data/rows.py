@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
@@ -292,6 +291,8 @@ def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Say which known names there are, the closest first."""
+    from difflib import get_close_matches
+
     names = list(known)
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")

@@ -6,9 +6,7 @@ import codecs
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
@@ -16,6 +14,8 @@ import numpy as np
 from discern.data.rows import Batch, Column, DataError, Strings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 BLOCK = 1 << 20
@@ -133,6 +133,8 @@ def open_file(path: Path, compression: str = "") -> BinaryIO:
 
 def refuse_missing(path: Path) -> None:
     """Complain about a file that is not there."""
+    from difflib import get_close_matches
+
     if not path.exists():
         siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(str(path), siblings, n=1)
