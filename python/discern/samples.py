@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
+    Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
 
 MOST_KEPT = 1 << 26
 """Bytes of rows kept to validate by; of more, a random part."""
@@ -97,7 +98,8 @@ class KeptText:
     """A text column, its rows kept as counts of terms."""
 
     terms: Strings
-    rows: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
+    held_out: _native.HeldOut
+    """The rows and their sums as the native code leaves them out."""
     classes: NDArray[np.int32]
     labels: tuple[str, ...]
 
@@ -111,14 +113,18 @@ class KeptText:
             own = np.ascontiguousarray(classes[place : place + rows])
             counter.add(part, own, max(len(labels), 1), default_threads())
             place += rows
-        drained = counter.drain()
-        rows = drained.rows
-        return cls(Strings(drained.offsets, drained.bytes), (rows.starts, rows.terms, rows.counts), classes, labels)
+        offsets, data, held_out = counter.held_out(classes, max(len(labels), 1))
+        return cls(Strings(offsets, data), held_out, classes, labels)
+
+    @classmethod
+    def of_rows(cls, terms: Strings, rows: Rows, classes: NDArray[np.int32], labels: tuple[str, ...]) -> KeptText:
+        """Take rows that were counted."""
+        return cls(terms, _native.HeldOut(*rows, len(terms), classes, max(len(labels), 1)), classes, labels)
 
     @cached_property
-    def held_out(self) -> _native.HeldOut:
-        """The rows and their sums as the native code leaves them out."""
-        return _native.HeldOut(*self.rows, len(self.terms), self.classes, max(len(self.labels), 1))
+    def rows(self) -> Rows:
+        """The counts of the rows as the three arrays of a compressed sparse matrix."""
+        return self.held_out.rows()
 
     def matrix(self, rows: NDArray[np.int64], terms: Strings) -> Any:
         """Give some rows as a SciPy sparse matrix with a column for each of ``terms``, which are among its own."""
@@ -139,7 +145,7 @@ class KeptText:
         ends = np.concatenate([[0], np.cumsum(kept)])
         number = (np.cumsum(keep) - 1).astype(np.int32)
         rows = (ends[starts], number[terms[kept]], counts[kept])
-        return KeptText(self.terms.take(keep), rows, self.classes, self.labels)
+        return KeptText.of_rows(self.terms.take(keep), rows, self.classes, self.labels)
 
     def language(self) -> str | None:
         """Give the language that the words seem to be of, if there is a stemmer for it."""

@@ -215,7 +215,7 @@ def _text_sums(column: KeptText, rows: NDArray[np.int64], classes: NDArray[np.in
     lengths = np.diff(starts)[rows]
     places = np.repeat(starts[:-1][rows] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    part = KeptText(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
+    part = KeptText.of_rows(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
     used = part.class_documents > 0
     number = np.cumsum(used) - 1
     labels = tuple(label for label, keep in zip(part.labels, used, strict=True) if keep)

@@ -264,14 +264,13 @@ impl Rows {
 
 /// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, each term once, in the
 /// order of their first appearance.
-#[derive(Default)]
-pub struct Matrix {
+pub struct Matrix<C> {
     pub starts: Vec<i64>,
     pub terms: Vec<i32>,
-    pub counts: Vec<i64>,
+    pub counts: Vec<C>,
 }
 
-impl Matrix {
+impl<C: From<u32> + Copy + Send> Matrix<C> {
     /// Joins parts on so many threads; `number` gives for each part the new number of a term.
     pub fn joined<N: Fn(u32) -> u32>(threads: usize, parts: &[Rows], number: impl Fn(usize) -> N + Sync) -> Self {
         let mut starts = Vec::with_capacity(parts.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
@@ -289,7 +288,7 @@ impl Matrix {
                 parts[part].terms.iter().map(move |&term| number(term) as i32)
             }),
             counts: in_parts(threads, &lengths, |part| {
-                parts[part].counts.iter().map(|&count| i64::from(count))
+                parts[part].counts.iter().map(|&count| C::from(count))
             }),
         }
     }
@@ -449,20 +448,17 @@ pub struct Drained {
     pub entry_classes: Vec<i32>,
     pub occurrences: Vec<i64>,
     pub documents: Vec<i64>,
-    /// The kept rows, in the order of the stream.
-    pub rows: Matrix,
 }
 
-/// Ends the count.
-pub fn drain(mut shards: Vec<Shard>) -> Drained {
-    let (mut drained, kept) = write_terms(&mut shards);
+/// Ends the count; gives the kept rows too, in the order of the stream.
+pub fn drain<C: From<u32> + Copy + Send>(mut shards: Vec<Shard>) -> (Drained, Matrix<C>) {
+    let (drained, kept) = write_terms(&mut shards);
     let rows = |shard: &Shard| if shard.kept.is_empty() { 0 } else { shard.lexicon.len() };
     let mut numbers: Vec<_> = shards.iter().map(|shard| vec![UNKNOWN; rows(shard)]).collect();
     for Kept { shard, term, number } in kept {
         numbers[shard as usize][term as usize] = number;
     }
-    drained.rows = order_rows(shards, &numbers);
-    drained
+    (drained, order_rows(shards, &numbers))
 }
 
 /// The number that a kept term of a shard has in the order of all.
@@ -706,13 +702,12 @@ impl Drained {
             entry_classes: roomy(entries),
             occurrences: roomy(entries),
             documents: roomy(entries),
-            rows: Matrix::default(),
         };
         drained.offsets.push(0);
         drained
     }
 
-    fn terms(&self) -> usize {
+    pub fn terms(&self) -> usize {
         self.offsets.len() - 1
     }
 
@@ -756,7 +751,7 @@ pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<(usize, Rows)> {
     kept.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()
 }
 
-fn order_rows(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix {
+fn order_rows<C: From<u32> + Copy + Send>(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix<C> {
     let threads = shards.len();
     let (owners, kept): (Vec<usize>, Vec<Rows>) = kept_rows(shards).into_iter().unzip();
     Matrix::joined(threads, &kept, |part| {
@@ -830,7 +825,7 @@ mod tests {
             for (index, document) in DOCUMENTS.iter().enumerate() {
                 all[index % shards].count(&[document.as_bytes()], (index % 2) as u32);
             }
-            let drained = drain(all);
+            let (drained, _) = drain::<i64>(all);
             assert_eq!(terms(&drained), TERMS);
             results.push((
                 drained.entry_terms,
@@ -875,16 +870,17 @@ mod tests {
                         shard.count(&[document.as_bytes()], (index % 3) as u32);
                     }
                 }
-                drain(all)
+                drain::<i64>(all)
             });
-            let names = terms(&results[0]);
+            let (first, rows) = &results[0];
+            let names = terms(first);
             assert!(names.len() > FEW && names.is_sorted());
-            for other in &results[1..] {
+            for (other, other_rows) in &results[1..] {
                 assert!(terms(other) == names);
-                assert!(other.entry_terms == results[0].entry_terms && other.entry_classes == results[0].entry_classes);
-                assert!(other.occurrences == results[0].occurrences && other.documents == results[0].documents);
-                assert!(other.rows.starts == results[0].rows.starts && other.rows.terms == results[0].rows.terms);
-                assert!(other.rows.counts == results[0].rows.counts);
+                assert!(other.entry_terms == first.entry_terms && other.entry_classes == first.entry_classes);
+                assert!(other.occurrences == first.occurrences && other.documents == first.documents);
+                assert!(other_rows.starts == rows.starts && other_rows.terms == rows.terms);
+                assert!(other_rows.counts == rows.counts);
             }
         }
     }
@@ -909,7 +905,7 @@ mod tests {
         for (index, word) in words.iter().cycle().take(12).enumerate() {
             all[(index * index) % 3].count(&[*word], 0);
         }
-        let drained = drain(all);
+        let (drained, _) = drain::<i64>(all);
         let mut sorted: Vec<String> = words.iter().map(|word| String::from_utf8_lossy(word).into()).collect();
         sorted.sort();
         assert_eq!(terms(&drained), sorted);
@@ -925,11 +921,11 @@ mod tests {
                 all[index % shards].keep_rows(index);
                 all[index % shards].keep(&[document.as_bytes()]);
             }
-            let drained = drain(all);
+            let (drained, rows) = drain::<i64>(all);
             assert_eq!(terms(&drained), TERMS);
-            assert_eq!(drained.rows.starts, [0, 3, 9, 14, 15]);
-            assert_eq!(drained.rows.terms, [0, 9, 3, 0, 7, 5, 1, 2, 8, 7, 5, 0, 8, 6, 4]);
-            assert_eq!(drained.rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
+            assert_eq!(rows.starts, [0, 3, 9, 14, 15]);
+            assert_eq!(rows.terms, [0, 9, 3, 0, 7, 5, 1, 2, 8, 7, 5, 0, 8, 6, 4]);
+            assert_eq!(rows.counts, [1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]);
         }
     }
 
@@ -957,7 +953,7 @@ mod tests {
             shard.widen(class + 1);
             shard.count(&[b"cat"], class as u32);
         }
-        let drained = drain(vec![shard]);
+        let (drained, _) = drain::<i64>(vec![shard]);
         assert_eq!(drained.entry_classes, (0..100).collect::<Vec<i32>>());
         assert_eq!(drained.documents, vec![1; 100]);
     }

@@ -13,41 +13,47 @@
 
 use std::ops::Range;
 
+use crate::counts::Matrix;
 use crate::patience::beat;
 use crate::simd::{prefetch, roomy, vectorised};
 
 /// Counts are fetched so many ahead.
 const LOOK_AHEAD: usize = 24;
 
-/// Rows of counts, as a compressed sparse matrix whose indices were checked.
-pub struct Rows {
-    pub starts: Vec<usize>,
-    pub terms: Vec<u32>,
-    pub counts: Vec<u32>,
-}
+/// Rows of counts, whose indices are sound and whose sum fits into 32 bits: so does every sum of some.
+pub struct Rows(Matrix<u32>);
 
 impl Rows {
+    /// Takes rows as they were counted; none if there are too many counts.
+    pub fn counted(rows: Matrix<u32>) -> Option<Self> {
+        let total: u64 = rows.counts.iter().map(|&count| u64::from(count)).sum();
+        u32::try_from(total).is_ok().then_some(Rows(rows))
+    }
+
     /// Checks and takes a matrix; none if the arrays do not fit together.
     pub fn new(starts: &[i64], terms: &[i32], counts: &[i64], size: usize) -> Option<Self> {
-        // No sum of counts overflows if the sum of all does not.
-        let least = counts.iter().fold(i64::MAX, |least, &count| least.min(count));
-        let total = counts.iter().fold(0i64, |total, &count| total.saturating_add(count));
         let sound = starts.first() == Some(&0)
             && starts.is_sorted()
             && starts.last() == Some(&(terms.len() as i64))
             && counts.len() == terms.len()
-            && least > 0
-            && total <= i64::from(u32::MAX)
+            && counts.iter().all(|&count| count > 0 && u32::try_from(count).is_ok())
             && terms.iter().all(|&term| term >= 0 && (term as usize) < size);
-        sound.then(|| Rows {
-            starts: starts.iter().map(|&start| start as usize).collect(),
-            terms: copied(terms, |term| term as u32),
-            counts: copied(counts, |count| count as u32),
-        })
+        let mut narrow = roomy(counts.len());
+        narrow.extend(counts.iter().map(|&count| count as u32));
+        let matrix = Matrix {
+            starts: starts.to_vec(),
+            terms: terms.to_vec(),
+            counts: narrow,
+        };
+        Self::counted(matrix).filter(|_| sound)
+    }
+
+    pub fn matrix(&self) -> &Matrix<u32> {
+        &self.0
     }
 
     pub fn len(&self) -> usize {
-        self.starts.len() - 1
+        self.0.starts.len() - 1
     }
 
     pub fn is_empty(&self) -> bool {
@@ -56,14 +62,8 @@ impl Rows {
 
     /// Where the counts of a row stand.
     fn span(&self, row: usize) -> Range<usize> {
-        self.starts[row]..self.starts[row + 1]
+        self.0.starts[row] as usize..self.0.starts[row + 1] as usize
     }
-}
-
-fn copied<T: Copy>(items: &[T], convert: impl Fn(T) -> u32) -> Vec<u32> {
-    let mut copied = roomy(items.len());
-    copied.extend(items.iter().map(|&item| convert(item)));
-    copied
 }
 
 /// Counts by term and class: those of term t stand at `starts[t]..starts[t + 1]`, classes rising.
@@ -90,12 +90,12 @@ impl Entries {
         for (row, &class) in classes.iter().enumerate() {
             beat();
             for place in rows.span(row) {
-                if let Some(&ahead) = rows.terms.get(place + LOOK_AHEAD) {
+                if let Some(&ahead) = rows.0.terms.get(place + LOOK_AHEAD) {
                     prefetch(&starts, ahead as usize);
                 }
-                let entry = starts[rows.terms[place] as usize] + places[place] as usize;
+                let entry = starts[rows.0.terms[place] as usize] + places[place] as usize;
                 entries.classes[entry] = class;
-                entries.occurrences[entry] += rows.counts[place];
+                entries.occurrences[entry] += rows.0.counts[place];
                 entries.documents[entry] += 1;
                 places[place] = entry as u32;
             }
@@ -116,16 +116,16 @@ impl Entries {
 fn ranks(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> (Vec<usize>, Vec<u32>) {
     // Of each term the classes so far, and the last of them, from 1.
     let mut found = vec![(0u32, 0u32); size];
-    let mut ranks = roomy(rows.terms.len());
-    ranks.resize(rows.terms.len(), 0);
+    let mut ranks = roomy(rows.0.terms.len());
+    ranks.resize(rows.0.terms.len(), 0);
     for &row in order {
         beat();
         let class = classes[row] + 1;
         for place in rows.span(row) {
-            if let Some(&ahead) = rows.terms.get(place + LOOK_AHEAD) {
+            if let Some(&ahead) = rows.0.terms.get(place + LOOK_AHEAD) {
                 prefetch(&found, ahead as usize);
             }
-            let (number, last) = &mut found[rows.terms[place] as usize];
+            let (number, last) = &mut found[rows.0.terms[place] as usize];
             *number += u32::from(*last != class);
             *last = class;
             ranks[place] = *number - 1;
@@ -214,20 +214,13 @@ struct Taken {
 }
 
 impl Fold {
-    fn clear(&mut self) {
-        self.terms.clear();
-        self.terms.push(Taken::default());
+    /// Makes room for the terms of so many counts; gives the number of the first.
+    fn clear(&mut self, counts: usize) -> usize {
+        self.terms.resize(counts + 2, Taken::default());
         self.counted.clear();
+        self.counted.reserve(counts);
         self.own = 0;
-    }
-
-    /// Gives a new term the next number.
-    fn push(&mut self, term: u32) -> u32 {
-        self.terms.push(Taken {
-            term,
-            ..Taken::default()
-        });
-        (self.terms.len() - 1) as u32
+        1
     }
 
     /// The term that comes some places behind.
@@ -317,7 +310,10 @@ impl Validation<'_> {
         let size = scratch.size - self.drop_rare(scratch, &mut classes);
         let left = self.left(&classes, size as f64);
         match fold {
-            [row] => lengths[0] = self.score_row(scratch, &left, *row, scores),
+            [row] => {
+                lengths[0] = self.score_row(scratch, &left, *row, scores);
+                self.restore(scratch, *row);
+            }
             _ => {
                 self.tabulate(scratch, &left);
                 vectorised(
@@ -326,7 +322,6 @@ impl Validation<'_> {
                 );
             }
         }
-        self.restore(scratch);
     }
 
     /// Subtracts the counts of a fold, and numbers its terms.
@@ -334,40 +329,43 @@ impl Validation<'_> {
         let Scratch {
             removed, numbers, fold, ..
         } = scratch;
-        let (terms, places) = (&self.rows.terms, &self.entries.places);
-        fold.clear();
-        fold.counted
-            .reserve(rows.iter().map(|&row| self.rows.span(row).len()).sum());
+        let Matrix { terms, counts, .. } = self.rows.matrix();
+        let places = &self.entries.places;
+        let mut filled = fold.clear(rows.iter().map(|&row| self.rows.span(row).len()).sum());
         for &row in rows {
+            let span = self.rows.span(row);
+            let ahead = span.start + LOOK_AHEAD..span.end + LOOK_AHEAD;
+            let next = terms.get(ahead.clone()).unwrap_or_default().iter();
+            next.for_each(|&term| prefetch(numbers, term as usize));
+            let next = places.get(ahead).unwrap_or_default().iter();
+            next.for_each(|&entry| prefetch(removed, entry as usize));
             let mut sum = 0u64;
-            for place in self.rows.span(row) {
-                if let (Some(&term), Some(&entry)) = (terms.get(place + LOOK_AHEAD), places.get(place + LOOK_AHEAD)) {
-                    prefetch(numbers, term as usize);
-                    prefetch(removed, entry as usize);
-                }
-                let value = if self.presence { 1 } else { self.rows.counts[place] };
-                let mut number = numbers[terms[place] as usize];
-                if number >= ONCE {
-                    if number == ONCE {
-                        fold.counted.push(UNUSED);
-                        fold.own += 1;
-                        sum += u64::from(value);
-                        continue;
-                    }
-                    number = fold.push(terms[place]);
-                    numbers[terms[place] as usize] = number;
-                }
-                fold.counted.push(number);
-                if number != UNUSED {
-                    let taken = &mut fold.terms[number as usize];
-                    taken.documents += 1;
-                    taken.values += value;
-                    removed[places[place] as usize] += value;
-                    sum += u64::from(value);
-                }
-            }
+            let counted = terms[span.clone()].iter().zip(&places[span.clone()]).zip(&counts[span]);
+            // Whether a term is new cannot be foreseen: nothing here branches on it, and what is written for a term that
+            // no fold uses is never read.
+            fold.counted.extend(counted.map(|((&term, &entry), &count)| {
+                let value = if self.presence { 1 } else { count };
+                let known = numbers[term as usize];
+                let number = if known == ABSENT { filled as u32 } else { known };
+                numbers[term as usize] = number;
+                fold.terms[filled] = Taken {
+                    term: term as u32,
+                    ..Taken::default()
+                };
+                filled += usize::from(known == ABSENT);
+                fold.own += usize::from(known == ONCE);
+                sum += u64::from(if known == UNUSED { 0 } else { value });
+                removed[entry as usize] += value;
+                let number = if known == ONCE { UNUSED } else { number };
+                let taken = &mut fold.terms[number as usize];
+                taken.documents += 1;
+                taken.values += value;
+                number
+            }));
             classes[self.classes[row] as usize] -= sum as f64;
         }
+        fold.terms.truncate(filled);
+        fold.terms[UNUSED as usize] = Taken::default();
     }
 
     /// Leaves out the terms that too few rows outside the fold have; gives how many.
@@ -414,15 +412,13 @@ impl Validation<'_> {
         }
     }
 
-    /// ln(1 + a c / b) of an entry without the fold.
-    fn excess(&self, scratch: &Scratch, left: &Left, entry: usize, divisor: f64) -> f64 {
-        let rest = self.values()[entry] - scratch.removed[entry];
-        if rest == 0 {
-            return 0.0;
-        }
+    /// ln(1 + a c / b) of a class that has a term so often without the fold.
+    #[inline(always)]
+    fn excess(&self, left: &Left, class: u32, rest: u32, divisor: f64) -> f64 {
         match self.logs.get(rest as usize) {
             Some(&log) => log,
-            None => (1.0 + f64::from(rest) * left.factor[self.entries.classes[entry] as usize] / divisor).ln(),
+            None if rest == 0 => 0.0,
+            None => (1.0 + f64::from(rest) * left.factor[class as usize] / divisor).ln(),
         }
     }
 
@@ -444,37 +440,45 @@ impl Validation<'_> {
         let (mut length, mut base) = (0.0, 0.0);
         let fold = &scratch.fold;
         let counted = fold.counted.iter().map(|&number| fold.terms[number as usize]);
-        let counts = &self.rows.counts[self.rows.span(row)];
+        let counts = &self.rows.0.counts[self.rows.span(row)];
         for (taken, &count) in counted.zip(counts).filter(|(taken, _)| taken.documents > 0) {
             let (value, divisor) = (self.value(count), self.divisor(scratch, taken));
             length += value;
             base += value * divisor.ln();
-            for entry in self.entries.range(taken.term as usize) {
-                let excess = self.excess(scratch, left, entry, divisor);
-                scores[self.entries.classes[entry] as usize] += value * excess;
+            let range = self.entries.range(taken.term as usize);
+            let rests = self.values()[range.clone()].iter().zip(&scratch.removed[range.clone()]);
+            for (&class, (value_of_all, removed)) in self.entries.classes[range].iter().zip(rests) {
+                scores[class as usize] += value * self.excess(left, class, value_of_all - removed, divisor);
             }
         }
         left.finish(scores, base, length);
         length
     }
 
-    /// Computes once what the terms of a fold say.
+    /// Computes once what the terms of a fold say, and forgets what was subtracted.
     fn tabulate(&self, scratch: &mut Scratch, left: &Left) {
         let mut table = std::mem::take(&mut scratch.table);
         let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
         table.clear();
-        for (number, &taken) in scratch.fold.terms.iter().enumerate() {
+        for number in 1..scratch.fold.terms.len() {
             self.fetch_entries(scratch, number);
+            let taken = scratch.fold.terms[number];
+            let divisor = self.divisor(scratch, taken);
+            let range = self.entries.range(taken.term as usize);
+            let removed = &mut scratch.removed[range.clone()];
             if taken.documents == 0 {
                 table.said.push(Said::default());
-                continue;
+            } else {
+                let base = if laplace { 0.0 } else { divisor.ln() };
+                let rests = self.values()[range.clone()].iter().zip(removed.iter());
+                let classes = self.entries.classes[range].iter();
+                let excesses = classes
+                    .zip(rests)
+                    .map(|(&class, (all, removed))| (class, self.excess(left, class, all - removed, divisor)));
+                table.push(base, excesses, self.width);
             }
-            let divisor = self.divisor(scratch, taken);
-            let entries = self.entries.range(taken.term as usize);
-            let excesses =
-                entries.map(|entry| (self.entries.classes[entry], self.excess(scratch, left, entry, divisor)));
-            let base = if laplace { 0.0 } else { divisor.ln() };
-            table.push(base, excesses, self.width);
+            removed.fill(0);
+            scratch.numbers[taken.term as usize] = ABSENT;
         }
         scratch.table = table;
     }
@@ -499,13 +503,13 @@ impl Validation<'_> {
         scores.fill(0.0);
         let scored = scores.chunks_exact_mut(self.width).zip(lengths);
         for (&row, (scores, length)) in rows.iter().zip(scored) {
-            let counts = &self.rows.counts[self.rows.span(row)];
+            let counts = &self.rows.0.counts[self.rows.span(row)];
+            let (own, rest) = counted.split_at(counts.len());
+            let ahead = counted.iter().skip(LOOK_AHEAD).take(counts.len());
+            ahead.for_each(|&number| prefetch(&table.said, number as usize));
             let mut base = 0.0;
-            for (place, &count) in counts.iter().enumerate() {
-                if let Some(&ahead) = counted.get(place + LOOK_AHEAD) {
-                    prefetch(&table.said, ahead as usize);
-                }
-                let said = table.said[counted[place] as usize];
+            for (&number, &count) in own.iter().zip(counts) {
+                let said = table.said[number as usize];
                 if said.classes > 0 {
                     let value = self.value(count);
                     *length += value;
@@ -513,14 +517,17 @@ impl Validation<'_> {
                     table.add(said, value, scores);
                 }
             }
-            counted = &counted[counts.len()..];
+            counted = rest;
             left.finish(scores, base, *length);
         }
     }
 
-    fn restore(&self, scratch: &mut Scratch) {
+    /// Forgets what was subtracted for a row.
+    fn restore(&self, scratch: &mut Scratch, row: usize) {
+        for place in self.rows.span(row) {
+            scratch.removed[self.entries.places[place] as usize] = 0;
+        }
         for taken in &scratch.fold.terms[1..] {
-            scratch.removed[self.entries.range(taken.term as usize)].fill(0);
             scratch.numbers[taken.term as usize] = ABSENT;
         }
     }
@@ -529,6 +536,7 @@ impl Validation<'_> {
 impl Table {
     fn clear(&mut self) {
         self.said.clear();
+        self.said.push(Said::default());
         self.sparse.clear();
         self.dense.clear();
     }
@@ -558,6 +566,11 @@ impl Table {
         let (classes, start) = (said.classes as usize, said.start as usize);
         if classes == scores.len() {
             let excesses = &self.dense[start * classes..][..classes];
+            if let ([first, second], [one, other]) = (&mut *scores, excesses) {
+                *first += value * one;
+                *second += value * other;
+                return;
+            }
             for (score, excess) in scores.iter_mut().zip(excesses) {
                 *score += value * excess;
             }

@@ -1,7 +1,7 @@
 //! A fixed vocabulary: rows of counts, scores of documents, and hashed columns.
 
 use std::hash::Hasher;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use siphasher::sip::SipHasher24;
 
@@ -21,7 +21,37 @@ pub struct Vocabulary {
     text: Arc<Text>,
     lexicon: Lexicon,
     terms: usize,
-    desks: Mutex<Vec<Desk>>,
+    desks: Desks,
+}
+
+/// Desks that wait for the next reader. Nobody waits for a lock: in a process that was forked while another thread had
+/// one, that would be forever.
+struct Desks([Mutex<Option<Desk>>; 64]);
+
+impl Desks {
+    fn new() -> Self {
+        Desks(std::array::from_fn(|_| Mutex::new(None)))
+    }
+
+    fn take(&self) -> Option<Desk> {
+        self.places().find_map(|mut place| place.take())
+    }
+
+    /// Takes a desk back; if there is no place for it, it is gone.
+    fn give(&self, desk: Desk) {
+        if let Some(mut place) = self.places().find(|place| place.is_none()) {
+            *place = Some(desk);
+        }
+    }
+
+    /// The places that no other thread is looking at.
+    fn places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Desk>>> {
+        self.0.iter().filter_map(|place| match place.try_lock() {
+            Ok(place) => Some(place),
+            Err(TryLockError::Poisoned(place)) => Some(place.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        })
+    }
 }
 
 /// What a thread needs at hand to read documents.
@@ -98,7 +128,7 @@ impl Vocabulary {
             text,
             lexicon,
             terms: count,
-            desks: Mutex::new(Vec::new()),
+            desks: Desks::new(),
         })
     }
 
@@ -116,10 +146,10 @@ impl Vocabulary {
 
     /// Lends a desk to `work`.
     pub fn at_desk<T>(&self, work: impl FnOnce(&mut Desk) -> T) -> T {
-        let spare = self.desks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let spare = self.desks.take();
         let mut desk = spare.unwrap_or_else(|| Desk::new(&self.text, self.lexicon.seeds()));
         let result = work(&mut desk);
-        self.desks.lock().unwrap_or_else(PoisonError::into_inner).push(desk);
+        self.desks.give(desk);
         result
     }
 

@@ -149,7 +149,7 @@ def test_forks_while_threads_are_at_work(used_model: str) -> None:
     for worker in workers:
         worker.start()
     try:
-        for _ in range(20):
+        for _ in range(100):
             child = os.fork()
             if not child:
                 os._exit(0 if in_child(0) == used_model else 1)

@@ -8,10 +8,13 @@ use pyo3::prelude::*;
 
 use super::text::by_class;
 use super::work::{patiently, share_out};
+use crate::counts::Matrix;
 use crate::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
 
 /// Rows in one portion of work, about.
 const PORTION: usize = 1 << 8;
+
+pub(super) const UNFIT: &str = "the rows do not fit together";
 
 /// Rows of counts with their classes and sums, to be scored under the model that never saw them.
 #[pyclass(frozen, module = "discern._native")]
@@ -48,6 +51,33 @@ fn folds(order: &[i64], ends: &[i64], rows: usize) -> PyResult<(Vec<usize>, Vec<
     Ok((order, ends))
 }
 
+impl HeldOut {
+    /// Takes rows as they were counted, over `size` terms.
+    pub(super) fn of_counted(rows: Matrix<u32>, classes: &[i32], width: usize, size: usize) -> Option<Self> {
+        Self::of(Rows::counted(rows)?, classes, width, size)
+    }
+
+    /// Sums rows by class; none if there are not as many classes, or they are not below `width`.
+    fn of(rows: Rows, classes: &[i32], width: usize, size: usize) -> Option<Self> {
+        if rows.len() != classes.len() || classes.iter().any(|&class| class < 0 || class as usize >= width) {
+            return None;
+        }
+        let order = by_class(classes, width);
+        let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
+        let entries = Entries::of(&rows, &classes, size, &order);
+        Some(HeldOut {
+            rows,
+            classes,
+            width,
+            entries,
+        })
+    }
+}
+
+fn wide(values: &[u32]) -> Vec<i64> {
+    values.iter().map(|&value| i64::from(value)).collect()
+}
+
 #[pymethods]
 impl HeldOut {
     /// Takes rows of counts over `size` terms and the class of each row, a number below `width`.
@@ -61,26 +91,30 @@ impl HeldOut {
         classes: PyReadonlyArray1<'_, i32>,
         width: usize,
     ) -> PyResult<Self> {
-        let fault = || PyValueError::new_err("the rows do not fit together");
         let (starts, terms, counts) = (starts.as_slice()?, terms.as_slice()?, counts.as_slice()?);
         let classes = classes.as_slice()?;
-        if starts.len() != classes.len() + 1 || classes.iter().any(|&class| class < 0 || class as usize >= width) {
-            return Err(fault());
-        }
         let made = patiently(py, || {
-            let rows = Rows::new(starts, terms, counts, size)?;
-            let order = by_class(classes, width);
-            let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
-            let entries = Entries::of(&rows, &classes, size, &order);
-            Some((rows, classes, entries))
+            HeldOut::of(Rows::new(starts, terms, counts, size)?, classes, width, size)
         })?;
-        let (rows, classes, entries) = made.ok_or_else(fault)?;
-        Ok(HeldOut {
-            rows,
-            classes,
-            width,
-            entries,
-        })
+        made.ok_or_else(|| PyValueError::new_err(UNFIT))
+    }
+
+    /// The rows: (starts, terms, counts) of a compressed sparse matrix.
+    #[allow(clippy::type_complexity)]
+    fn rows<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> (
+        Bound<'py, PyArray1<i64>>,
+        Bound<'py, PyArray1<i32>>,
+        Bound<'py, PyArray1<i64>>,
+    ) {
+        let rows = self.rows.matrix();
+        (
+            PyArray1::from_slice(py, &rows.starts),
+            PyArray1::from_slice(py, &rows.terms),
+            wide(&rows.counts).into_pyarray(py),
+        )
     }
 
     /// The sums by term and class: (entry terms, entry classes, occurrences, documents), in order.
@@ -98,7 +132,6 @@ impl HeldOut {
         for (term, span) in self.entries.starts.windows(2).enumerate() {
             terms.resize(terms.len() + span[1] - span[0], term as i64);
         }
-        let wide = |values: &[u32]| -> Vec<i64> { values.iter().map(|&value| i64::from(value)).collect() };
         (
             terms.into_pyarray(py),
             wide(&self.entries.classes).into_pyarray(py),

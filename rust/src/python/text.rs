@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hasher;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use numpy::{
     IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
@@ -15,6 +15,7 @@ use pyo3::types::{PyBytes, PyList};
 use regex::bytes::Regex;
 use siphasher::sip::SipHasher13;
 
+use super::folds::{HeldOut, UNFIT};
 use super::sources::{Held, LONGEST, Source, Texts, each_string, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counts::{self, Matrix, Rows, Shard};
@@ -156,6 +157,17 @@ pub(super) struct Counting {
     broken: bool,
 }
 
+impl Counting {
+    fn usable(&self) -> PyResult<()> {
+        match self.broken {
+            true => Err(PyRuntimeError::new_err(
+                "this count was interrupted and is incomplete; start a new one",
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
 /// Counts terms by class over any number of batches.
 #[pyclass(frozen, module = "discern._native")]
 pub(super) struct Counter {
@@ -170,6 +182,13 @@ impl Counter {
         self.counting
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what was counted; the next count begins anew.
+    fn counted(&self, py: Python<'_>) -> PyResult<Vec<Shard>> {
+        let mut counting = self.counting(py);
+        counting.usable()?;
+        Ok(std::mem::take(&mut *counting).shards)
     }
 }
 
@@ -209,11 +228,7 @@ impl Counter {
         }
         let watch = Strict::new(strict, &self.text, &documents)?;
         let mut counting = self.counting(py);
-        if counting.broken {
-            return Err(PyRuntimeError::new_err(
-                "this count was interrupted and is incomplete; start a new one",
-            ));
-        }
+        counting.usable()?;
         counting.classes = counting.classes.max(width);
         let (before, wide) = (counting.portions, counting.classes);
         // Running sums are kept for one class at a time: documents of a class are counted in a row.
@@ -263,14 +278,8 @@ impl Counter {
 
     /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
-        let mut counting = self.counting(py);
-        if counting.broken {
-            return Err(PyRuntimeError::new_err(
-                "this count was interrupted and is incomplete; start a new one",
-            ));
-        }
-        let shards = std::mem::take(&mut *counting).shards;
-        let drained = patiently(py, || counts::drain(shards))?;
+        let shards = self.counted(py)?;
+        let (drained, rows) = patiently(py, || counts::drain(shards))?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
             bytes: drained.bytes.into_pyarray(py).unbind(),
@@ -278,8 +287,26 @@ impl Counter {
             entry_classes: drained.entry_classes.into_pyarray(py).unbind(),
             occurrences: drained.occurrences.into_pyarray(py).unbind(),
             documents: drained.documents.into_pyarray(py).unbind(),
-            rows: Py::new(py, RowArrays::new(py, drained.rows))?,
+            rows: Py::new(py, RowArrays::new(py, rows))?,
         })
+    }
+
+    /// Ends the count with rows to validate by, of classes below `width`: (offsets and bytes of the terms, rows).
+    #[allow(clippy::type_complexity)]
+    fn held_out<'py>(
+        &self,
+        py: Python<'py>,
+        classes: PyReadonlyArray1<'py, i32>,
+        width: usize,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, HeldOut)> {
+        let (shards, classes) = (self.counted(py)?, classes.as_slice()?);
+        let (drained, made) = patiently(py, || {
+            let (drained, rows) = counts::drain(shards);
+            let made = HeldOut::of_counted(rows, classes, width, drained.terms());
+            (drained, made)
+        })?;
+        let (offsets, bytes) = (drained.offsets.into_pyarray(py), drained.bytes.into_pyarray(py));
+        Ok((offsets, bytes, made.ok_or_else(|| PyValueError::new_err(UNFIT))?))
     }
 
     /// Ends the count with rows of hashed columns: (row ends, columns, signed counts).
@@ -330,7 +357,7 @@ pub(super) struct RowArrays {
 }
 
 impl RowArrays {
-    fn new(py: Python<'_>, matrix: Matrix) -> Self {
+    fn new(py: Python<'_>, matrix: Matrix<i64>) -> Self {
         RowArrays {
             starts: matrix.starts.into_pyarray(py).unbind(),
             terms: matrix.terms.into_pyarray(py).unbind(),
@@ -361,39 +388,35 @@ pub(super) struct PyVocabulary {
     offsets: Py<PyArray1<i64>>,
     bytes: Py<PyArray1<u8>>,
     read_by_search: AtomicUsize,
-    table: Mutex<Option<Arc<Vocabulary>>>,
+    table: OnceLock<Arc<Vocabulary>>,
 }
 
 impl PyVocabulary {
     /// The table, built if it is not there yet.
     fn table(&self, py: Python<'_>) -> PyResult<Arc<Vocabulary>> {
-        let mut table = self.table.lock_py_attached(py).unwrap_or_else(PoisonError::into_inner);
-        if let Some(vocabulary) = &*table {
+        if let Some(vocabulary) = self.table.get() {
             return Ok(vocabulary.clone());
         }
         let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
         let built = patiently(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
             .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
-        Ok(table.insert(Arc::new(built)).clone())
+        // Threads that come together each build one, and the first is kept: whoever waited for another thread would
+        // wait forever in a process that is forked meanwhile.
+        Ok(self.table.get_or_init(|| Arc::new(built)).clone())
     }
 
     /// Whether so many bytes are few enough to be read by searching, all such calls together.
-    fn is_little(&self, py: Python<'_>, size: usize) -> bool {
+    fn is_little(&self, size: usize) -> bool {
         let before = self
             .read_by_search
             .fetch_add(size.min(MOST_SEARCHED), Ordering::Relaxed);
-        let built = self
-            .table
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_some();
-        !built && before.saturating_add(size) < MOST_SEARCHED
+        self.table.get().is_none() && before.saturating_add(size) < MOST_SEARCHED
     }
 
     /// Rows, and unknown terms of each, by searching the sorted list, if they are few enough.
     fn searched(&self, py: Python<'_>, documents: &Documents<'_>) -> PyResult<Option<(Rows, Vec<i64>)>> {
-        if !self.is_little(py, documents.total_size()) {
+        if !self.is_little(documents.total_size()) {
             return Ok(None);
         }
         let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
@@ -416,7 +439,7 @@ impl PyVocabulary {
             offsets: offsets.unbind(),
             bytes: bytes.unbind(),
             read_by_search: AtomicUsize::new(0),
-            table: Mutex::new(None),
+            table: OnceLock::new(),
         })
     }
 
