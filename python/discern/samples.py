@@ -81,13 +81,19 @@ def stratified(classes: NDArray[Any], keys: NDArray[np.uint64], folds: int) -> F
     """
     if not 2 <= folds <= len(classes):
         raise ValueError(f"there must be from 2 to {len(classes)} folds, as many as rows, not {folds}")
-    order = np.lexsort((keys, classes))
+    order = np.argsort(keys, kind="stable")
+    order = order[_places(classes[order])]
     sorted_keys, sorted_classes = keys[order], classes[order]
     new = (sorted_keys[1:] != sorted_keys[:-1]) | (sorted_classes[1:] != sorted_classes[:-1])
     numbers = np.concatenate([[0], np.cumsum(new)]) % folds
-    narrow = numbers.astype(np.uint16) if folds <= 1 << 16 else numbers  # is sorted by its digits
     ends = np.cumsum(np.bincount(numbers)).astype(np.int64)
-    return Folds(order[np.argsort(narrow, kind="stable")].astype(np.int64), ends)
+    return Folds(order[_places(numbers)].astype(np.int64), ends)
+
+
+def _places(numbers: NDArray[Any]) -> NDArray[np.int64]:
+    """Give the places of numbers from 0 in their order, equal ones as they stand; narrow ones are sorted by digits."""
+    narrow = numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers
+    return np.argsort(narrow, kind="stable")
 
 
 # ------------------------------------------------------------------------------------------ columns kept by row

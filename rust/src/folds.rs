@@ -15,10 +15,14 @@ use std::ops::Range;
 
 use crate::counts::Matrix;
 use crate::patience::beat;
-use crate::simd::{prefetch, roomy, vectorised};
+use crate::simd::{fetch, prefetch, roomy, vectorised};
 
-/// Counts are fetched so many ahead.
+/// Terms are fetched so many ahead.
 const LOOK_AHEAD: usize = 24;
+/// Rows are fetched so many ahead.
+const ROWS_AHEAD: usize = 4;
+/// So many sums are near at hand anyway: in the second-level cache.
+const MOST_NEAR: usize = 1 << 16;
 
 /// Rows of counts, whose indices are sound and whose sum fits into 32 bits: so does every sum of some.
 pub struct Rows(Matrix<u32>);
@@ -217,8 +221,7 @@ impl Fold {
     /// Makes room for the terms of so many counts; gives the number of the first.
     fn clear(&mut self, counts: usize) -> usize {
         self.terms.resize(counts + 2, Taken::default());
-        self.counted.clear();
-        self.counted.reserve(counts);
+        self.counted.resize(counts, UNUSED);
         self.own = 0;
         1
     }
@@ -326,46 +329,71 @@ impl Validation<'_> {
 
     /// Subtracts the counts of a fold, and numbers its terms.
     fn subtract(&self, scratch: &mut Scratch, rows: &[usize], classes: &mut [f64]) {
-        let Scratch {
-            removed, numbers, fold, ..
-        } = scratch;
-        let Matrix { terms, counts, .. } = self.rows.matrix();
-        let places = &self.entries.places;
-        let mut filled = fold.clear(rows.iter().map(|&row| self.rows.span(row).len()).sum());
-        for &row in rows {
+        let counts = rows.iter().map(|&row| self.rows.span(row).len()).sum();
+        let (mut filled, mut place) = (scratch.fold.clear(counts), 0);
+        for (number, &row) in rows.iter().enumerate() {
+            self.fetch_rows(scratch, &rows[number + 1..]);
             let span = self.rows.span(row);
-            let ahead = span.start + LOOK_AHEAD..span.end + LOOK_AHEAD;
-            let next = terms.get(ahead.clone()).unwrap_or_default().iter();
-            next.for_each(|&term| prefetch(numbers, term as usize));
-            let next = places.get(ahead).unwrap_or_default().iter();
-            next.for_each(|&entry| prefetch(removed, entry as usize));
-            let mut sum = 0u64;
-            let counted = terms[span.clone()].iter().zip(&places[span.clone()]).zip(&counts[span]);
-            // Whether a term is new cannot be foreseen: nothing here branches on it, and what is written for a term that
-            // no fold uses is never read.
-            fold.counted.extend(counted.map(|((&term, &entry), &count)| {
-                let value = if self.presence { 1 } else { count };
-                let known = numbers[term as usize];
-                let number = if known == ABSENT { filled as u32 } else { known };
-                numbers[term as usize] = number;
-                fold.terms[filled] = Taken {
-                    term: term as u32,
-                    ..Taken::default()
-                };
-                filled += usize::from(known == ABSENT);
-                fold.own += usize::from(known == ONCE);
-                sum += u64::from(if known == UNUSED { 0 } else { value });
-                removed[entry as usize] += value;
-                let number = if known == ONCE { UNUSED } else { number };
-                let taken = &mut fold.terms[number as usize];
-                taken.documents += 1;
-                taken.values += value;
-                number
-            }));
+            let end = place + span.len();
+            let sum = self.subtract_row(scratch, span, place..end, &mut filled);
             classes[self.classes[row] as usize] -= sum as f64;
+            place = end;
         }
-        fold.terms.truncate(filled);
-        fold.terms[UNUSED as usize] = Taken::default();
+        scratch.fold.terms.truncate(filled);
+        scratch.fold.terms[UNUSED as usize] = Taken::default();
+    }
+
+    /// Fetches the counts of a row that comes soon, and what those of the next are subtracted from: the rows of a fold lie
+    /// anywhere.
+    fn fetch_rows(&self, scratch: &Scratch, coming: &[usize]) {
+        let (terms, places) = (&self.rows.0.terms, &self.entries.places);
+        if let Some(&soon) = coming.get(ROWS_AHEAD) {
+            let span = self.rows.span(soon);
+            fetch(&terms[span.clone()]);
+            fetch(&places[span.clone()]);
+            fetch(&self.rows.0.counts[span]);
+        }
+        if let (true, Some(&next)) = (scratch.removed.len() > MOST_NEAR, coming.first()) {
+            let span = self.rows.span(next);
+            let terms = terms[span.clone()].iter();
+            terms.for_each(|&term| prefetch(&scratch.numbers, term as usize));
+            let places = places[span].iter();
+            places.for_each(|&entry| prefetch(&scratch.removed, entry as usize));
+        }
+    }
+
+    /// Subtracts the counts of a row, and writes the numbers of its terms to `target`; gives the sum of those in use.
+    ///
+    /// Whether a term is new cannot be foreseen: nothing branches on it. What is written for a term that no fold uses is
+    /// never read.
+    fn subtract_row(&self, scratch: &mut Scratch, span: Range<usize>, target: Range<usize>, filled: &mut usize) -> u64 {
+        let Matrix { terms, counts, .. } = self.rows.matrix();
+        let places = &self.entries.places[span.clone()];
+        let counts = terms[span.clone()].iter().zip(places).zip(&counts[span]);
+        let (numbers, removed) = (&mut scratch.numbers[..], &mut scratch.removed[..]);
+        let (taken, counted) = (&mut scratch.fold.terms[..], &mut scratch.fold.counted[target]);
+        let (mut next, mut own, mut sum) = (*filled, 0, 0);
+        for (((&term, &entry), &count), counted) in counts.zip(counted) {
+            let value = if self.presence { 1 } else { count };
+            let known = numbers[term as usize];
+            let number = if known == ABSENT { next as u32 } else { known };
+            numbers[term as usize] = number;
+            taken[next] = Taken {
+                term: term as u32,
+                ..Taken::default()
+            };
+            next += usize::from(known == ABSENT);
+            own += usize::from(known == ONCE);
+            sum += u64::from(if known == UNUSED { 0 } else { value });
+            removed[entry as usize] += value;
+            *counted = if known == ONCE { UNUSED } else { number };
+            let taken = &mut taken[*counted as usize];
+            taken.documents += 1;
+            taken.values += value;
+        }
+        scratch.fold.own += own;
+        *filled = next;
+        sum
     }
 
     /// Leaves out the terms that too few rows outside the fold have; gives how many.
@@ -502,7 +530,10 @@ impl Validation<'_> {
         let (table, mut counted) = (&scratch.table, scratch.fold.counted.as_slice());
         scores.fill(0.0);
         let scored = scores.chunks_exact_mut(self.width).zip(lengths);
-        for (&row, (scores, length)) in rows.iter().zip(scored) {
+        for (number, (&row, (scores, length))) in rows.iter().zip(scored).enumerate() {
+            if let Some(&soon) = rows.get(number + ROWS_AHEAD) {
+                fetch(&self.rows.0.counts[self.rows.span(soon)]);
+            }
             let counts = &self.rows.0.counts[self.rows.span(row)];
             let (own, rest) = counted.split_at(counts.len());
             let ahead = counted.iter().skip(LOOK_AHEAD).take(counts.len());
