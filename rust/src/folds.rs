@@ -450,6 +450,22 @@ impl Validation<'_> {
         }
     }
 
+    /// The excess of each class that has a term; `removed` is what the fold has of the term's entries.
+    #[inline(always)]
+    fn excesses(
+        &self,
+        left: &Left,
+        entries: Range<usize>,
+        removed: &[u32],
+        divisor: f64,
+    ) -> impl ExactSizeIterator<Item = (u32, f64)> {
+        let rests = self.values()[entries.clone()].iter().zip(removed);
+        let classes = self.entries.classes[entries].iter();
+        classes
+            .zip(rests)
+            .map(move |(&class, (all, removed))| (class, self.excess(left, class, all - removed, divisor)))
+    }
+
     /// b of a term of the fold without the fold.
     fn divisor(&self, scratch: &Scratch, taken: Taken) -> f64 {
         match self.smoothing {
@@ -474,9 +490,8 @@ impl Validation<'_> {
             length += value;
             base += value * divisor.ln();
             let range = self.entries.range(taken.term as usize);
-            let rests = self.values()[range.clone()].iter().zip(&scratch.removed[range.clone()]);
-            for (&class, (value_of_all, removed)) in self.entries.classes[range].iter().zip(rests) {
-                scores[class as usize] += value * self.excess(left, class, value_of_all - removed, divisor);
+            for (class, excess) in self.excesses(left, range.clone(), &scratch.removed[range], divisor) {
+                scores[class as usize] += value * excess;
             }
         }
         left.finish(scores, base, length);
@@ -498,12 +513,7 @@ impl Validation<'_> {
                 table.said.push(Said::default());
             } else {
                 let base = if laplace { 0.0 } else { divisor.ln() };
-                let rests = self.values()[range.clone()].iter().zip(removed.iter());
-                let classes = self.entries.classes[range].iter();
-                let excesses = classes
-                    .zip(rests)
-                    .map(|(&class, (all, removed))| (class, self.excess(left, class, all - removed, divisor)));
-                table.push(base, excesses, self.width);
+                table.push(base, self.excesses(left, range, removed, divisor), self.width);
             }
             removed.fill(0);
             scratch.numbers[taken.term as usize] = ABSENT;
