@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use crate::bag::Bag;
 use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
+use crate::matrix::{Matrix, Rows};
 use crate::patience::{beat, beats, side_by_side};
 use crate::reader::{Growing, Reader};
-use crate::simd::{in_parts, prefetch, roomy};
+use crate::simd::{prefetch, roomy};
 use crate::text::Text;
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
@@ -246,54 +247,6 @@ impl ByTerm<'_> {
     }
 }
 
-/// Rows of term counts, compressed: row i is `terms[ends[i-1]..ends[i]]`.
-#[derive(Default)]
-pub struct Rows {
-    pub ends: Vec<usize>,
-    pub terms: Vec<u32>,
-    pub counts: Vec<u32>,
-}
-
-impl Rows {
-    pub fn push(&mut self, bag: &Bag) {
-        self.terms.extend_from_slice(bag.terms());
-        self.counts.extend_from_slice(bag.counts());
-        self.ends.push(self.terms.len());
-    }
-}
-
-/// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, each term once, in the
-/// order of their first appearance.
-pub struct Matrix<C> {
-    pub starts: Vec<i64>,
-    pub terms: Vec<i32>,
-    pub counts: Vec<C>,
-}
-
-impl<C: From<u32> + Copy + Send> Matrix<C> {
-    /// Joins parts on so many threads; `number` gives for each part the new number of a term.
-    pub fn joined<N: Fn(u32) -> u32>(threads: usize, parts: &[Rows], number: impl Fn(usize) -> N + Sync) -> Self {
-        let mut starts = Vec::with_capacity(parts.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
-        starts.push(0);
-        let mut before = 0;
-        for rows in parts {
-            starts.extend(rows.ends.iter().map(|&end| (before + end) as i64));
-            before += rows.terms.len();
-        }
-        let lengths: Vec<usize> = parts.iter().map(|rows| rows.terms.len()).collect();
-        Matrix {
-            starts,
-            terms: in_parts(threads, &lengths, |part| {
-                let number = number(part);
-                parts[part].terms.iter().map(move |&term| number(term) as i32)
-            }),
-            counts: in_parts(threads, &lengths, |part| {
-                parts[part].counts.iter().map(|&count| C::from(count))
-            }),
-        }
-    }
-}
-
 /// What one thread has counted.
 pub struct Shard {
     lexicon: Lexicon,
@@ -305,8 +258,7 @@ pub struct Shard {
     run: Run,
     sums: Sums,
     tally: Tally,
-    /// Kept rows, with the place of their portion in the stream.
-    kept: Vec<(usize, Rows)>,
+    kept: Rows,
 }
 
 impl Shard {
@@ -323,7 +275,7 @@ impl Shard {
             run: Run::default(),
             sums: Sums::default(),
             tally: Tally::new(classes),
-            kept: Vec::new(),
+            kept: Rows::default(),
         }
     }
 
@@ -343,7 +295,7 @@ impl Shard {
 
     /// Starts to keep the rows of portion `place` of the stream.
     pub fn keep_rows(&mut self, place: usize) {
-        self.kept.push((place, Rows::default()));
+        self.kept.begin(place);
     }
 
     /// What `each` says of every term of the lexicon.
@@ -400,9 +352,7 @@ impl Shard {
                 });
             }
         }
-        if let Some((_, rows)) = kept.last_mut() {
-            rows.push(bag);
-        }
+        kept.push(bag.terms(), bag.counts());
     }
 
     /// Which terms stand in kept rows.
@@ -413,10 +363,7 @@ impl Shard {
         if every {
             return kept;
         }
-        self.kept
-            .iter()
-            .flat_map(|(_, rows)| &rows.terms)
-            .for_each(|&term| kept[term as usize] = true);
+        self.kept.terms().iter().for_each(|&term| kept[term as usize] = true);
         kept
     }
 
@@ -458,7 +405,11 @@ pub fn drain<C: From<u32> + Copy + Send>(mut shards: Vec<Shard>) -> (Drained, Ma
     for Kept { shard, term, number } in kept {
         numbers[shard as usize][term as usize] = number;
     }
-    (drained, order_rows(shards, &numbers))
+    let rows = Matrix::joined(kept_rows(shards), |shard| {
+        let numbers = &numbers[shard];
+        |term| numbers[term as usize]
+    });
+    (drained, rows)
 }
 
 /// The number that a kept term of a shard has in the order of all.
@@ -738,26 +689,12 @@ impl Drained {
     }
 }
 
-/// The kept rows in the order of the stream, each portion with the index of its shard.
-pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<(usize, Rows)> {
-    let kept: Vec<_> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.kept)).collect();
+/// The rows that each shard has kept; nothing else is left of it.
+pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<Rows> {
+    let kept = shards.iter_mut().map(|shard| std::mem::take(&mut shard.kept)).collect();
     // To give back the memory of large vocabularies takes time: all threads do it.
     side_by_side(shards.into_iter().map(|shard| || drop(shard)).collect());
-    let tagged = kept.into_iter().enumerate();
-    let mut kept: Vec<(usize, usize, Rows)> = tagged
-        .flat_map(|(index, kept)| kept.into_iter().map(move |(place, rows)| (place, index, rows)))
-        .collect();
-    kept.sort_unstable_by_key(|&(place, ..)| place);
-    kept.into_iter().map(|(_, shard, rows)| (shard, rows)).collect()
-}
-
-fn order_rows<C: From<u32> + Copy + Send>(shards: Vec<Shard>, numbers: &[Vec<u32>]) -> Matrix<C> {
-    let threads = shards.len();
-    let (owners, kept): (Vec<usize>, Vec<Rows>) = kept_rows(shards).into_iter().unzip();
-    Matrix::joined(threads, &kept, |part| {
-        let numbers = &numbers[owners[part]];
-        |term| numbers[term as usize]
-    })
+    kept
 }
 
 /// Merges sorted lists of terms; returns the merged list and the new number of each old term.

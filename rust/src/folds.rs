@@ -13,7 +13,7 @@
 
 use std::ops::Range;
 
-use crate::counts::Matrix;
+use crate::matrix::Matrix;
 use crate::patience::beat;
 use crate::simd::{fetch, prefetch, roomy, vectorised};
 

@@ -12,6 +12,7 @@ pub mod kernel;
 pub mod lexicon;
 pub mod logistic;
 pub mod margin;
+pub mod matrix;
 pub mod narrow;
 pub mod neighbours;
 pub mod online;

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use siphasher::sip::SipHasher24;
 
 use crate::bag::Bag;
-use crate::counts::{Rows, Shard, kept_rows};
+use crate::counts::{Shard, kept_rows};
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
+use crate::matrix::{Matrix, Rows};
 use crate::patience::beat;
 use crate::reader::{Fixed, Reader, Sorted, Terms};
 use crate::simd::prefetch;
@@ -93,28 +94,29 @@ pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<
     let mut reader = Reader::new(text.clone(), terms.seeds());
     let (mut rows, mut all_unknown, mut found) = (Rows::default(), Vec::new(), Vec::new());
     let mut places: hashbrown::HashMap<u32, usize> = hashbrown::HashMap::new();
+    rows.begin(0);
     for row in 0..documents.len() {
         found.clear();
         for piece in documents.document(row) {
             reader.read(piece, terms, &mut |numbers, _| found.extend_from_slice(numbers));
         }
         // In the order of first appearance, as the table gives them: sums must not depend on which was used.
-        let (start, mut unknown) = (rows.terms.len(), 0);
+        let (mut known, mut counts, mut unknown) = (Vec::new(), Vec::new(), 0);
         places.clear();
         for &number in &found {
             if number == UNKNOWN {
                 unknown += 1;
                 continue;
             }
-            let place = *places.entry(number).or_insert(rows.terms.len() - start) + start;
-            if place == rows.terms.len() {
-                rows.terms.push(number);
-                rows.counts.push(0);
+            let place = *places.entry(number).or_insert(known.len());
+            if place == known.len() {
+                known.push(number);
+                counts.push(0);
             }
-            rows.counts[place] += 1;
+            counts[place] += 1;
         }
         all_unknown.push(unknown);
-        rows.ends.push(rows.terms.len());
+        rows.push(&known, &counts);
     }
     (rows, all_unknown)
 }
@@ -156,7 +158,7 @@ impl Vocabulary {
     /// Appends the document's row; returns how many of its terms are unknown.
     pub fn row(&self, desk: &mut Desk, document: &[&[u8]], rows: &mut Rows) -> i64 {
         let unknown = desk.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
-        rows.push(&desk.bag);
+        rows.push(desk.bag.terms(), desk.bag.counts());
         unknown
     }
 }
@@ -248,31 +250,32 @@ impl Hashed {
         (((hash & (u64::MAX >> 1)) % self.columns) as i32, sign)
     }
 
-    /// The kept rows of all shards: (row ends, columns, signed counts).
-    pub fn rows(&self, shards: Vec<Shard>) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
+    /// The kept rows of all shards: columns and signed counts.
+    pub fn rows(&self, shards: Vec<Shard>) -> Matrix<f64> {
         let places: Vec<_> = shards.iter().map(|shard| self.places(shard)).collect();
-        let (mut ends, mut indices, mut values) = (vec![0i64], Vec::new(), Vec::new());
-        for (shard, rows) in kept_rows(shards) {
-            let before = indices.len() as i64;
-            ends.extend(rows.ends.iter().map(|&end| before + end as i64));
-            for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
-                beat();
-                let (column, sign) = places[shard][term as usize];
-                indices.push(column);
-                values.push(sign * f64::from(count));
+        let mut rows: Matrix<f64> = Matrix::joined(kept_rows(shards), |shard| {
+            let places = &places[shard];
+            |term| places[term as usize]
+        });
+        for (column, value) in rows.terms.iter_mut().zip(&mut rows.counts) {
+            beat();
+            if *column < 0 {
+                *column &= i32::MAX;
+                *value = -*value;
             }
         }
-        (ends, indices, values)
+        rows
     }
 
-    /// The place of every term of a shard.
-    fn places(&self, shard: &Shard) -> Vec<(i32, f64)> {
+    /// The column of every term of a shard, the highest bit of which says that it counts negative.
+    fn places(&self, shard: &Shard) -> Vec<u32> {
         let mut name = Vec::new();
         shard.each_term(|lexicon, term| {
             beat();
             name.clear();
             lexicon.write_name(term, &mut name);
-            self.place(&name)
+            let (column, sign) = self.place(&name);
+            column as u32 | u32::from(sign < 0.0) << 31
         })
     }
 }

@@ -498,61 +498,72 @@ pub fn roomy<T>(capacity: usize) -> Vec<T> {
     memory
 }
 
-/// The items of all parts, one part after the other, made on so many threads; `lengths` has the number of items of each.
-pub fn in_parts<T: Copy + Send, I: Iterator<Item = T>>(
+/// What `make` makes of the items of all parts, one part after the other, on so many threads; it is asked for each part.
+pub fn in_parts<'a, S: Sync, T: Send, M: Fn(&'a S) -> T>(
     threads: usize,
-    lengths: &[usize],
-    items: impl Fn(usize) -> I + Sync,
+    parts: &[&'a [S]],
+    make: impl Fn(usize) -> M + Sync,
 ) -> Vec<T> {
-    let total = lengths.iter().sum();
-    // Not on large pages: to find hundreds of them may take the system longer than they save.
+    let total = parts.iter().map(|part| part.len()).sum();
+    // Not on large pages: virtual machines give unused ones away, and to get hundreds back may take longer than they
+    // save.
     let mut memory: Vec<T> = Vec::with_capacity(total);
     let mut rest = &mut memory.spare_capacity_mut()[..total];
     let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
     let (share, mut before) = (total.div_ceil(shares.len()).max(1), 0);
-    for (part, &length) in lengths.iter().enumerate() {
-        let (room, behind) = std::mem::take(&mut rest).split_at_mut(length);
+    for (number, part) in parts.iter().enumerate() {
+        let (room, behind) = std::mem::take(&mut rest).split_at_mut(part.len());
         // By where a part starts, so that each thread writes one stretch of memory.
-        shares[(before / share).min(threads.max(1) - 1)].push((part, room));
-        (rest, before) = (behind, before + length);
+        shares[(before / share).min(threads.max(1) - 1)].push((number, room));
+        (rest, before) = (behind, before + part.len());
     }
-    let make = |share: Vec<(usize, &mut [std::mem::MaybeUninit<T>])>| {
-        for (part, room) in share {
+    let write = |share: Vec<(usize, &mut [std::mem::MaybeUninit<T>])>| {
+        for (number, room) in share {
             beats(room.len());
-            let mut written = 0;
-            for (target, item) in room.iter_mut().zip(items(part)) {
-                target.write(item);
-                written += 1;
-            }
-            assert!(written == room.len(), "a part has fewer items than was said");
+            all_pages(room);
+            let make = make(number);
+            room.iter_mut().zip(parts[number]).for_each(|(target, item)| {
+                target.write(make(item));
+            });
         }
     };
-    side_by_side(shares.into_iter().map(|share| || make(share)).collect());
-    // SAFETY: the parts are as long as all together, and every place of each was written: if a thread stops early,
-    // `side_by_side` panics, and this is not reached.
+    side_by_side(shares.into_iter().map(|share| || write(share)).collect());
+    // SAFETY: the parts are as long as all together, each has room for as many as it has, and all of that was written:
+    // if a thread stops early, `side_by_side` panics, and this is not reached.
     unsafe { memory.set_len(total) };
     memory
 }
 
-/// Asks for large pages for memory that was not written yet.
-pub fn on_large_pages<T>(memory: &mut [T]) {
+/// Asks for all pages of memory that was not written yet: together they cost less than one after the other.
+pub fn all_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
-    {
-        const PAGE: usize = 1 << 12;
-        const LEAST: usize = 1 << 18;
-        let bytes = std::mem::size_of_val(memory);
-        let start = memory.as_mut_ptr().addr();
-        let (first, last) = (start & !(PAGE - 1), (start + bytes) & !(PAGE - 1));
-        if bytes >= LEAST {
-            let whole = memory.as_mut_ptr().with_addr(first).cast();
-            // SAFETY: every page of the range holds memory borrowed here; the call changes no contents, and it does no
-            // harm if the system does not know it. Pages come when they are written: to ask for all at once would keep
-            // other threads from getting memory meanwhile.
-            unsafe { libc::madvise(whole, last - first, libc::MADV_HUGEPAGE) };
-        }
-    }
+    advise(memory, 1 << 16, libc::MADV_POPULATE_WRITE);
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
+}
+
+/// Asks for large pages for memory that was not written yet. They come when they are written: to ask for hundreds at
+/// once would keep other threads from getting memory meanwhile.
+pub fn on_large_pages<T>(memory: &mut [T]) {
+    #[cfg(target_os = "linux")]
+    advise(memory, 1 << 18, libc::MADV_HUGEPAGE);
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+}
+
+/// Says how the pages of memory will be used, if it has so many bytes; `advice` must be one that changes no contents.
+#[cfg(target_os = "linux")]
+fn advise<T>(memory: &mut [T], least: usize, advice: libc::c_int) {
+    const PAGE: usize = 1 << 12;
+    let bytes = std::mem::size_of_val(memory);
+    let start = memory.as_mut_ptr().addr();
+    let (first, last) = (start & !(PAGE - 1), (start + bytes) & !(PAGE - 1));
+    if bytes >= least {
+        let whole = memory.as_mut_ptr().with_addr(first).cast();
+        // SAFETY: every page of the range holds memory borrowed here; the call changes no contents, and it does no harm
+        // if the system does not know it.
+        unsafe { libc::madvise(whole, last - first, advice) };
+    }
 }
 
 /// The processors on which threads that work together begin: no two on the same while another is free of them.
@@ -762,14 +773,14 @@ mod tests {
     #[test]
     fn parts_are_made_in_their_order_on_any_number_of_threads() {
         for lengths in [vec![], vec![0], vec![3, 0, 5, 1], vec![1; 100], vec![100_000, 7]] {
-            let parts = lengths.iter().enumerate();
-            let expected: Vec<_> = parts
-                .flat_map(|(part, &length)| (0..length).map(move |place| (part, place)))
+            let all: Vec<usize> = (0..100_000).collect();
+            let parts: Vec<&[usize]> = lengths.iter().map(|&length| &all[..length]).collect();
+            let places = parts.iter().enumerate();
+            let expected: Vec<_> = places
+                .flat_map(|(part, places)| places.iter().map(move |&place| (part, place)))
                 .collect();
             for threads in [0, 1, 2, 7] {
-                let made = in_parts(threads, &lengths, |part| {
-                    (0..lengths[part]).map(move |place| (part, place))
-                });
+                let made = in_parts(threads, &parts, |part| move |&place| (part, place));
                 assert_eq!(made, expected);
             }
         }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use discern_core::bag::Bag;
 use discern_core::counts::{Drained, Shard, drain, kept_rows, merge_terms};
 use discern_core::lexicon::{Lexicon, Run, Tokens, UNKNOWN, WeightTable};
+use discern_core::matrix::in_order;
 use discern_core::reader::{Fixed, Growing, Reader, Sorted};
 use discern_core::text::{Analyzer, PythonTables, Scratch, Script, Text};
 use regex::bytes::Regex;
@@ -473,12 +474,15 @@ fn plain_rows_have_their_terms_in_the_order_of_appearance() {
     }
     assert_eq!(shards[0].each_term(name), ["d", "c", "a"]);
     let kept = kept_rows(shards);
-    assert_eq!(kept.iter().map(|(shard, _)| *shard).collect::<Vec<_>>(), [0, 1, 0]);
+    let portions = in_order(&kept);
     assert_eq!(
-        (&kept[2].1.terms[..], &kept[2].1.counts[..]),
-        (&[1, 0, 2][..], &[3, 1, 1][..])
+        portions.iter().map(|portion| portion.owner).collect::<Vec<_>>(),
+        [0, 1, 0]
     );
-    assert_eq!(kept[2].1.ends, [3]);
+    let (rows, last) = (&kept[0], &portions[2]);
+    assert_eq!(rows.terms()[last.terms.clone()], [1, 0, 2]);
+    assert_eq!(rows.counts()[last.terms.clone()], [3, 1, 1]);
+    assert_eq!(last.rows, 1..2);
 }
 
 #[test]

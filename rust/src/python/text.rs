@@ -18,9 +18,10 @@ use siphasher::sip::SipHasher13;
 use super::folds::{HeldOut, UNFIT};
 use super::sources::{Held, LONGEST, Source, Texts, each_string, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
-use crate::counts::{self, Matrix, Rows, Shard};
+use crate::counts::{self, Shard};
 use crate::documents::Documents;
 use crate::lexicon::{Lexicon, Tokens};
+use crate::matrix::{Matrix, Rows, in_order};
 use crate::patience::{beat, side_by_side};
 use crate::reader::Sorted;
 use crate::scores::{Hashed, Scorer, Vocabulary, few_rows};
@@ -329,8 +330,8 @@ impl Counter {
         }
         let shards = std::mem::take(&mut *self.counting(py)).shards;
         let hashed = Hashed { key, columns, signed };
-        let (ends, indices, values) = patiently(py, || hashed.rows(shards))?;
-        Ok((ends.into_pyarray(py), indices.into_pyarray(py), values.into_pyarray(py)))
+        let Matrix { starts, terms, counts } = patiently(py, || hashed.rows(shards))?;
+        Ok((starts.into_pyarray(py), terms.into_pyarray(py), counts.into_pyarray(py)))
     }
 }
 
@@ -457,35 +458,29 @@ impl PyVocabulary {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
         if let Some((rows, unknown)) = self.searched(py, &documents)? {
-            let matrix = Matrix::joined(1, &[rows], |_| |term| term);
+            let matrix = Matrix::joined(vec![rows], |_| |term| term);
             return Ok((RowArrays::new(py, matrix), unknown.into_pyarray(py)));
         }
         let table = self.table(py)?;
         let order: Vec<usize> = (0..documents.len()).collect();
         let portions = documents.portions(&order, PORTION);
-        let finished: Mutex<Vec<(usize, Rows, Vec<i64>)>> = Mutex::new(Vec::new());
-        let mut workers = vec![(); threads.clamp(1, portions.len().max(1))];
+        let mut workers: Vec<(Rows, Vec<i64>)> = Vec::new();
+        workers.resize_with(threads.clamp(1, portions.len().max(1)), Default::default);
         let small = documents.total_size() < SMALL;
-        share_out(py, &mut workers, portions.len(), small, |(), portion| {
-            let (mut rows, mut unknown) = (Rows::default(), Vec::new());
+        share_out(py, &mut workers, portions.len(), small, |(rows, unknown), portion| {
+            rows.begin(portion);
             table.at_desk(|desk| {
                 for row in portions[portion].clone() {
-                    unknown.push(table.row(desk, documents.document(row), &mut rows));
+                    unknown.push(table.row(desk, documents.document(row), rows));
                 }
             });
-            finished
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push((portion, rows, unknown));
         })?;
-        let mut finished = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
-        finished.sort_unstable_by_key(|part| part.0);
-        let (mut parts, mut all_unknown) = (Vec::new(), Vec::new());
-        for (_, rows, unknown) in finished {
-            parts.push(rows);
-            all_unknown.extend(unknown);
+        let (rows, unknown): (Vec<Rows>, Vec<Vec<i64>>) = workers.into_iter().unzip();
+        let mut all_unknown = Vec::with_capacity(documents.len());
+        for portion in in_order(&rows) {
+            all_unknown.extend_from_slice(&unknown[portion.owner][portion.rows]);
         }
-        let matrix = patiently(py, || Matrix::joined(workers.len(), &parts, |_| |term| term))?;
+        let matrix = patiently(py, || Matrix::joined(rows, |_| |term| term))?;
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
@@ -513,7 +508,7 @@ impl PyVocabulary {
 /// The place of the highest of bias + sums of weights, in the order of the terms: the same bits as any other way.
 fn highest(rows: &Rows, weights: &[f64], bias: &[f64], presence: bool) -> usize {
     let mut sums = vec![0.0; bias.len()];
-    for (&term, &count) in rows.terms.iter().zip(&rows.counts) {
+    for (&term, count) in rows.terms().iter().zip(rows.counts()) {
         let factor = if presence { 1.0 } else { f64::from(count) };
         let weights = &weights[term as usize * bias.len()..];
         sums.iter_mut()
