@@ -18,6 +18,7 @@ from benchmarks.data import REVIEWS, read
 from benchmarks.job import Goal, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, require
 from discern.cli.cluster import HANDING_OVER
+from discern.spark.parquet import SWITCH
 
 Inputs = SimpleNamespace
 
@@ -63,6 +64,7 @@ def session(more: dict[str, str]) -> Any:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
+        SWITCH: "true",
         **more,
     }
     builder = SparkSession.builder.master("local[2,4]")
@@ -185,14 +187,9 @@ def predict_mllib(name: str) -> Callable[[Inputs], Any]:
 # ---------------------------------------------------------------------------------------------------- overhead
 
 
-def prepare_overhead(folder: Path, quick: bool) -> Inputs:
-    """Both sides with the settings that ``discern fit --spark local`` uses."""
-    return warm(folder, quick, HANDING_OVER)
-
-
-def prepare_overhead_by_default(folder: Path, quick: bool) -> Inputs:
-    """Both sides with the settings that Spark comes with."""
-    return warm(folder, quick, {})
+def prepare_overhead(settings: dict[str, str]) -> Callable[[Path, bool], Inputs]:
+    """Both sides with the same settings."""
+    return lambda folder, quick: warm(folder, quick, settings)
 
 
 def warm(folder: Path, quick: bool, settings: dict[str, str]) -> Inputs:
@@ -227,18 +224,14 @@ def count_partition_timed(described: str, counter: Any, batches: Iterator[Any]) 
 def count(inputs: Inputs) -> Sample:
     """Count, less what the counter took, which it measures in the workers, on their rows."""
     from discern.columns import Feature
-    from discern.spark.frames import map_partitions
+    from discern.spark.parquet import map_rows
     from discern.spark.sums import PARTS, Counting
     from discern.text import TextSettings
 
     described = Counting("label", (Feature("text", "text"),), TextSettings()).to_json()
     counter = inputs.spark.sparkContext.accumulator(0.0)
     start = cluster_seconds()
-    away(
-        map_partitions(
-            inputs.learned.select("label", "text"), partial(count_partition_timed, described, counter), PARTS
-        )
-    )
+    away(map_rows(inputs.learned.select("label", "text"), partial(count_partition_timed, described, counter), PARTS))
     seconds = cluster_seconds() - start
     require(0 < counter.value < seconds, "the counter's time was not measured")
     return Sample(seconds - counter.value, 0)
@@ -258,6 +251,15 @@ OVERHEAD = (
     "Parquet: every row of both columns decoded and handed to a sink that drops it; all CPU time of the cluster, "
     "default sizes of partitions, a warm JVM"
 )
+OVERHEADS = {
+    "": (HANDING_OVER, "as discern.spark.fit does, whose workers read Parquet files themselves"),
+    "-by-default": ({}, "the same, with the settings that Spark comes with"),
+    "-handed-over": (
+        {**HANDING_OVER, SWITCH: "false"},
+        "rows read by Spark and handed over, as frames that are more than files have to be; "
+        "python -m benchmarks.spark_parts says where it goes",
+    ),
+}
 COUNTED, HASHED = "RegexTokenizer + CountVectorizer + NaiveBayes", "Tokenizer + HashingTF + NaiveBayes"
 JOBS = (
     Job(
@@ -286,25 +288,17 @@ JOBS = (
         repeats=5,
         quick_repeats=1,
     ),
-    Job(
-        "spark-overhead",
-        f"{OVERHEAD}, with the settings of discern fit --spark local on both sides; "
-        "python -m benchmarks.spark_parts says where it goes",
-        REVIEWS,
-        prepare_overhead,
-        count,
-        (Peer("reading Parquet", Goal("share", 1.3), nothing, on_cluster(merely_read)),),
-        repeats=8,
-        quick_repeats=1,
-    ),
-    Job(
-        "spark-overhead-by-default",
-        f"{OVERHEAD}, with the settings that Spark comes with on both sides",
-        REVIEWS,
-        prepare_overhead_by_default,
-        count,
-        (Peer("reading Parquet", Goal("share", 1.3, informative=True), nothing, on_cluster(merely_read)),),
-        repeats=8,
-        quick_repeats=1,
+    *(
+        Job(
+            f"spark-overhead{name}",
+            f"{OVERHEAD}; {about}",
+            REVIEWS,
+            prepare_overhead(settings),
+            count,
+            (Peer("reading Parquet", Goal("share", 1.3), nothing, on_cluster(merely_read)),),
+            repeats=8,
+            quick_repeats=1,
+        )
+        for name, (settings, about) in OVERHEADS.items()
     ),
 )

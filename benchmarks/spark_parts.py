@@ -1,8 +1,9 @@
 """Where the CPU time of counting on Spark goes: ``DISCERN_DATA=... python -m benchmarks.spark_parts [NAME=VALUE...]``.
 
-Three jobs take turns in one warm session, on a few rows and on many: Spark reads Parquet and drops the rows; it hands
-them to Python, which drops them; it hands them to the counter. What the few rows cost is the price of a job and its
-tasks; the rest is the price of bytes. What is given are settings of the session, to see what they change.
+Four jobs take turns in one warm session, on a few rows and on many: Spark reads Parquet and drops the rows; it hands
+them to Python, which drops them; it hands them to the counter; workers read them for the counter. What the few rows
+cost is the price of a job and its tasks; the rest is the price of bytes. What is given are settings of the session, to
+see what they change.
 """
 
 import sys
@@ -15,7 +16,9 @@ from typing import Any
 import psutil
 
 from benchmarks.data import REVIEWS, write
+from benchmarks.measure import Sample
 from benchmarks.spark_jobs import MANY, Inputs, away, count, merely_read, repeated
+from discern.spark.parquet import SWITCH
 
 WARMING, ROUNDS = 4, 4
 FEW_ROWS = 20
@@ -75,10 +78,19 @@ def drop(batches: Iterator[Any]) -> Iterator[Any]:
     return iter(())
 
 
+def count_as(read_by_workers: str) -> Callable[[Inputs], Any]:
+    def run(inputs: Inputs) -> Any:
+        inputs.spark.conf.set(SWITCH, read_by_workers)
+        return count(inputs)
+
+    return run
+
+
 WORK: dict[str, Callable[[Inputs], Any]] = {
     "Spark reads": merely_read,
     "Python drops": hand_over,
-    "Python counts": count,
+    "Python counts": count_as("false"),
+    "Python reads and counts": count_as("true"),
 }
 
 
@@ -90,7 +102,7 @@ def measured(inputs: Inputs) -> dict[str, Seconds]:
             start = so_far()
             outcome = work(inputs)
             taken = so_far() - start
-            if name == "Python counts":
+            if isinstance(outcome, Sample):
                 taken = Seconds(*list(vars(taken).values())[:4], counter=taken.total - outcome.value)
             if number >= WARMING and (name not in least or taken.total < least[name].total):
                 least[name] = taken

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FIRST_ROWS = 10_000
 """So many rows are looked at to infer the roles of columns."""
+_PLACE = b"discern.place"
 
 
 def session_of(frame: DataFrame) -> Any:
@@ -86,9 +87,18 @@ def partition_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
     """Give the rows of a partition."""
     source, start = f"partition {partition_number()} of the frame", 1
     for batch in batches:
+        place = (batch.schema.metadata or {}).get(_PLACE)
+        if place:
+            row, _, source = place.decode().partition(" ")
+            start = int(row)
         if batch.num_rows:
             yield batch_of(batch, source, start)
         start += int(batch.num_rows)
+
+
+def located(batch: pa.RecordBatch, source: str, row: int) -> pa.RecordBatch:
+    """Note where the rows of a batch stand, for what is said of them."""
+    return batch.replace_schema_metadata({_PLACE: f"{row} {source}"})
 
 
 def record(**columns: Any) -> pa.RecordBatch:

@@ -29,6 +29,7 @@ from discern.spark.frames import (
     partition_number,
     record,
 )
+from discern.spark.parquet import map_rows
 from discern.statistics import Counts, Sums
 from discern.text import TextSettings
 
@@ -203,7 +204,7 @@ def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
 def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
     """Give the statistics of each partition, kept by Spark as long as they are needed."""
     rows = columns_of(frame, counting.names)
-    parts = map_partitions(rows, partial(count_partition, counting.to_json()), PARTS).persist()
+    parts = map_rows(rows, partial(count_partition, counting.to_json()), PARTS).persist()
     try:
         yield parts
     finally:
