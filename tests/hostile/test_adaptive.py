@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -97,6 +98,15 @@ def learn_for_ever(learner, texts, labels):
         learner.learn(texts, labels, 40, 0)
 
 
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises, also where tests run in the background, in which case shells let it be ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_learning_and_the_half_learned_model_says_so():
     texts = [" ".join(f"word{number % 5000}" for number in range(row, row + 400)) for row in range(3_000)]
     labels = np.arange(len(texts), dtype=np.int32) % 40
