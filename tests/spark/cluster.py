@@ -1,6 +1,6 @@
 """A program: learns on a cluster of two executors, one of which is killed, and says what it saw.
 
-python cluster.py ROWS MARKER MODEL PARTITIONS...
+python cluster.py ROWS MARKER MODEL PARTITIONS...; with 0 the file is read by the workers, as it is
 """
 
 import json
@@ -27,7 +27,7 @@ def main(rows: str, marker: str, model: str, *partitions: str) -> None:
     frame = session.read.parquet(rows)
     checksums = []
     for number in partitions:
-        rows = frame.repartition(int(number))
+        rows = frame.repartition(int(number)) if int(number) else frame
         if not os.path.exists(marker):
             rows = rows.mapInArrow(partial(dies_once, marker, True), frame.schema)
         checksums.append(discern.spark.fit(rows, Classifier(**SETTINGS)).save(model))

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from discern.spark.parquet import read_splits
+
 
 def parent(pid: int) -> int:
     """The process that started another."""
@@ -67,3 +69,10 @@ def dies_once(marker: str, whole_executor: bool, batches: Iterator[Any]) -> Iter
                 victim = parent(victim)
             os.kill(victim, signal.SIGKILL)
             os.kill(os.getpid(), signal.SIGKILL)
+
+
+def reads_after_dying_once(
+    marker: str, splits: list[Any], columns: list[str], work: Any, batches: Iterator[Any]
+) -> Iterator[Any]:
+    """Work on the rows of splits, in a process that dies the first time."""
+    yield from read_splits(splits, columns, work, dies_once(marker, False, batches))

@@ -55,8 +55,8 @@ def test_a_killed_executor_of_a_cluster(rows, tmp_path) -> None:
     parquet.write_table(rows, tmp_path / "rows.parquet", row_group_size=500)
     paths = [tmp_path / name for name in ("rows.parquet", "died", "cluster.discern", "alone.discern")]
     alone = Classifier(**SETTINGS).fit(rows).save(paths[3])
-    said = program("-m", "tests.spark.cluster", *paths[:3], 7, 1, 2, 64)
+    said = program("-m", "tests.spark.cluster", *paths[:3], 7, 1, 2, 64, 0)
     assert said["killed"]
-    assert said["checksums"] == [alone] * 4
+    assert said["checksums"] == [alone] * 5
     assert set(said["listening"]) <= LOOPBACK
     assert paths[2].read_bytes() == paths[3].read_bytes()

@@ -1,5 +1,6 @@
 """Frames that are Parquet files: workers read them, and the model has the same bytes."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from discern.classifier import Classifier
 from discern.data import DataError
 from discern.spark import parquet as reading
 from discern.spark.parquet import local_files, splits_of
+from tests.spark.processes import reads_after_dying_once
 
 SETTINGS: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid", "smoothing": 0.5, "min_df": 2}
 
@@ -60,6 +62,15 @@ def test_same_bytes_however_split(spark, files, rows, model_bytes, monkeypatch, 
     finally:
         spark.conf.unset(reading.SWITCH)
     assert handed
+
+
+def test_a_killed_worker(files, rows, model_bytes, monkeypatch, tmp_path) -> None:
+    marker = tmp_path / "died"
+    monkeypatch.setattr(reading, "_split_size", lambda *_: 20_000)
+    monkeypatch.setattr(reading, "read_splits", partial(reads_after_dying_once, str(marker)))
+    found = discern.spark.fit(files, Classifier(**SETTINGS))
+    assert marker.exists()
+    assert model_bytes(found) == model_bytes(Classifier(**SETTINGS).fit(rows))
 
 
 def test_footers_of_many_files_are_read_by_workers(files, monkeypatch) -> None:
