@@ -39,7 +39,8 @@ def read_by_spark(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     handed: list[Any] = []
 
     def map_partitions(frame: Any, work: Any, schema: Any) -> Any:
-        handed.append(frame)
+        if frame.columns != ["id"]:  # numbers of splits
+            handed.append(frame)
         return discern.spark.frames.map_partitions(frame, work, schema)
 
     monkeypatch.setattr(reading, "map_partitions", map_partitions)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
-from discern.spark.frames import in_worker, located, map_partitions, session_of
+from discern.spark.frames import located, map_partitions, record, session_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,6 +28,8 @@ FEW_FILES = 64
 BATCH = 1 << 20
 """About so many bytes are read at once: they stay in the caches while they are counted."""
 LEAST_SPLIT = 1 << 22
+"""Fewer bytes are not worth a task."""
+DESCRIBED = "path string, number long, size long, before long, at_once long"
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _FORBIDDEN = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
 _TYPES = {
@@ -61,7 +63,7 @@ def map_rows(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
     if splits is None:
         return map_partitions(frame, work, schema)
     numbers = session_of(frame).range(0, len(splits), 1, len(splits))
-    return numbers.mapInArrow(partial(in_worker, partial(read_splits, splits, frame.columns, work)), schema)
+    return map_partitions(numbers, partial(read_splits, splits, frame.columns, work), schema)
 
 
 def splits_of(frame: DataFrame) -> list[Split] | None:
@@ -125,10 +127,8 @@ def _groups(session: Any, paths: list[str], columns: dict[str, Any]) -> list[tup
         found = [described for path in paths for described in row_groups(path, columns)]
     else:
         tasks = min(len(paths), 4 * session.sparkContext.defaultParallelism)
-        described = session.range(0, len(paths), 1, tasks).mapInArrow(
-            partial(describe_files, paths, columns), "path string, number int, size long, before long, at_once int"
-        )
-        rows = described.toArrow().to_pylist()
+        numbers = session.range(0, len(paths), 1, tasks)
+        rows = map_partitions(numbers, partial(describe_files, paths, columns), DESCRIBED).toArrow().to_pylist()
         found = [
             (row["size"], Groups(row["path"], [row["number"]], row["before"], row["at_once"])) if row["path"] else None
             for row in rows
@@ -166,21 +166,11 @@ def _packed(groups: list[tuple[int, Groups]], size: int) -> list[Split]:
 
 def describe_files(paths: list[str], columns: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """Give the row groups of some files; without a path where a file is not what Spark takes it for."""
-    import pyarrow as pa
-
     for batch in batches:
         for place in batch.column(0).to_pylist():
-            found = [group or (0, Groups("", [0], 0, 0)) for group in row_groups(paths[place], columns)]
-            yield pa.RecordBatch.from_arrays(
-                [
-                    pa.array([group.path for _, group in found], pa.string()),
-                    pa.array([group.numbers[0] for _, group in found], pa.int32()),
-                    pa.array([size for size, _ in found], pa.int64()),
-                    pa.array([group.before for _, group in found], pa.int64()),
-                    pa.array([group.at_once for _, group in found], pa.int32()),
-                ],
-                names=["path", "number", "size", "before", "at_once"],
-            )
+            for group in row_groups(paths[place], columns):
+                size, (path, [number], before, at_once) = group or (0, Groups("", [0], 0, 0))
+                yield record(path=[path], number=[number], size=[size], before=[before], at_once=[at_once])
 
 
 def row_groups(path: str, columns: dict[str, Any]) -> list[tuple[int, Groups] | None]:
