@@ -490,8 +490,7 @@ impl<T> std::ops::IndexMut<usize> for Table<T> {
     }
 }
 
-/// Room for so many items that all will be written: on large pages if the system has them, and all pages at once, which
-/// costs less than one after the other.
+/// Room for so many items that all will be written: on large pages if the system has them.
 pub fn roomy<T>(capacity: usize) -> Vec<T> {
     let mut memory = Vec::with_capacity(capacity);
     on_large_pages(memory.spare_capacity_mut());

@@ -4,6 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import discern.spark
 from discern.classifier import Classifier
 from discern.data import DataError
+from discern.estimators.gaussian import LinearDiscriminantAnalysis
 from discern.spark import parquet as reading
 from discern.spark.parquet import local_files, splits_of
 from tests.spark.processes import reads_after_dying_once
@@ -60,6 +62,39 @@ def test_same_bytes_however_split(spark, files, rows, model_bytes, monkeypatch, 
     spark.conf.set(reading.SWITCH, "false")
     try:
         assert model_bytes(discern.spark.fit(files, Classifier(**SETTINGS))) == alone
+    finally:
+        spark.conf.unset(reading.SWITCH)
+    assert handed
+
+
+def space(files: Any) -> Any:
+    model = discern.spark.fit(files, Classifier(text="text", model="logistic", features=20, calibrate=False))
+    return model.solved.decider.weights
+
+
+def discriminant(files: Any) -> Any:
+    table = files.select("label", "size")
+    return discern.spark.fit(table, LinearDiscriminantAnalysis()).coef_
+
+
+def judgement(files: Any) -> Any:
+    model = Classifier(**SETTINGS).fit(files.toArrow())
+    return discern.spark.evaluate(files, model).log_loss
+
+
+def cross_validation(files: Any) -> Any:
+    return discern.spark.cross_validate(files, Classifier(**SETTINGS), 3).total.log_loss
+
+
+@pytest.mark.parametrize("sums", [space, discriminant, judgement, cross_validation])
+def test_all_that_adds_up_rows_reads_files(spark, files, monkeypatch, sums) -> None:
+    monkeypatch.setattr("discern.samples.MOST_KEPT", 30_000)
+    handed = read_by_spark(monkeypatch)
+    found = sums(files)
+    assert not handed
+    spark.conf.set(reading.SWITCH, "false")
+    try:
+        np.testing.assert_allclose(found, sums(files), rtol=1e-6, atol=1e-9)
     finally:
         spark.conf.unset(reading.SWITCH)
     assert handed

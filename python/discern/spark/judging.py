@@ -24,6 +24,7 @@ from discern.spark.frames import (
     record,
     session_of,
 )
+from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, fold_numbers, sums_of_folds
 from discern.statistics import Sums
 
@@ -102,7 +103,7 @@ def evaluate(frame: DataFrame, model: Classifier) -> Evaluation:
     names = [model.label, *(feature.name for feature in model.features)]
     rows = columns_of(frame, names)
     shipped = [distribute(session_of(frame), model)]
-    [judged] = _judged(map_partitions(rows, partial(judge_partition, shipped, names), JUDGED), 1)
+    [judged] = _judged(map_rows(rows, partial(judge_partition, shipped, names), JUDGED), 1)
     return judged
 
 
@@ -200,7 +201,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
         model._take_sums(choice, total - fold, {})
         shipped.append(distribute(session_of(frame), model))
     judging = partial(judge_partition, shipped, counting.names)
-    parts = map_partitions(columns_of(frame, counting.names), judging, JUDGED)
+    parts = map_rows(columns_of(frame, counting.names), judging, JUDGED)
     judged = _judged(parts, folds)
     whole = judged[0]
     for part in judged[1:]:

@@ -14,7 +14,8 @@ from discern.classifier import Classifier
 from discern.columns import Feature
 from discern.data import DataError, row_sizes
 from discern.samples import LEAST_VALIDATED, Sample, row_keys
-from discern.spark.frames import batch_of, first_rows, map_partitions, one_sentence, partition_batches, record
+from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
+from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
 from discern.statistics import Sums
 from discern.text import TextSettings
@@ -142,14 +143,14 @@ def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
     """
     with one_sentence():
         sizes = np.zeros(65, np.int64)
-        parts = map_partitions(frame, sizes_of_partition, "sizes array<long>").toArrow()
+        parts = map_rows(frame, sizes_of_partition, "sizes array<long>").toArrow()
         for part in parts.column("sizes").to_pylist():
             sizes += np.array(part, np.int64)
         behind = np.cumsum(sizes[::-1])[::-1]  # the bytes of rows whose keys begin with at least so many zeros
         share = int(np.flatnonzero(behind <= samples.MOST_KEPT)[0])
         if not sizes.sum():
             raise DataError("there are no rows to learn from")
-        rows = map_partitions(frame, partial(thinned_partition, share), frame.schema) if share else frame
+        rows = map_rows(frame, partial(thinned_partition, share), frame.schema) if share else frame
         return rows.toArrow(), not share
 
 

@@ -20,14 +20,8 @@ from discern.estimators.centres import BasicLinearClassifier
 from discern.estimators.gaussian import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from discern.estimators.sums import ScatterClassifier
 from discern.scatter import Scatter
-from discern.spark.frames import (
-    columns_of,
-    map_partitions,
-    one_sentence,
-    partition_batches,
-    partition_number,
-    record,
-)
+from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
+from discern.spark.parquet import map_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,7 +46,7 @@ def fit_estimator(frame: DataFrame, estimator: Any, label: str, features: list[s
         raise DataError("the frame has no column of numbers beside the label")
     task = partial(sums_of_partition, estimator, label, names)
     with one_sentence():
-        table = map_partitions(columns_of(frame, [label, *names]), task, PARTS).toArrow().sort_by("partition")
+        table = map_rows(columns_of(frame, [label, *names]), task, PARTS).toArrow().sort_by("partition")
     parts = [
         (np.array(json.loads(classes)), _decoded(estimator, content))
         for classes, content in zip(table.column("classes").to_pylist(), table.column("sums"), strict=True)

@@ -35,6 +35,7 @@ from discern.spark.frames import (
     record,
     session_of,
 )
+from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
 from discern.spatial import Recipe, SpaceModel
 from discern.statistics import Counts, Moments, Sums
@@ -160,7 +161,7 @@ class Vectors:
         names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
         shipped = distribute(session_of(frame), shell)
         rows = columns_of(frame, names)
-        self._frame = map_partitions(rows, partial(vectors_of_partition, shipped), VECTORS)
+        self._frame = map_rows(rows, partial(vectors_of_partition, shipped), VECTORS)
         self._parts = 0
 
     def __enter__(self) -> Vectors:
