@@ -15,17 +15,24 @@ type Vector = [f64; LANES];
 /// intercept and zeros, as one vector here.
 struct Block {
     width: usize,
+    /// The last vector of a row without numbers: the 1 of the intercept, and zeros.
+    bare: Vector,
+    /// All bits where the last vector has numbers.
+    mask: [u64; LANES],
     lasts: [Vector; BLOCK],
     scores: [f64; BLOCK],
 }
 
 impl Block {
     fn new(width: usize) -> Self {
-        let mut last = [0.0; LANES];
-        last[width % LANES] = 1.0;
+        let (mut bare, mut mask) = ([0.0; LANES], [0; LANES]);
+        bare[width % LANES] = 1.0;
+        mask[..width % LANES].fill(u64::MAX);
         Block {
             width,
-            lasts: [last; BLOCK],
+            bare,
+            mask,
+            lasts: [bare; BLOCK],
             scores: [0.0; BLOCK],
         }
     }
@@ -46,24 +53,45 @@ impl Block {
     /// Takes up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are 0.
     #[inline(always)]
     fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
-        let rows = rows.chunks_exact(self.width);
-        // All rests first: a vector that is read just after its numbers were written one by one has to wait for them.
-        for (row, last) in rows.clone().zip(&mut self.lasts) {
-            let rest = row.as_chunks::<LANES>().1;
-            last.iter_mut().zip(rest).for_each(|(number, value)| *number = *value);
-        }
-        let mut partial = [[0.0; LANES]; BLOCK];
-        for (row, (last, partial)) in rows.zip(self.lasts.iter().zip(&mut partial)) {
-            let vectors = row.as_chunks::<LANES>().0;
-            let (whole, end) = coefficients.split_at(vectors.len());
-            for (x, w) in vectors.iter().zip(whole) {
-                *partial = multiplied(*partial, *x, *w);
+        let (whole, end) = coefficients.split_at(self.width / LANES);
+        let mut all = [0.0; BLOCK];
+        for (group, scores) in all.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            let mut partials = [[0.0; LANES]; LANES];
+            for (place, partial) in partials.iter_mut().enumerate() {
+                let row = group * LANES + place;
+                let Some(numbers) = rows.get(row * self.width..(row + 1) * self.width) else {
+                    break;
+                };
+                for (x, w) in numbers.as_chunks::<LANES>().0.iter().zip(whole) {
+                    *partial = multiplied(*partial, *x, *w);
+                }
+                let rest = &rows[row * self.width + whole.len() * LANES..];
+                self.lasts[row] = self.last(rest);
+                *partial = multiplied(*partial, self.lasts[row], end[0]);
             }
-            *partial = multiplied(*partial, *last, end[0]);
+            *scores = totals(&partials);
         }
-        for (score, partial) in self.scores.iter_mut().zip(&partial) {
-            *score = total(partial);
+        self.scores = all;
+    }
+
+    /// The last vector of a row, of the numbers from its rest on. Those behind it are read and masked: vectors that are
+    /// written number by number are slow to read.
+    #[inline(always)]
+    fn last(&self, numbers: &[f64]) -> Vector {
+        let mut last = self.bare;
+        match numbers.first_chunk::<LANES>() {
+            Some(near) => {
+                for lane in 0..LANES {
+                    let kept = near[lane].to_bits() & self.mask[lane];
+                    last[lane] = f64::from_bits(kept | last[lane].to_bits());
+                }
+            }
+            None => {
+                let rest = last[..self.width % LANES].iter_mut().zip(numbers);
+                rest.for_each(|(number, value)| *number = *value);
+            }
         }
+        last
     }
 }
 
@@ -86,6 +114,39 @@ fn chosen(sign: f64, plus: f64, minus: f64) -> f64 {
 #[inline(always)]
 fn total(sums: &Vector) -> f64 {
     ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
+}
+
+/// The [`total`] of each of eight vectors, by halves, so that every addition is one of whole vectors.
+#[inline(always)]
+fn totals(sums: &[Vector; LANES]) -> Vector {
+    let quarters = [0, 2, 4, 6].map(|place| {
+        let (a, b) = (sums[place], sums[place + 1]);
+        added(
+            [a[0], a[1], a[2], a[3], b[0], b[1], b[2], b[3]],
+            [a[4], a[5], a[6], a[7], b[4], b[5], b[6], b[7]],
+        )
+    });
+    let pairs = [0, 2].map(|place| {
+        let (a, b) = (quarters[place], quarters[place + 1]);
+        added(
+            [a[0], a[1], a[4], a[5], b[0], b[1], b[4], b[5]],
+            [a[2], a[3], a[6], a[7], b[2], b[3], b[6], b[7]],
+        )
+    });
+    let [a, b] = pairs;
+    added(
+        [a[0], a[2], a[4], a[6], b[0], b[2], b[4], b[6]],
+        [a[1], a[3], a[5], a[7], b[1], b[3], b[5], b[7]],
+    )
+}
+
+#[inline(always)]
+fn added(a: Vector, b: Vector) -> Vector {
+    let mut sums = a;
+    for lane in 0..LANES {
+        sums[lane] += b[lane];
+    }
+    sums
 }
 
 /// Loss, gradient and Hessian of rows at given coefficients; the intercept is last.
@@ -140,12 +201,19 @@ impl Sums {
     /// Adds rows with their classes (0 or 1) and weights, at coefficients whose last is the intercept.
     pub fn add_rows(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[f64]) {
         let padded = self.block.padded(coefficients);
+        let size = BLOCK * self.block.width;
         vectorised(
             #[inline(always)]
             || {
                 let mut start = 0;
-                for (rows, classes) in rows.chunks(BLOCK * self.block.width).zip(classes.chunks(BLOCK)) {
+                for (rows, classes) in rows.chunks(size).zip(classes.chunks(BLOCK)) {
                     let weights = weights.map(|weights| &weights[start..start + classes.len()]);
+                    let mut filled = Vec::new();
+                    if rows.len() < size {
+                        filled.extend_from_slice(rows);
+                        filled.resize(size, 0.0);
+                    }
+                    let rows = if rows.len() < size { &filled } else { rows };
                     self.add_block(rows, classes, weights, &padded);
                     start += classes.len();
                 }
@@ -153,6 +221,7 @@ impl Sums {
         )
     }
 
+    /// Adds [`BLOCK`] rows; those that have no class count nothing.
     #[inline(always)]
     fn add_block(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[Vector]) {
         self.block.take(rows, coefficients);
@@ -190,23 +259,21 @@ impl Sums {
     /// Adds Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
     #[inline(always)]
     fn add_products(&mut self, rows: &[f64], residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
-        let (width, stride) = (self.block.width, self.block.stride());
-        let factors = residuals.as_chunks::<4>().0.iter().zip(curvatures.as_chunks::<4>().0);
-        for (fours, (residuals, curvatures)) in factors.enumerate() {
-            // A row that is missing has the factor 0, and the first row's numbers.
+        let (width, stride, lasts) = (self.block.width, self.block.stride(), &self.block.lasts);
+        let (whole, end) = self.gradient.split_at_mut(width / LANES);
+        for (vector, sums) in whole.iter_mut().enumerate() {
+            *sums = summed(*sums, residuals, |row| vector_at(rows, row * width + vector * LANES));
+        }
+        end[0] = summed(end[0], residuals, |row| lasts[row]);
+        if self.hessian.is_empty() {
+            return;
+        }
+        for (fours, curvatures) in curvatures.as_chunks::<4>().0.iter().enumerate() {
             let four = [0, 1, 2, 3].map(|place| {
                 let row = fours * 4 + place;
-                let start = if (row + 1) * width <= rows.len() {
-                    row * width
-                } else {
-                    0
-                };
-                (
-                    rows[start..start + width].as_chunks::<LANES>().0,
-                    &self.block.lasts[row],
-                )
+                let numbers = &rows[row * width..(row + 1) * width];
+                (numbers.as_chunks::<LANES>().0, &lasts[row])
             });
-            add_four(&mut self.gradient, residuals, four);
             for (place, line) in self.hessian.chunks_exact_mut(stride).enumerate() {
                 let (vector, lane) = (place / LANES, place % LANES);
                 let tails = four.map(|(vectors, last)| (&vectors[vector..], last));
@@ -218,6 +285,22 @@ impl Sums {
             }
         }
     }
+}
+
+/// Eight numbers of a table.
+#[inline(always)]
+fn vector_at(numbers: &[f64], place: usize) -> Vector {
+    numbers[place..].first_chunk().copied().unwrap_or_default()
+}
+
+/// Σ factor·row and what was there, of one vector of every row.
+#[inline(always)]
+fn summed(mut sums: Vector, factors: &[f64; BLOCK], row: impl Fn(usize) -> Vector) -> Vector {
+    for (fours, factors) in factors.as_chunks::<4>().0.iter().enumerate() {
+        let [a, b, c, d] = [0, 1, 2, 3].map(|place| row(fours * 4 + place));
+        sums = combined(sums, factors, a, b, c, d);
+    }
+    sums
 }
 
 /// Σ ln(1 + small) + wrong; the logarithm of products of at most 2^64 instead of the sum of logarithms.

@@ -14,9 +14,13 @@ LARGEST = 1e75
 
 
 def refuse_unfit(X: Any, who: Any) -> None:
-    """Refuse a table with numbers that are not finite, or too large to be squared and added up."""
-    assert_all_finite(X, estimator_name=type(who).__name__, input_name="X")
-    refuse_huge(X)
+    """Refuse a table with numbers that are not finite, or too large to be squared and added up.
+
+    Most tables are looked through once, and closer only if there may be such a number.
+    """
+    if not _squares_fit(_values(X)):
+        assert_all_finite(X, estimator_name=type(who).__name__, input_name="X")
+        refuse_huge(X)
 
 
 def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
@@ -29,22 +33,29 @@ def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
     ...
     ValueError: X holds a number as large as 1e+80, beyond 1e+75: scale its columns first
     """
-    values = X.data if hasattr(X, "indptr") else X
+    values = _values(X)
     largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
     if most < largest < np.inf:
         raise ValueError(f"{what} holds a number as large as {largest:.0e}, beyond {most:.0e}: scale its columns first")
 
 
-def squares_fit(values: Any) -> bool:
+def _values(X: Any) -> Any:
+    return X.data if hasattr(X, "indptr") else X
+
+
+def _squares_fit(values: Any) -> bool:
     """Say whether 64-bit numbers are surely finite and none is huge, in one pass over them.
 
     Examples
     --------
-    >>> squares_fit(np.array([1.0, -2.0])), squares_fit(np.array([np.nan])), squares_fit(np.array([1e80]))
+    >>> _squares_fit(np.array([[1.0, -2.0]])), _squares_fit(np.array([np.nan])), _squares_fit(np.array([1e80]))
     (True, False, False)
     """
+    if values.dtype != np.float64 or not values.flags.forc:
+        return False
+    flat = values.ravel(order="K")
     with np.errstate(all="ignore"):
-        return values.dtype == np.float64 and bool(np.dot(values, values) <= LARGEST**2)
+        return bool(np.dot(flat, flat) <= LARGEST**2)
 
 
 def classes_of(y: NDArray[Any]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.estimators.limits import class_weights, refuse_huge
+from discern.estimators.limits import class_weights, refuse_unfit
 from discern.inference import (
     Posterior,
     Summary,
@@ -161,8 +161,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         self._validate_params()
         self._check_penalty()
         start = self._start() if self.warm_start and hasattr(self, "coef_") else None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        refuse_huge(X)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
+        refuse_unfit(X, self)
         self.classes_, numbers = encoded(y)
         weights = self._weights(X, numbers, sample_weight)
         rows = Rows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
@@ -465,8 +465,8 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before."""
         self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
-        refuse_huge(X)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
+        refuse_unfit(X, self)
         self.classes_, numbers = encoded(y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         rows = Rows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))

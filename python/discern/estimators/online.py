@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from discern.estimators.kernel import gamma_of
-from discern.estimators.limits import class_weights, classes_of, refuse_unfit, squares_fit
+from discern.estimators.limits import class_weights, classes_of, refuse_unfit
 from discern.kernel import Kernel
 from discern.online import (
     BalancedWinnowRule,
@@ -172,13 +172,11 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.ones(len(self.classes_))
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        sparse = is_sparse(X)
         checked = validate_data(
-            self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset, ensure_all_finite=not sparse
+            self, X, *y, accept_sparse="csr", dtype=self._dtype, reset=reset, ensure_all_finite=False
         )
-        table = checked[0] if y else checked
-        if not sparse or not ((self._checks_when_learning and y) or squares_fit(table.data)):
-            refuse_unfit(table, self)
+        if not (is_sparse(X) and self._checks_when_learning and y):
+            refuse_unfit(checked[0] if y else checked, self)
         return checked
 
     @property
