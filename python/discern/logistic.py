@@ -549,8 +549,6 @@ def probabilities(scores: Array) -> Array:
 def pair_probabilities(table: Array, coefficients: Array) -> Array:
     """Give the probabilities of two classes for the rows of a dense table; NaN where a score is not finite."""
     wide = np.ascontiguousarray(coefficients.ravel(), np.float64)
-    if len(wide) > 5:  # BLAS is faster at products of many columns; what is left is a table of one, the scores
-        table, wide = (table @ wide[:-1])[:, None], np.array([1.0, wide[-1]])
     return _native.logistic_probabilities(np.ascontiguousarray(table), wide, default_threads())
 
 
