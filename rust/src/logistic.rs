@@ -628,6 +628,38 @@ mod tests {
     }
 
     #[test]
+    fn blocks_add_up_to_their_rows() {
+        for width in 1..=18 {
+            let numbers: Vec<f64> = (0..70 * width).map(|place| (place as f64).sin()).collect();
+            let classes: Vec<i32> = (0..70).map(|row| row % 3 % 2).collect();
+            let coefficients: Vec<f64> = (0..=width).map(|place| (place as f64).cos()).collect();
+            let (mut whole, mut parts) = (Sums::new(width, true), Sums::new(width, true));
+            whole.add_rows(&numbers, &classes, None, &coefficients);
+            for (row, class) in numbers.chunks(width).zip(classes.chunks(1)) {
+                parts.add_rows(row, class, None, &coefficients);
+            }
+            let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11);
+            assert!(near(&[whole.loss], &[parts.loss]));
+            assert!(near(&whole.gradient(), &parts.gradient()));
+            assert!(near(&whole.hessian(), &parts.hessian()));
+        }
+    }
+
+    #[test]
+    fn the_next_row_does_not_count() {
+        for width in 1..=18 {
+            let mut rows = vec![0.5; 3 * width];
+            rows[width..2 * width].fill(f64::NAN);
+            let mut pairs = [0.0; 6];
+            fill_probabilities(&rows, width, &vec![0.25; width + 1], &mut pairs);
+            let score = 0.125 * width as f64 + 0.25;
+            let expected = 1.0 / (1.0 + (-score).exp());
+            assert!((pairs[1] - expected).abs() < 1e-15 && (pairs[5] - expected).abs() < 1e-15);
+            assert!(pairs[2].is_nan() && pairs[3].is_nan());
+        }
+    }
+
+    #[test]
     fn one_coordinate_is_solved() {
         for (alpha, cost, margin, square) in [(0.0, 1.0, 0.0, 1.0), (0.5, 1.0, 30.0, 1.0), (3.0, 1e3, -2.0, 50.0)] {
             let z = best_alpha(alpha, cost, margin, square);
