@@ -34,7 +34,7 @@ fn counted(documents: &[&[u8]], shards: usize, classes: usize) -> Drained {
         let class = document.first().map_or(0, |&byte| u32::from(byte % 3));
         all[index % shards].count(&[document], class);
     }
-    drain(all)
+    drain::<i64>(all).0
 }
 
 /// Other ways of counting, and merging the terms with themselves, give the same.

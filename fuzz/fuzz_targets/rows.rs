@@ -37,8 +37,8 @@ fuzz_target!(|input: (Vec<i8>, Vec<i8>, Vec<f64>, u8, bool)| {
         let mut order: Vec<usize> = (0..rows.len()).collect();
         order.sort_by_key(|&row| classes[row]);
         // By the table or, as if there were very many classes, by the rows: the same sums.
-        let narrow = folds::Entries::of(&rows, &classes, 3, width, &order);
-        let wide = folds::Entries::of(&rows, &classes, usize::MAX, width, &order);
+        let narrow = folds::Entries::of(&rows, &classes, 3, &order);
+        let wide = folds::Entries::of(&rows, &classes, usize::MAX, &order);
         assert_eq!(narrow.starts, wide.starts);
         assert_eq!(narrow.classes, wide.classes);
         assert_eq!(narrow.occurrences, wide.occurrences);

@@ -96,7 +96,7 @@ fn is_drawn(data: &[u8]) -> bool {
 fn count(setting: &Setting, document: &[u8], numbers: &[u32]) {
     let mut shard = Shard::new(&setting.text, 1, 0);
     shard.count(&[document], 0);
-    let drained = drain(vec![shard]);
+    let (drained, _) = drain::<i64>(vec![shard]);
     let spans = drained.offsets.windows(2);
     let terms = spans.map(|span| drained.bytes[span[0] as usize..span[1] as usize].to_vec());
     let counted: BTreeMap<Vec<u8>, i64> = terms.zip(drained.occurrences.iter().copied()).collect();
