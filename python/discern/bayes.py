@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_DENSE = 1 << 25
 """Weights of more than so many numbers are kept sparse."""
+AT_ONCE = 1 << 16
+"""Numbers that become weights together: what is computed on the way stays in the cache."""
 MOST_SURE = 1 - 2.0**-53
 """The largest probability of a word: with 1, a document without it would have no logarithm."""
 
@@ -396,9 +398,10 @@ def _tabulate(
         if shape[0] * shape[1] <= MOST_DENSE:
             dense = np.zeros(shape)
             dense[counts.entry_terms, counts.entry_classes] = values
-            return LinearScores(
-                bias, weight(dense, margins.terms[:, None], margins.classes, margins.documents), presence
-            )
+            several = max(AT_ONCE // max(shape[1], 1), 1)
+            for rows in (slice(start, start + several) for start in range(0, shape[0], several)):
+                dense[rows] = weight(dense[rows], margins.terms[rows, None], margins.classes, margins.documents)
+            return LinearScores(bias, dense, presence)
         import scipy.sparse
 
         terms, classes = counts.entry_terms, counts.entry_classes

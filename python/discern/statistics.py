@@ -712,24 +712,28 @@ def _moments(arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]) 
 
 
 class Seen:
-    """Labels in the order of their appearance, and the number of rows that have each.
+    """Labels with their numbers, and the number of rows that have each.
+
+    Those that come together are numbered in their order: counts by number are in order then, if no label comes later.
 
     Examples
     --------
     >>> seen = Seen()
-    >>> seen.add(np.array([0, 1, 1], np.int32), ["spam", "ham"]), seen.add(np.array([0], np.int32), ["ham"])
-    (array([0, 1, 1], dtype=int32), array([1], dtype=int32))
+    >>> seen.add(np.array([0, 1, 1], np.int32), ["spam", "ham"]), seen.add(np.array([0], np.int32), ["bulk"])
+    (array([1, 0, 0], dtype=int32), array([2], dtype=int32))
     >>> seen.labels, seen.rows.tolist(), seen.sorted()
-    ({'spam': 0, 'ham': 1}, [1, 3], (('ham', 'spam'), array([1, 0])))
+    ({'ham': 0, 'spam': 1, 'bulk': 2}, [2, 1, 1], (('bulk', 'ham', 'spam'), array([2, 0, 1])))
     """
 
     def __init__(self) -> None:
         self.labels: dict[str, int] = {}
         self.rows = np.zeros(0, np.int64)
 
-    def add(self, numbers: NDArray[np.int32], labels: Iterable[str]) -> NDArray[np.int32]:
+    def add(self, numbers: NDArray[np.int32], labels: Sequence[str]) -> NDArray[np.int32]:
         """Count rows, of which row i has the label ``labels[numbers[i]]``; give the number of each row's label."""
-        mapping = [self.labels.setdefault(label, len(self.labels)) for label in labels]
+        for label in sorted(labels):
+            self.labels.setdefault(label, len(self.labels))
+        mapping = [self.labels[label] for label in labels]
         same = mapping == list(range(len(mapping)))
         classes = numbers if same else np.array(mapping, np.int32)[numbers]
         rows = np.bincount(classes, minlength=len(self.labels)).astype(np.int64, copy=False)
@@ -759,7 +763,7 @@ class Counter:
         self._threads = threads or default_threads()
         self._seen = seen or Seen()
 
-    def add(self, documents: Any, numbers: NDArray[np.int32], labels: Iterable[str], strict: bool = False) -> None:
+    def add(self, documents: Any, numbers: NDArray[np.int32], labels: Sequence[str], strict: bool = False) -> None:
         """Count a batch: row i has the label ``labels[numbers[i]]``; labels may be new.
 
         If ``strict``, a document that is not UTF-8 is a ``UnicodeError``, and the count is over.
@@ -773,7 +777,7 @@ class Counter:
     def counts(self) -> Counts:
         """End the count."""
         drained = self._native.drain()
-        # The native code numbers labels in the order of their appearance; here they are sorted.
+        # Labels that came later have higher numbers; here they are sorted.
         labels, sources = self._seen.sorted()
         place = np.empty(len(labels), np.int64)
         place[sources] = np.arange(len(labels))

@@ -9,7 +9,7 @@ use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
 use crate::matrix::{Matrix, Rows};
 use crate::patience::{beat, beats, side_by_side};
 use crate::reader::{Growing, Reader};
-use crate::simd::{prefetch, roomy};
+use crate::simd::{on_large_pages, prefetch, roomy};
 use crate::text::Text;
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
@@ -75,12 +75,18 @@ impl Sums {
 
 /// Occurrences and documents of a term in a class.
 type Cell = [i64; 2];
+/// The same where both fit: half of the memory.
+type Narrow = [u32; 2];
+
+fn wide(cell: Narrow) -> Cell {
+    cell.map(i64::from)
+}
 
 enum Tally {
     /// Rows of `width` cells.
     Dense {
         width: usize,
-        cells: Vec<Cell>,
+        cells: Vec<Narrow>,
     },
     Sparse(List),
 }
@@ -151,52 +157,94 @@ impl Tally {
 
     /// Makes room for more classes than before.
     fn widen(&mut self, classes: usize) {
-        let Tally::Dense { width, cells } = self else { return };
-        if classes <= *width {
-            return;
+        if let Tally::Dense { width, .. } = self
+            && classes > *width
+        {
+            self.move_into(Tally::new(classes));
         }
-        let mut wider = Tally::new(classes);
+    }
+
+    /// Becomes another tally, which has nothing yet; what is listed stays so.
+    fn move_into(&mut self, mut other: Tally) {
+        let Tally::Dense { width, cells } = self else { return };
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell[1] != 0) {
             let (term, class) = (index / *width, index % *width);
-            match &mut wider {
-                Tally::Dense { width, cells } => {
-                    cells.resize(cells.len().max((term + 1) * *width), [0; 2]);
-                    cells[term * *width + class] = *cell;
-                }
-                Tally::Sparse(list) => list.push((term as u32, class as u32, *cell)),
-            }
+            other.make_room(term + 1);
+            other.add(term as u32, class as u32, *cell);
         }
-        *self = wider;
+        *self = other;
     }
 
     fn make_room(&mut self, terms: usize) {
         if let Tally::Dense { width, cells } = self
             && cells.len() < terms * *width
         {
-            let mut larger = roomy((terms * *width).max(2 * cells.len()));
-            larger.extend_from_slice(cells);
-            larger.resize(larger.capacity(), [0; 2]);
+            let mut larger = vec![[0; 2]; (terms * *width).max(2 * cells.len())];
+            on_large_pages(&mut larger);
+            larger[..cells.len()].copy_from_slice(cells);
             *cells = larger;
         }
     }
 
-    /// Adds to a cell; there must be room for the term.
-    fn add(&mut self, term: u32, class: u32, more: Cell) {
-        match self {
-            Tally::Dense { width, cells } => {
-                let cell = &mut cells[term as usize * *width + class as usize];
-                cell[0] += more[0];
-                cell[1] += more[1];
-            }
-            Tally::Sparse(list) => list.push((term, class, more)),
+    fn prefetch(&self, term: u32, class: u32) {
+        if let Tally::Dense { width, cells } = self {
+            prefetch(cells, term as usize * *width + class as usize);
         }
     }
 
-    /// The tally arranged by term.
-    fn by_term(&self) -> ByTerm<'_> {
+    /// Adds to a cell; there must be room for the term.
+    fn add(&mut self, term: u32, class: u32, more: Narrow) {
         match self {
-            Tally::Dense { width, cells } => ByTerm::Dense { width: *width, cells },
+            Tally::Dense { width, cells } => {
+                let cell = &mut cells[term as usize * *width + class as usize];
+                match cell[0].checked_add(more[0]) {
+                    // No term has more documents than occurrences.
+                    Some(occurrences) => *cell = [occurrences, cell[1] + more[1]],
+                    None => self.list_more(term, class, more),
+                }
+            }
+            Tally::Sparse(list) => list.push((term, class, wide(more))),
+        }
+    }
+
+    /// Goes on with a list, whose numbers are as large as need be.
+    #[cold]
+    fn list_more(&mut self, term: u32, class: u32, more: Narrow) {
+        self.move_into(Tally::Sparse(List::default()));
+        self.add(term, class, more);
+    }
+
+    /// The tally of so many terms, arranged by them.
+    fn by_term(&self, terms: usize) -> ByTerm<'_> {
+        match self {
+            Tally::Dense { width, cells } => ByTerm::Dense {
+                width: *width,
+                cells: &cells[..cells.len().min(terms * width)],
+            },
             Tally::Sparse(list) => list.by_term(),
+        }
+    }
+}
+
+/// Sums of a class on their way into the tally: each waits until its cell has been fetched.
+struct Flushing<'a> {
+    tally: &'a mut Tally,
+    class: u32,
+    waiting: Vec<(u32, Narrow)>,
+}
+
+impl Flushing<'_> {
+    fn push(&mut self, term: u32, occurrences: u32, documents: u32) {
+        self.tally.prefetch(term, self.class);
+        self.waiting.push((term, [occurrences, documents]));
+        if self.waiting.len() == LOOK_AHEAD {
+            self.add_waiting();
+        }
+    }
+
+    fn add_waiting(&mut self) {
+        for (term, cell) in self.waiting.drain(..) {
+            self.tally.add(term, self.class, cell);
         }
     }
 }
@@ -204,7 +252,7 @@ impl Tally {
 enum ByTerm<'a> {
     Dense {
         width: usize,
-        cells: &'a [Cell],
+        cells: &'a [Narrow],
     },
     /// The cells of term i are `cells[starts[i]..starts[i + 1]]`.
     Listed {
@@ -236,7 +284,7 @@ impl ByTerm<'_> {
                 let start = term as usize * width;
                 let row = cells.get(start..start + width).unwrap_or_default();
                 let full = row.iter().enumerate().filter(|(_, cell)| cell[1] != 0);
-                target.extend(full.map(|(class, cell)| (class as u32, *cell)));
+                target.extend(full.map(|(class, cell)| (class as u32, wide(*cell))));
             }
             ByTerm::Listed { starts, cells } => {
                 if let (Some(&start), Some(&end)) = (starts.get(term as usize), starts.get(term as usize + 1)) {
@@ -378,11 +426,15 @@ impl Shard {
             ..
         } = self;
         tally.make_room(lexicon.len());
-        let mut add = |term, occurrences, documents| {
-            tally.add(term, *class, [i64::from(occurrences), i64::from(documents)]);
+        let mut flushing = Flushing {
+            tally,
+            class: *class,
+            waiting: Vec::with_capacity(LOOK_AHEAD),
         };
-        lexicon.flush(run, &mut add);
-        sums.flush(&mut add);
+        let mut push = |term, occurrences, documents| flushing.push(term, occurrences, documents);
+        lexicon.flush(run, &mut push);
+        sums.flush(&mut push);
+        flushing.add_waiting();
     }
 }
 
@@ -461,7 +513,7 @@ impl<'a> View<'a> {
             Place::new(names.get(term), term, number)
         }));
         View {
-            tally: shard.tally.by_term(),
+            tally: shard.tally.by_term(names.len()),
             kept: shard.kept_terms(),
             places: sorted_terms(places, &names),
             names,
@@ -880,6 +932,23 @@ mod tests {
         let documents: i64 = list.entries.iter().map(|entry| entry.2[1]).sum();
         assert_eq!(documents, 3 * LONGEST_LIST as i64);
         assert!(list.entries.iter().all(|entry| entry.2[0] == 2 * entry.2[1]));
+    }
+
+    #[test]
+    fn counts_may_be_larger_than_32_bits() {
+        let (mut tally, most) = (Tally::new(2), u32::MAX);
+        tally.make_room(3);
+        for cell in [[most, most], [most, 7], [1, 1]] {
+            tally.add(2, 1, cell);
+        }
+        tally.add(0, 0, [3, 2]);
+        tally.widen(9);
+        let Tally::Sparse(list) = &mut tally else {
+            panic!("too large for the table")
+        };
+        list.shorten();
+        let all = i64::from(most);
+        assert_eq!(list.entries, [(0, 0, [3, 2]), (2, 1, [2 * all + 1, all + 8])]);
     }
 
     #[test]

@@ -121,7 +121,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         texts, text = raw_texts(X), self._text()
         labels = self._labels(y, _length(texts))
         counter = Counter(text)
-        counter.add(texts, labels.numbers, map(str, labels.distinct))
+        counter.add(texts, labels.numbers, list(map(str, labels.distinct)))
         counts = counter.counts()
         if not len(counts.terms):
             raise ValueError("the texts hold no words; perhaps all are stop words or shorter than `shortest`")
