@@ -1,5 +1,6 @@
 """Jobs about texts: to a model, to predictions, to a matrix; model files, memory, imports, threads."""
 
+import compileall
 import importlib
 import os
 import re
@@ -237,7 +238,9 @@ def same_description(inputs: Inputs, ours: dict[str, Any], theirs: dict[str, Any
     relatively_close(sums, expected, 1e-10, "the sum of feature_log_prob")
 
 
-def prepare_nothing(folder: Path, quick: bool) -> Inputs:
+def prepare_imports(folder: Path, quick: bool) -> Inputs:
+    """Compile our modules, as an installer does; Python may have been told not to keep what it compiles."""
+    compileall.compile_dir(Path(discern.__file__).parent, quiet=1)
     return Inputs()
 
 
@@ -413,7 +416,7 @@ JOBS = (
         "import",
         "python -c 'import discern'",
         None,
-        prepare_nothing,
+        prepare_imports,
         importing("import discern"),
         (Peer("import numpy", Goal("share", 1.3), nothing_to_check, importing("import numpy")),),
         repeats=40,
@@ -423,7 +426,7 @@ JOBS = (
         "import/classifier",
         "python -c 'from discern import Classifier': with what the plain import puts off",
         None,
-        prepare_nothing,
+        prepare_imports,
         importing("from discern import Classifier"),
         (Peer("import numpy", Goal("share", 1.3), nothing_to_check, importing("import numpy")),),
         repeats=40,
