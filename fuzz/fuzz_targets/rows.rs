@@ -9,9 +9,9 @@ use discern_core::vectors::Vectors;
 use libfuzzer_sys::fuzz_target;
 
 /// Occurrences and documents by term and class.
-type BySlot = BTreeMap<(usize, u32), (u64, u64)>;
+type Sums = BTreeMap<(usize, u32), (u64, u64)>;
 
-fn sums(entries: &folds::Entries, width: usize) -> BySlot {
+fn sums(entries: &folds::Entries, width: usize) -> Sums {
     let of_term = |term: usize| (entries.starts[term]..entries.starts[term + 1]).map(move |place| (term, place));
     let cell = |place: usize| (u64::from(entries.occurrences[place]), u64::from(entries.documents[place]));
     let listed = (0..width).flat_map(of_term);
@@ -19,8 +19,8 @@ fn sums(entries: &folds::Entries, width: usize) -> BySlot {
 }
 
 /// The same, count by count.
-fn plain_sums(starts: &[i64], columns: &[i32], counts: &[i64], classes: &[u32]) -> BySlot {
-    let mut sums = BySlot::new();
+fn plain_sums(starts: &[i64], columns: &[i32], counts: &[i64], classes: &[u32]) -> Sums {
+    let mut sums = Sums::new();
     for (row, &class) in classes.iter().enumerate() {
         for place in starts[row] as usize..starts[row + 1] as usize {
             let cell = sums.entry((columns[place] as usize, class)).or_default();
