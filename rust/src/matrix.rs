@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::patience::side_by_side;
 use crate::simd::{all_pages, in_parts};
 
 /// Memory is asked for so many terms ahead.
@@ -86,16 +85,26 @@ impl Rows {
     }
 }
 
-/// A portion of the stream: whose it is, and its rows and their terms among the owner's.
-pub struct Portion {
-    place: usize,
+/// Portions that follow each other in the stream: whose they are, and their rows and terms among the owner's.
+pub struct Stretch {
     pub owner: usize,
     pub rows: Range<usize>,
     pub terms: Range<usize>,
 }
 
-/// All portions in the order of the stream.
-pub fn in_order(all: &[Rows]) -> Vec<Portion> {
+impl Stretch {
+    /// Grows by a stretch that follows in the stream, if that lies behind it in memory, too.
+    fn takes_in(&mut self, next: &Stretch) -> bool {
+        let follows = self.owner == next.owner && self.rows.end == next.rows.start;
+        if follows {
+            (self.rows.end, self.terms.end) = (next.rows.end, next.terms.end);
+        }
+        follows
+    }
+}
+
+/// All rows in the order of the stream.
+pub fn in_order(all: &[Rows]) -> Vec<Stretch> {
     let of_owner = |(owner, rows): (usize, &'_ Rows)| {
         let ends = rows
             .portions
@@ -103,17 +112,31 @@ pub fn in_order(all: &[Rows]) -> Vec<Portion> {
             .skip(1)
             .map(|&(_, first)| first)
             .chain([rows.ends.len()]);
-        let portion = |(&(place, first), end)| Portion {
-            place,
-            owner,
-            rows: first..end,
-            terms: rows.start(first)..rows.start(end),
+        let stretch = |(&(place, first), end)| {
+            let terms = rows.start(first)..rows.start(end);
+            let rows = first..end;
+            (place, Stretch { owner, rows, terms })
         };
-        rows.portions.iter().zip(ends).map(portion).collect::<Vec<_>>()
+        rows.portions.iter().zip(ends).map(stretch).collect::<Vec<_>>()
     };
-    let mut portions: Vec<Portion> = all.iter().enumerate().flat_map(of_owner).collect();
-    portions.sort_unstable_by_key(|portion| portion.place);
-    portions
+    let mut stretches: Vec<(usize, Stretch)> = all.iter().enumerate().flat_map(of_owner).collect();
+    stretches.sort_unstable_by_key(|&(place, _)| place);
+    let mut stretches: Vec<Stretch> = stretches.into_iter().map(|(_, stretch)| stretch).collect();
+    stretches.dedup_by(|next, before| before.takes_in(next));
+    stretches
+}
+
+/// What owners have for their terms, cut into stretches.
+fn cut<'a, S>(stretches: &[Stretch], mut owned: Vec<&'a mut [S]>) -> Vec<&'a mut [S]> {
+    let mut in_memory: Vec<usize> = (0..stretches.len()).collect();
+    in_memory.sort_by_key(|&place| stretches[place].terms.end);
+    let mut all: Vec<&mut [S]> = stretches.iter().map(|_| Default::default()).collect();
+    for place in in_memory {
+        let Stretch { owner, terms, .. } = &stretches[place];
+        let rest = &mut owned[*owner];
+        all[place] = rest.split_off_mut(..terms.len()).unwrap_or_default();
+    }
+    all
 }
 
 /// Rows of counts as a compressed sparse matrix: row i is `terms[starts[i]..starts[i + 1]]`, each term once, in the
@@ -127,40 +150,32 @@ pub struct Matrix<C> {
 impl<C: From<u32> + Copy + Send> Matrix<C> {
     /// Puts all rows in order, on as many threads as have written them; `number` gives for each owner the new number of
     /// a term.
-    pub fn joined<N: Fn(u32) -> u32>(all: Vec<Rows>, number: impl Fn(usize) -> N + Sync) -> Self {
-        let portions = in_order(&all);
-        let threads = if portions.is_empty() { 1 } else { all.len() };
+    pub fn joined<N: Fn(u32) -> u32>(mut all: Vec<Rows>, number: impl Fn(usize) -> N + Sync) -> Self {
+        let stretches = in_order(&all);
+        let threads = if stretches.is_empty() { 1 } else { all.len() };
         let mut starts = Vec::with_capacity(all.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
         starts.push(0);
         let (mut large, mut before) = (Vec::new(), 0);
-        for portion in &portions {
-            let (rows, first) = (&all[portion.owner], portion.terms.start);
-            let ends = rows.ends[portion.rows.clone()].iter();
+        for stretch in &stretches {
+            let (rows, first) = (&all[stretch.owner], stretch.terms.start);
+            let ends = rows.ends[stretch.rows.clone()].iter();
             starts.extend(ends.map(|&end| (before + end - first) as i64));
-            let places = rows.large(&portion.terms).iter();
+            let places = rows.large(&stretch.terms).iter();
             large.extend(places.map(|&(place, count)| (before + place - first, count)));
-            before += portion.terms.len();
+            before += stretch.terms.len();
         }
-        let owned = portions
-            .iter()
-            .map(|portion| (&all[portion.owner], portion.terms.clone()));
-        let terms: Vec<_> = owned.clone().map(|(rows, terms)| &rows.terms[terms]).collect();
-        let small: Vec<_> = owned.map(|(rows, terms)| &rows.small[terms]).collect();
-        let terms = in_parts(threads, &terms, |part| {
-            let number = number(portions[part].owner);
-            move |&term| number(term) as i32
+        let (terms, small) = all
+            .iter_mut()
+            .map(|rows| (rows.terms.as_mut_slice(), rows.small.as_mut_slice()))
+            .unzip();
+        let terms = in_parts(threads, cut(&stretches, terms), |part| {
+            let number = number(stretches[part].owner);
+            move |term| number(term) as i32
         });
-        let mut counts = in_parts(threads, &small, |_| |&count| C::from(u32::from(count)));
+        let mut counts = in_parts(threads, cut(&stretches, small), |_| |count| C::from(u32::from(count)));
         large
             .into_iter()
             .for_each(|(place, count)| counts[place] = C::from(count));
-        // To give back much memory takes time: all threads do it.
-        side_by_side(
-            all.into_iter()
-                .filter(|rows| !rows.is_empty())
-                .map(|rows| || drop(rows))
-                .collect(),
-        );
         Matrix { starts, terms, counts }
     }
 }

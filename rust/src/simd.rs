@@ -406,14 +406,20 @@ pub fn prefetch<T>(slice: &[T], index: usize) {
 
 #[inline(always)]
 fn prefetch_item<T>(item: &T) {
+    fetch_address(std::ptr::from_ref(item).addr());
+}
+
+/// Asks the processor to fetch a cache line.
+#[inline(always)]
+pub fn fetch_address(address: usize) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching a valid reference has no effect that a program can observe.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(item).cast()) };
+        // SAFETY: fetching ahead has no effect that a program can observe, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::without_provenance(address)) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = item;
+    let _ = address;
 }
 
 /// Lines of memory fetched ahead; what follows in a long row the processor sees coming.
@@ -497,10 +503,15 @@ pub fn roomy<T>(capacity: usize) -> Vec<T> {
     memory
 }
 
+/// Items that are made at once of as many others.
+const PIECE: usize = 1 << 20;
+
 /// What `make` makes of the items of all parts, one part after the other, on so many threads; it is asked for each part.
-pub fn in_parts<'a, S: Sync, T: Send, M: Fn(&'a S) -> T>(
+///
+/// The parts are used up: their memory goes back to the system as the results grow, so that both are never there whole.
+pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
     threads: usize,
-    parts: &[&'a [S]],
+    parts: Vec<&mut [S]>,
     make: impl Fn(usize) -> M + Sync,
 ) -> Vec<T> {
     let total = parts.iter().map(|part| part.len()).sum();
@@ -510,33 +521,42 @@ pub fn in_parts<'a, S: Sync, T: Send, M: Fn(&'a S) -> T>(
     let mut rest = &mut memory.spare_capacity_mut()[..total];
     let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
     let (share, mut before) = (total.div_ceil(shares.len()).max(1), 0);
-    for (number, part) in parts.iter().enumerate() {
-        let (room, behind) = std::mem::take(&mut rest).split_at_mut(part.len());
-        // By where a part starts, so that each thread writes one stretch of memory.
-        shares[(before / share).min(threads.max(1) - 1)].push((number, room));
-        (rest, before) = (behind, before + part.len());
-    }
-    let write = |share: Vec<(usize, &mut [std::mem::MaybeUninit<T>])>| {
-        for (number, room) in share {
-            beats(room.len());
-            all_pages(room);
-            let make = make(number);
-            room.iter_mut().zip(parts[number]).for_each(|(target, item)| {
-                target.write(make(item));
-            });
+    for (number, mut part) in parts.into_iter().enumerate() {
+        // Each thread writes one stretch of memory.
+        while let Some(piece) = part.split_off_mut(..part.len().min(PIECE).min(share - before % share))
+            && let Some(room) = rest.split_off_mut(..piece.len())
+            && !piece.is_empty()
+        {
+            let owner = &mut shares[before / share];
+            before += piece.len();
+            owner.push((number, piece, room));
         }
+    }
+    let write = |(number, piece, room): (usize, &mut [S], &mut [std::mem::MaybeUninit<T>])| {
+        beats(room.len());
+        all_pages(room);
+        let make = make(number);
+        room.iter_mut().zip(piece.iter()).for_each(|(target, &item)| {
+            target.write(make(item));
+        });
+        give_back(piece);
     };
-    side_by_side(shares.into_iter().map(|share| || write(share)).collect());
-    // SAFETY: the parts are as long as all together, each has room for as many as it has, and all of that was written:
+    let shares = shares.into_iter();
+    side_by_side(shares.map(|share| || share.into_iter().for_each(write)).collect());
+    // SAFETY: the pieces are as long as all together, each has room for as many as it has, and all of that was written:
     // if a thread stops early, `side_by_side` panics, and this is not reached.
     unsafe { memory.set_len(total) };
     memory
 }
 
+/// For less memory it does not pay to ask the system for pages, or to give them back.
+#[cfg(target_os = "linux")]
+const MANY_BYTES: usize = 1 << 16;
+
 /// Asks for all pages of memory that was not written yet: together they cost less than one after the other.
 pub fn all_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
-    advise(memory, 1 << 16, libc::MADV_POPULATE_WRITE);
+    advise(memory, MANY_BYTES, libc::MADV_POPULATE_WRITE);
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
 }
@@ -548,6 +568,33 @@ pub fn on_large_pages<T>(memory: &mut [T]) {
     advise(memory, 1 << 18, libc::MADV_HUGEPAGE);
     #[cfg(not(target_os = "linux"))]
     let _ = memory;
+}
+
+/// Numbers of which one has no bits.
+///
+/// # Safety
+/// Bytes that are all zero must be such a number.
+pub unsafe trait Number: Copy + Send + Sync {}
+
+// SAFETY: they are 0.
+unsafe impl Number for u8 {}
+// SAFETY: as above.
+unsafe impl Number for u32 {}
+
+/// Gives the pages of many numbers that are needed no more back to the system; most of the numbers become 0.
+fn give_back<S: Number>(numbers: &mut [S]) {
+    #[cfg(target_os = "linux")]
+    if size_of_val(numbers) >= MANY_BYTES {
+        // SAFETY: it only asks.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(1 << 16);
+        let memory = numbers.as_mut_ptr_range();
+        let first = memory.start.addr().next_multiple_of(page);
+        let bytes = (memory.end.addr() / page * page).saturating_sub(first);
+        // SAFETY: these are whole pages of memory borrowed here, and what the call makes of them is all zero.
+        unsafe { libc::madvise(memory.start.with_addr(first).cast(), bytes, libc::MADV_DONTNEED) };
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = numbers;
 }
 
 /// Says how the pages of memory will be used, if it has so many bytes; `advice` must be one that changes no contents.
@@ -771,15 +818,16 @@ mod tests {
 
     #[test]
     fn parts_are_made_in_their_order_on_any_number_of_threads() {
-        for lengths in [vec![], vec![0], vec![3, 0, 5, 1], vec![1; 100], vec![100_000, 7]] {
-            let all: Vec<usize> = (0..100_000).collect();
-            let parts: Vec<&[usize]> = lengths.iter().map(|&length| &all[..length]).collect();
-            let places = parts.iter().enumerate();
-            let expected: Vec<_> = places
-                .flat_map(|(part, places)| places.iter().map(move |&place| (part, place)))
+        for lengths in [vec![], vec![0], vec![3, 0, 5, 1], vec![1; 100], vec![2_500_000, 7]] {
+            let all: Vec<Vec<u32>> = lengths.iter().map(|&length| (0..length).collect()).collect();
+            let expected: Vec<_> = (0..)
+                .zip(&lengths)
+                .flat_map(|(part, &length)| (0..length).map(move |place| (part, place)))
                 .collect();
             for threads in [0, 1, 2, 7] {
-                let made = in_parts(threads, &parts, |part| move |&place| (part, place));
+                let mut used = all.clone();
+                let parts = used.iter_mut().map(Vec::as_mut_slice).collect();
+                let made = in_parts(threads, parts, |part| move |place| (part, place));
                 assert_eq!(made, expected);
             }
         }

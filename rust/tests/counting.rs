@@ -474,12 +474,12 @@ fn plain_rows_have_their_terms_in_the_order_of_appearance() {
     }
     assert_eq!(shards[0].each_term(name), ["d", "c", "a"]);
     let kept = kept_rows(shards);
-    let portions = in_order(&kept);
+    let stretches = in_order(&kept);
     assert_eq!(
-        portions.iter().map(|portion| portion.owner).collect::<Vec<_>>(),
+        stretches.iter().map(|stretch| stretch.owner).collect::<Vec<_>>(),
         [0, 1, 0]
     );
-    let (rows, last) = (&kept[0], &portions[2]);
+    let (rows, last) = (&kept[0], &stretches[2]);
     assert_eq!(rows.terms()[last.terms.clone()], [1, 0, 2]);
     assert_eq!(rows.counts()[last.terms.clone()], [3, 1, 1]);
     assert_eq!(last.rows, 1..2);

@@ -7,14 +7,18 @@ use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
 use crate::documents::Documents;
-use crate::simd::roomy;
+use crate::simd::{fetch_address, roomy};
 
 /// The length of the longest document: positions in it are 32-bit numbers.
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
 /// Rows of a list that are read before Ctrl-C is looked for.
 const LOOK_FOR_SIGNALS: usize = 1 << 16;
 /// Strings of a list that are taken at once; divides the number before.
-const TAKEN_AT_ONCE: usize = 1 << 5;
+const TAKEN_AT_ONCE: usize = 1 << 11;
+/// Strings that are fetched before they are let go.
+const LET_GO_AHEAD: usize = 1 << 5;
+/// Where in a string stands how it is kept: often on another cache line than its beginning.
+const STATE: usize = 40;
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
 pub(super) enum Held {
@@ -43,12 +47,42 @@ impl Held {
             Held::Bytes(bytes) => bytes,
         }
     }
+
+    fn fetch(&self) {
+        if let Held::Text(text) = self {
+            fetch_address(text.as_py_str().as_ptr().addr());
+        }
+    }
+}
+
+/// Strings that are kept alive.
+pub(super) struct Strings(Vec<Held>);
+
+impl Strings {
+    fn bytes(&self) -> Vec<&[u8]> {
+        let mut all = roomy(self.0.len());
+        all.extend(self.0.iter().map(Held::bytes));
+        all
+    }
+}
+
+impl Drop for Strings {
+    /// To let a string go is to write to it: the next ones are fetched meanwhile.
+    fn drop(&mut self) {
+        let mut rest = self.0.drain(..);
+        while let Some(held) = rest.next() {
+            if let Some(ahead) = rest.as_slice().get(LET_GO_AHEAD) {
+                ahead.fetch();
+            }
+            drop(held);
+        }
+    }
 }
 
 /// The strings of a list, looked at once and kept alive: for lists whose strings may lie anywhere in memory, which
 /// makes looking expensive.
 #[pyclass(frozen, module = "discern._native")]
-pub(super) struct Texts(Vec<Held>);
+pub(super) struct Texts(Strings);
 
 #[pymethods]
 impl Texts {
@@ -58,18 +92,18 @@ impl Texts {
     }
 
     fn __len__(&self) -> usize {
-        self.0.len()
+        self.0.0.len()
     }
 }
 
 /// Documents as Python gave them, kept alive while the core reads them.
 pub(super) enum Source<'py> {
     /// A list of strings.
-    List(Vec<Held>),
+    List(Strings),
     /// One that was looked at before.
     Texts(Bound<'py, Texts>),
     /// Lists of terms, one after the other, and where each ends.
-    Terms(Vec<Held>, Vec<usize>),
+    Terms(Strings, Vec<usize>),
     /// Where each text starts and ends, and the bytes.
     Spans(
         PyReadonlyArray1<'py, i64>,
@@ -94,23 +128,27 @@ pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8]))
     Ok(())
 }
 
-/// Holds the strings of a list. Each lies anywhere in memory, and to take one is to write to it: so many are taken at
-/// once, and waited for together.
-fn hold(list: &Bound<'_, PyList>) -> PyResult<Vec<Held>> {
-    let (mut items, mut held) = (list.iter(), Vec::with_capacity(list.len()));
-    let mut taken = Vec::with_capacity(TAKEN_AT_ONCE);
+/// Holds the strings of a list. Each lies anywhere in memory, and to take one is to write to it: the interpreter's own
+/// loop, which makes a slice, waits for many at once, and what else is read of them is fetched meanwhile.
+fn hold(list: &Bound<'_, PyList>) -> PyResult<Strings> {
+    let (mut held, mut taken) = (roomy(list.len()), Vec::with_capacity(TAKEN_AT_ONCE));
     loop {
         if held.len() % LOOK_FOR_SIGNALS == 0 {
             list.py().check_signals()?;
         }
-        taken.extend(items.by_ref().take(TAKEN_AT_ONCE));
-        if taken.is_empty() {
-            return Ok(held);
+        let slice = list.get_slice(held.len(), held.len() + TAKEN_AT_ONCE);
+        if slice.is_empty() {
+            return Ok(Strings(held));
         }
+        taken.extend(slice.iter().inspect(fetch_state));
         for item in taken.drain(..) {
             held.push(Held::new(item, held.len())?);
         }
     }
+}
+
+fn fetch_state(string: &Bound<'_, PyAny>) {
+    fetch_address(string.as_ptr().addr() + STATE);
 }
 
 impl<'py> Source<'py> {
@@ -140,12 +178,10 @@ impl<'py> Source<'py> {
 
     pub(super) fn documents(&self) -> PyResult<Documents<'_>> {
         let documents = match self {
-            Source::List(texts) => Documents::texts(texts.iter().map(Held::bytes).collect()),
-            Source::Texts(texts) => Documents::texts(texts.get().0.iter().map(Held::bytes).collect()),
-            Source::Terms(terms, ends) => {
-                let terms = terms.iter().map(Held::bytes).collect();
-                Documents::terms(terms, ends.clone()).ok_or_else(|| PyValueError::new_err("ends are not in order"))?
-            }
+            Source::List(texts) => Documents::texts(texts.bytes()),
+            Source::Texts(texts) => Documents::texts(texts.get().0.bytes()),
+            Source::Terms(terms, ends) => Documents::terms(terms.bytes(), ends.clone())
+                .ok_or_else(|| PyValueError::new_err("ends are not in order"))?,
             Source::Spans(starts, ends, bytes) => {
                 Documents::texts(spans(starts.as_slice()?, ends.as_slice()?, bytes.as_slice()?)?)
             }
