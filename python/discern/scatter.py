@@ -240,9 +240,10 @@ class _Block:
     """Room for a block of rows about a pivot."""
 
     def __init__(self, rows: Array, weights: Array | None) -> None:
-        from scipy.linalg.blas import dgemm
+        from scipy.linalg.blas import dgemm, dsyrk
 
         self._gemm: Callable[..., Array] = dgemm
+        self._syrk: Callable[..., Array] = dsyrk
         self._rows, self._weights = rows, weights
         columns = rows.shape[1]
         self._size = max(BLOCK_BYTES // (8 * columns), 64)
@@ -257,16 +258,19 @@ class _Block:
         for start in range(0, len(chosen), self._size):
             part = chosen[start : start + self._size]
             block, weights = self._about(part, tiled), self._weights_of(part)
-            weighted = block if self._weights is None else block * weights[:, None]
             count += weights.sum()
             first += weights @ block
             # The transposes of rows in memory are columns to BLAS: nothing is copied.
-            second = self._gemm(1.0, block.T, weighted.T, beta=1.0, c=second, trans_b=1, overwrite_c=1)
+            if self._weights is None:  # half of the products are enough: those above the diagonal
+                second = self._syrk(1.0, block.T, beta=1.0, c=second, overwrite_c=1)
+            else:
+                weighted = block * weights[:, None]
+                second = self._gemm(1.0, block.T, weighted.T, beta=1.0, c=second, trans_b=1, overwrite_c=1)
             if powers is not None:
                 squares = block**2
-                powers[0] += squares.T @ weighted
+                powers[0] += squares.T @ (weights[:, None] * block)
                 powers[1] += squares.T @ (weights[:, None] * squares)
-        return count, first, second
+        return count, first, second if self._weights is not None else np.triu(second) + np.triu(second, 1).T
 
     def _about(self, part: Array, tiled: Array) -> Array:
         taken, block = self._taken[: len(part)], self._room[: len(part)]

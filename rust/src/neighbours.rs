@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::patience::beat;
-use crate::simd::{CodePath, add_scaled, any_within, code_path, differing_bits, dot_product, largest_bound};
+use crate::simd::{CodePath, any_within, code_path, differing_bits, dot_product, largest_bound, vectorised};
 
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
 pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
@@ -106,7 +106,7 @@ impl<'a> Sparse<'a> {
         self.starts.len() - 1
     }
 
-    pub fn row(&self, row: usize) -> (&'a [i32], &'a [f64]) {
+    pub fn row(&self, row: usize) -> Row<'a> {
         let range = self.starts[row] as usize..self.starts[row + 1] as usize;
         (&self.terms[range.clone()], &self.weights[range])
     }
@@ -116,8 +116,11 @@ impl<'a> Sparse<'a> {
     }
 }
 
+/// Terms, ascending, and their weights.
+pub type Row<'a> = (&'a [i32], &'a [f64]);
+
 /// The sum of products over shared terms, in ascending order of the terms.
-fn dot(left: (&[i32], &[f64]), right: (&[i32], &[f64])) -> f64 {
+fn dot(left: Row<'_>, right: Row<'_>) -> f64 {
     let (mut first, mut second, mut sum) = (0, 0, 0.0);
     while first < left.0.len() && second < right.0.len() {
         match left.0[first].cmp(&right.0[second]) {
@@ -148,6 +151,10 @@ const COLUMNS: usize = 32;
 const FEWEST: usize = 512;
 /// Rows whose bounds are looked at together.
 const BLOCK: usize = 16;
+/// Rows whose scores are kept in registers; a multiple of a block.
+const LANES: usize = 64;
+/// Rows for which the columns of several queries are added before the next ones: their columns stay in the cache.
+const STRETCH: usize = 1 << 10;
 /// Not in the head.
 const TAIL: u8 = u8::MAX;
 
@@ -183,7 +190,7 @@ pub struct Scratch {
 
 /// A query, cut into what meets the head and what meets the lists.
 struct Query<'q> {
-    whole: (&'q [i32], &'q [f64]),
+    whole: Row<'q>,
     columns: Vec<(u8, f32)>,
     head: Vec<f32>,
     mask: u128,
@@ -206,7 +213,7 @@ impl Inverted {
             total += if place == TAIL { count } else { 0 };
         }
         list_starts.push(total);
-        let padded = rows.rows().next_multiple_of(BLOCK);
+        let padded = rows.rows().next_multiple_of(LANES);
         let mut index = Inverted {
             rows: rows.rows(),
             longest: (0..rows.rows()).map(|row| rows.norm(row)).fold(0.0, f64::max),
@@ -257,7 +264,7 @@ impl Inverted {
         (&self.list_rows[range.clone()], &self.list_weights[range])
     }
 
-    fn query<'q>(&self, whole: (&'q [i32], &'q [f64])) -> Query<'q> {
+    fn query<'q>(&self, whole: Row<'q>) -> Query<'q> {
         let (mut columns, mut head) = (Vec::new(), vec![0.0; self.head_width]);
         let (mut mask, mut head_square, mut square) = (0, 0.0, 0.0);
         for (&term, &weight) in whole.0.iter().zip(whole.1) {
@@ -286,22 +293,36 @@ impl Inverted {
         }
     }
 
-    /// The `count` nearest rows to a query of terms below the index's width; `without` is left out.
+    /// The `count` nearest rows to each query of terms below the index's width, without the row that it leaves out.
     ///
-    /// There must be so many rows.
+    /// There must be so many rows. Each query has a scratch.
     pub fn nearest(
         &self,
         rows: Sparse<'_>,
-        whole: (&[i32], &[f64]),
+        asked: &[(Row<'_>, Option<usize>)],
+        count: usize,
+        scratches: &mut [Scratch],
+    ) -> Vec<Vec<Found>> {
+        let queries: Vec<Query> = asked.iter().map(|&(whole, _)| self.query(whole)).collect();
+        let scratches = &mut scratches[..queries.len()];
+        self.add_columns(&queries, scratches);
+        let each = queries.iter().zip(asked).zip(scratches);
+        each.map(|((query, &(_, without)), scratch)| self.nearest_to(rows, query, count, without, scratch))
+            .collect()
+    }
+
+    fn nearest_to(
+        &self,
+        rows: Sparse<'_>,
+        query: &Query<'_>,
         count: usize,
         without: Option<usize>,
         scratch: &mut Scratch,
     ) -> Vec<Found> {
-        let query = self.query(whole);
-        let limit = self.screen(&query, count, without, scratch);
+        let limit = self.screen(query, count, without, scratch);
         // At a distance of one stand also the rows that share no term: then all that share one are looked at.
         if limit <= 2.0 * query.slack {
-            return self.every(rows, &query, count, without);
+            return self.every(rows, query, count, without);
         }
         let mut nearest = Nearest::new(count);
         for &(score, row) in &scratch.candidates {
@@ -318,7 +339,7 @@ impl Inverted {
 
     /// Collects in `scratch` all rows that may be among the nearest; gives the score of the last of the best.
     fn screen(&self, query: &Query<'_>, count: usize, without: Option<usize>, scratch: &mut Scratch) -> f32 {
-        self.add_up(query, scratch);
+        self.add_lists(query, scratch);
         self.bound_blocks(query, count, scratch);
         let mut best = Nearest::new(count);
         let mut least = f32::NEG_INFINITY;
@@ -353,19 +374,31 @@ impl Inverted {
         -best.limit() as f32
     }
 
-    /// Adds lists and columns of the query's terms to the scores.
-    fn add_up(&self, query: &Query<'_>, scratch: &mut Scratch) {
+    /// Adds the columns of the terms of queries to their scores.
+    fn add_columns(&self, queries: &[Query<'_>], scratches: &mut [Scratch]) {
+        let padded = self.head_norms.len();
+        scratches
+            .iter_mut()
+            .for_each(|scratch| scratch.scores.resize(padded, 0.0));
+        for start in (0..padded).step_by(STRETCH) {
+            let rows = start..(start + STRETCH).min(padded);
+            for (query, scratch) in queries.iter().zip(scratches.iter_mut()) {
+                let column = |&(place, factor)| (factor, &self.columns[place as usize][rows.clone()]);
+                let columns: Vec<(f32, &[f32])> = query.columns.iter().map(column).collect();
+                add_all(&mut scratch.scores[rows.clone()], &columns);
+            }
+        }
+    }
+
+    /// Adds lists of the query's terms to the scores.
+    fn add_lists(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let blocks = self.rows.div_ceil(BLOCK);
-        scratch.scores.resize(blocks * BLOCK, 0.0);
         scratch.touched.clear();
         let total: usize = query.whole.0.iter().map(|&term| self.list(term).0.len()).sum();
         // A common term is in most blocks anyway, and so are many entries.
         let everywhere = query.mask != 0 || total > blocks;
         scratch.touched.resize(blocks, everywhere);
         let scores = scratch.scores.as_mut_slice();
-        for &(place, factor) in &query.columns {
-            add_scaled(self.path, scores, factor, &self.columns[place as usize]);
-        }
         for (&term, &weight) in query.whole.0.iter().zip(query.whole.1) {
             let (rows, weights) = self.list(term);
             let factor = weight as f32;
@@ -430,6 +463,23 @@ impl Inverted {
 }
 
 /// A number as 32 bits, not smaller than it was.
+/// Adds columns, times their factors, one after the other to sums, which stay in registers.
+fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
+    vectorised(
+        #[inline(always)]
+        || {
+            for (place, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+                let mut kept = *sums;
+                for (factor, column) in columns {
+                    let values = &column.as_chunks::<LANES>().0[place];
+                    (0..LANES).for_each(|lane| kept[lane] += factor * values[lane]);
+                }
+                *sums = kept;
+            }
+        },
+    );
+}
+
 fn upwards(number: f64) -> f32 {
     (number * (1.0 + 2.0 * UNIT)) as f32
 }
@@ -599,19 +649,26 @@ mod tests {
         let rows = Sparse::new(&starts, &terms, &weights, 60).unwrap();
         let index = Inverted::new(rows, 60);
         assert!(index.head_width > 0 || !index.columns.is_empty());
-        let mut scratch = Scratch::default();
-        for row in (0..900).step_by(7) {
+        let nearest = |row: usize, count: usize| {
+            let others = (0..900).filter(|&other| other != row);
+            let mut all: Vec<Found> = others
+                .map(|other| Found {
+                    distance: cosine_distance(dot(rows.row(other), rows.row(row))),
+                    row: other,
+                })
+                .collect();
+            all.sort();
+            all.truncate(count);
+            all
+        };
+        let mut scratches: Vec<Scratch> = (0..4).map(|_| Scratch::default()).collect();
+        let chosen: Vec<usize> = (0..900).step_by(7).collect();
+        for (turn, together) in chosen.chunks(3).enumerate() {
+            let together = &together[..together.len().min(1 + turn % 3)];
+            let asked: Vec<_> = together.iter().map(|&row| (rows.row(row), Some(row))).collect();
             for count in [1, 3, 20, 899] {
-                let mut all: Vec<Found> = (0..900)
-                    .filter(|&other| other != row)
-                    .map(|other| Found {
-                        distance: cosine_distance(dot(rows.row(other), rows.row(row))),
-                        row: other,
-                    })
-                    .collect();
-                all.sort();
-                all.truncate(count);
-                assert_eq!(index.nearest(rows, rows.row(row), count, Some(row), &mut scratch), all);
+                let expected: Vec<_> = together.iter().map(|&row| nearest(row, count)).collect();
+                assert_eq!(index.nearest(rows, &asked, count, &mut scratches), expected);
             }
         }
     }

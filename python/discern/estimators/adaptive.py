@@ -14,7 +14,7 @@ from sklearn.utils.validation import assert_all_finite, check_consistent_length,
 from discern.adaptive import TextLearner
 from discern.bayes import posterior
 from discern.data import Batch, DataError, Reading, batches, can_be_read_again
-from discern.estimators.bayes import numbered
+from discern.estimators.limits import numbered
 from discern.estimators.text import _length, raw_texts
 from discern.evidence import Evidence, TermEvidence
 from discern.text import TextSettings

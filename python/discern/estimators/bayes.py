@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
 from discern.bayes import (
@@ -29,9 +28,9 @@ from discern.bayes import (
     multinomial_weight,
     posterior,
 )
-from discern.estimators.limits import refuse_huge
+from discern.estimators.limits import numbered, refuse_huge
 from discern.estimators.sums import begin_merge
-from discern.labels import Numbered, number
+from discern.labels import Numbered
 
 Array = NDArray[Any]
 
@@ -94,17 +93,6 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
         """Give an empty model for the rows of both; refuses models that do not fit together."""
         merged: Self = begin_merge(self, other)
         return merged
-
-
-def numbered(y: Array) -> Numbered:
-    """Number the labels of rows, refusing those that are no classes."""
-    if y.dtype.kind not in "biuU":
-        check_classification_targets(y)
-        return number(y)
-    labels = number(y)
-    if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
-        check_classification_targets(y)
-    return labels
 
 
 def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:

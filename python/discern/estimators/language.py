@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
 from discern.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
-from discern.estimators.bayes import numbered
+from discern.estimators.limits import numbered
 from discern.estimators.text import _length, raw_texts
 from discern.labels import Numbered
 from discern.language import LanguageModels

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from discern.labels import Numbered, number
+
 LARGEST = 1e75
 """Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
 
@@ -75,6 +77,17 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
     check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
     return classes
+
+
+def numbered(y: NDArray[Any]) -> Numbered:
+    """Number the labels of rows, refusing those that are no classes."""
+    if y.dtype.kind not in "biuU":
+        check_classification_targets(y)
+        return number(y)
+    labels = number(y)
+    if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
+        check_classification_targets(y)
+    return labels
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, validate_data
 
-from discern.estimators.limits import classes_of
+from discern.estimators.limits import numbered
 from discern.scatter import Scatter
 
 Array = NDArray[Any]
@@ -124,8 +124,7 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
 
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Give the classes that have rows, the number of each row's, and the weights."""
-        classes = classes_of(y)
-        numbers = np.searchsorted(classes, y)
+        classes, numbers, _ = numbered(y)
         if sample_weight is None:
             return classes, numbers, None
         weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))

@@ -10,8 +10,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, check_non_negative, validate_data
 
 import discern._native as _native
-from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, numbered, remaining
-from discern.estimators.limits import refuse_huge
+from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, remaining
+from discern.estimators.limits import numbered, refuse_huge
 from discern.labels import Numbered
 from discern.statistics import Moments, default_threads
 

@@ -1,5 +1,6 @@
 //! Nearest neighbours of batches of queries.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -13,26 +14,30 @@ use crate::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 /// Distances and rows of the neighbours, queries × neighbours.
 type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 
-/// Answers queries one by one on threads with a state each; `find` gives exactly `count` neighbours.
+/// Sparse queries that are answered together.
+const TOGETHER: usize = 4;
+
+/// Answers queries on threads with a state each, so many `together`; `find` gives exactly `count` neighbours of each.
 fn answer<'py, S: Send>(
     py: Python<'py>,
-    queries: usize,
+    (queries, together): (usize, usize),
     count: usize,
     states: &mut [S],
-    find: impl Fn(&mut S, usize) -> Vec<Found> + Sync,
+    find: impl Fn(&mut S, Range<usize>) -> Vec<Vec<Found>> + Sync,
 ) -> PyResult<Neighbours<'py>> {
     let mut distances = vec![0.0; queries * count];
     let mut rows = vec![0i64; queries * count];
     {
         let slots: Vec<_> = distances
-            .chunks_mut(count.max(1))
-            .zip(rows.chunks_mut(count.max(1)))
+            .chunks_mut((together * count).max(1))
+            .zip(rows.chunks_mut((together * count).max(1)))
             .map(Mutex::new)
             .collect();
-        share_out(py, states, slots.len(), queries <= 1, |state, query| {
-            let found = find(state, query);
-            let mut slot = slots[query].lock().unwrap_or_else(PoisonError::into_inner);
-            for (place, one) in found.iter().enumerate() {
+        share_out(py, states, slots.len(), queries <= 1, |state, group| {
+            let first = group * together;
+            let found = find(state, first..(first + together).min(queries));
+            let mut slot = slots[group].lock().unwrap_or_else(PoisonError::into_inner);
+            for (place, one) in found.iter().flatten().enumerate() {
                 slot.0[place] = one.distance;
                 slot.1[place] = one.row as i64;
             }
@@ -131,12 +136,21 @@ impl InvertedIndex {
             .ok_or_else(|| PyValueError::new_err("the queries do not fit the index"))?;
         let without = left_out(&without, queries.rows())?;
         check_count(count, rows.rows(), without)?;
-        let mut states: Vec<Scratch> = Vec::new();
-        states.resize_with(threads.clamp(1, queries.rows().max(1)), Scratch::default);
-        answer(py, queries.rows(), count, &mut states, |scratch, query| {
-            let left_out = left_out_by(without, query);
-            self.index.nearest(rows, queries.row(query), count, left_out, scratch)
-        })
+        let mut states: Vec<[Scratch; TOGETHER]> = Vec::new();
+        states.resize_with(threads.clamp(1, queries.rows().max(1)), Default::default);
+        let together = queries.rows().div_ceil(states.len()).clamp(1, TOGETHER);
+        answer(
+            py,
+            (queries.rows(), together),
+            count,
+            &mut states,
+            |scratches, range| {
+                let asked: Vec<_> = range
+                    .map(|query| (queries.row(query), left_out_by(without, query)))
+                    .collect();
+                self.index.nearest(rows, &asked, count, scratches)
+            },
+        )
     }
 }
 
@@ -203,11 +217,14 @@ impl PyScreen {
         }
         let screens: Vec<Mutex<Option<Screen>>> = screens.into_iter().map(|screen| Mutex::new(Some(screen))).collect();
         let mut states = vec![(); threads.clamp(1, screens.len().max(1))];
-        answer(py, screens.len(), count, &mut states, |(), query| {
+        let find = |query: usize| {
             let screen = screens[query].lock().unwrap_or_else(PoisonError::into_inner).take();
             screen.map_or_else(Vec::new, |screen| {
                 screen.nearest(rows, &queries[query * width..(query + 1) * width])
             })
+        };
+        answer(py, (screens.len(), 1), count, &mut states, |(), range| {
+            range.map(find).collect()
         })
     }
 }
@@ -231,9 +248,12 @@ pub(super) fn hamming_neighbours<'py>(
     }
     check_count(count, height, without)?;
     let mut states = vec![(); threads.clamp(1, asked.max(1))];
-    answer(py, asked, count, &mut states, |(), query| {
+    let find = |query: usize| {
         let bits = &queries[query * words..(query + 1) * words];
         nearest_bits(rows, bits, width, count, left_out_by(without, query))
+    };
+    answer(py, (asked, 1), count, &mut states, |(), range| {
+        range.map(find).collect()
     })
 }
 
