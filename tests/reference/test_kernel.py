@@ -271,7 +271,8 @@ def test_memory_stays_within_the_cache(run_python):
 
 def test_ctrl_c_is_answered():
     program = (
-        "import numpy as np, discern\n"
+        "import signal, numpy as np, discern\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # shells let it be ignored in the background
         "X = np.random.default_rng(0).normal(size=(20000, 30)); y = (X[:, 0] > 0).astype(int); y[::2] = 1 - y[::2]\n"
         "print('ready', flush=True)\n"
         "discern.SVC(C=1000.0).fit(X, y)\n"
