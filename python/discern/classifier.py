@@ -441,9 +441,9 @@ class Classifier:
             fresh._sum(batches(rows, reading), fresh.features, fresh.settings, salt) for rows in (old, new)
         )
         try:
-            rest = mine + added - taken
             if ledger is not None and my_rows is not None and their_rows is not None:
-                fresh._ledger = ledger + my_rows - their_rows
+                fresh._ledger = ledger + my_rows - their_rows  # first: it names the row
+            rest = mine + added - taken
             if not rest.rows:
                 raise ValueError("nothing would be left to decide by")
             fresh._follow_labels(mine.labels, rest.labels)
