@@ -13,7 +13,7 @@ import numpy as np
 
 import discern._native as _native
 from discern.data.rows import Batch, Column, DataError, Strings, named_columns, without_index
-from discern.data.window import LineEnds, Reading, Window, last_line_end, open_file, runs, settled
+from discern.data.window import LineEnds, Reading, Window, last_line_end, open_file, refuse_pipe, runs, settled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -103,6 +103,8 @@ class CsvRowEnds:
         while self._position < len(content):
             if not self._inside:
                 self._position = _passed(self._fields, content, self._position)
+                if self._position == len(content):
+                    return 0
                 is_quoted = bytes(content[self._position : self._position + 1]) == b'"'
                 self._inside = "quotes" if is_quoted else "field"
                 self._position += is_quoted
@@ -261,7 +263,7 @@ def read_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    open_file(path).close()
+    refuse_pipe(path, "Parquet")
     try:
         yield from _arrow_batches(pq.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE), str(path), reading)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
@@ -272,7 +274,7 @@ def read_arrow(path: Path, reading: Reading) -> Iterator[Batch]:
     """Give the rows of an Arrow file, stream or Feather file."""
     import pyarrow as pa
 
-    open_file(path).close()
+    refuse_pipe(path, "Arrow")
     try:
         with closing(pa.memory_map(str(path))) as file:
             yield from _arrow_batches(_record_batches(file), str(path), reading)
@@ -318,8 +320,7 @@ def read_svmlight(path: Path, compression: str, reading: Reading) -> Iterator[Ba
     indices there are is known only at its end.
     """
     source = str(path)
-    if source == "-":
-        raise DataError("svmlight cannot be read from stdin, as it is read twice; give a file")
+    refuse_pipe(path, "svmlight")  # it is read twice
     indices: set[int] = set()
     for _, _, values in _svmlight_rows(path, compression, Reading(encoding=reading.encoding, on_error="skip")):
         indices.update(values)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -121,12 +123,10 @@ def _known(encoding: str) -> str:
 
 
 def open_file(path: Path, compression: str = "") -> BinaryIO:
-    """Open a file for reading, unpacked; ``-`` is stdin."""
+    """Open a file for reading, unpacked; ``-`` is stdin. A pipe is waited for until somebody writes to it."""
     if str(path) == "-":
         return cast(BinaryIO, sys.stdin.buffer)
-    refuse_missing(path)
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder; give a file")
+    _refuse_other(path)
     if compression == ".zst":
         import pyarrow as pa
 
@@ -147,6 +147,32 @@ def refuse_missing(path: Path) -> None:
         siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(str(path), siblings, n=1)
         raise DataError(f"there is no file {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
+def _refuse_other(path: Path) -> None:
+    """Complain about a path that has no data, or data without an end."""
+    refuse_missing(path)
+    about = os.stat(path)
+    if stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode) or _is_null(about):
+        return
+    if stat.S_ISDIR(about.st_mode):
+        raise DataError(f"{str(path)!r} is a folder; give a file")
+    kind = "socket" if stat.S_ISSOCK(about.st_mode) else "device"
+    raise DataError(f"{str(path)!r} is a {kind}; give a file, or - to read standard input")
+
+
+def _is_null(about: os.stat_result) -> bool:
+    """Whether a path is the null device, which is an empty file."""
+    return stat.S_ISCHR(about.st_mode) and about.st_rdev == os.stat(os.devnull).st_rdev
+
+
+def refuse_pipe(path: Path, name: str) -> None:
+    """Complain about what can be read only once and from its beginning, where that is not enough."""
+    if str(path) == "-":
+        raise DataError(f"{name} cannot be read from standard input; give a file")
+    _refuse_other(path)
+    if not path.is_file():
+        raise DataError(f"{name} cannot be read from {str(path)!r}, which is not a regular file; give a file on disk")
 
 
 def compression_of(path: Path) -> str:
@@ -235,7 +261,7 @@ def guess(begun: bytes) -> str | None:
 class RowEnds(Protocol):
     """Finds where the first row of a window ends, and remembers how far it has looked."""
 
-    def find(self, content: NDArray[np.uint8]) -> int:
+    def find(self, content: Any) -> int:
         """Return how many bytes the first row has, with its line break; 0 if it goes on behind the content."""
 
     def restart(self) -> None:
@@ -248,7 +274,7 @@ class LineEnds:
     def __init__(self) -> None:
         self._searched = 0
 
-    def find(self, content: NDArray[np.uint8]) -> int:
+    def find(self, content: Any) -> int:
         """Return how many bytes the first line has, with its line break; 0 if it goes on behind the content."""
         found = _LINE_BREAK.search(content, self._searched)
         self._searched = len(content) if found is None else found.start()
@@ -329,7 +355,7 @@ class Window:
         size = self._least
         while size < 2 * left:
             size *= 2
-        size = max(min(size, self._reading.longest_row + 2 * self._least), left + self._least)
+        size = min(size, self._reading.longest_row + 2 * self._least)
         known = [buffer for buffer in (self._buffer, *self._earlier) if len(buffer) == size]
         free = next((buffer for buffer in known if buffer is not self._buffer and _is_free(buffer)), None)
         chosen = _room(size) if free is None else free
