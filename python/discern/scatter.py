@@ -144,8 +144,8 @@ class Scatter:
         """Give the sums of some classes; those left out must be empty."""
         second = self.second if self.pooled else self.second[kept]
         powers = (None, None) if self.fourth is None or self.third is None else (self.third[kept], self.fourth[kept])
-        rows = None if self.rows is None else self.rows[kept]
-        return Scatter(self.pivot[kept], self.counts[kept], self.first[kept], second, self.pooled, *powers, rows)
+        kept_sums = Scatter(self.pivot[kept], self.counts[kept], self.first[kept], second, self.pooled, *powers)
+        return kept_sums if self.rows is None else replace(kept_sums, rows=self.rows[kept])
 
     def __add__(self, other: Scatter) -> Scatter:
         pivot = np.where(self.counts[:, None] != 0, self.pivot, other.pivot)
