@@ -609,4 +609,3 @@ def test_heads_sent_ahead_in_one_packet_have_the_limit_each(client: Client) -> N
             while part := connection.recv(65536):
                 answers += part
     assert answers.count(b"HTTP/1.1 200") <= 5
-    assert b"HTTP/1.1 400" in answers or not answers.endswith(b'{"alive":true}' * 6)
