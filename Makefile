@@ -157,10 +157,19 @@ $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit
 	@$(PIP) install --group $*
 	@touch $@
 
+# Reads the lists of packages. Another process may hold their lock, for which apt-get update does not wait by itself: for ten
+# minutes it is tried again as long as that is why it fails.
+define apt_update
+( tries=0; until LC_ALL=C apt-get update -qq 2>$(MADE)/update.log; do \
+			cat $(MADE)/update.log; tries=$$((tries + 1)); \
+			grep -q 'Could not get lock' $(MADE)/update.log && [ $$tries -lt 120 ] || exit 1; sleep 5; done )
+endef
+
 # Installs what was not found, from Debian's packages where they can be had: $(call install,what it is,packages).
 define install
 { echo "==> installing $(1)"; \
-		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends $(2); } >$(MADE)/install.log 2>&1 || \
+		{ $(apt_update) && apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(2); } \
+			>$(MADE)/install.log 2>&1 || \
 		{ tail -n 5 $(MADE)/install.log; echo "$(1) was not found and could not be installed: install it, then run make again"; exit 1; }; }
 endef
 

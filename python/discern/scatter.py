@@ -30,6 +30,7 @@ class Scatter:
 
     With ``pooled``, the products of all classes are summed in one matrix: enough for a common covariance. On request,
     ``third`` holds Σw(x−c)_i²(x−c)_j and ``fourth`` Σw(x−c)_i²(x−c)_j², which Ledoit and Wolf's shrinkage needs.
+    ``rows`` is the number of rows of each class, if they have weights.
 
     Examples
     --------
@@ -48,6 +49,7 @@ class Scatter:
     pooled: bool = False
     third: Array | None = None
     fourth: Array | None = None
+    rows: Array | None = None
 
     @classmethod
     def of(
@@ -64,8 +66,10 @@ class Scatter:
         if fourth and pooled:
             raise ValueError("fourth powers are summed by class: pooled must be False")
         if hasattr(rows, "tocsr"):
-            return _sum_sparse(rows.tocsr(), classes, width, weights, pooled)
-        return _sum_dense(rows, classes, width, weights, pooled, fourth)
+            sums = _sum_sparse(rows.tocsr(), classes, width, weights, pooled)
+        else:
+            sums = _sum_dense(rows, classes, width, weights, pooled, fourth)
+        return sums if weights is None else replace(sums, rows=np.bincount(classes, minlength=width).astype(float))
 
     @classmethod
     def empty(cls, width: int, columns: int, *, pooled: bool = False, fourth: bool = False) -> Scatter:
@@ -86,7 +90,7 @@ class Scatter:
             second = self.second + (mixed + mixed.T + (self.counts[:, None] * step).T @ step)
         else:
             second = self.second + _outer(self.first, step) + _outer(step, first)
-        moved = Scatter(pivot, self.counts, first, second, self.pooled)
+        moved = Scatter(pivot, self.counts, first, second, self.pooled, rows=self.rows)
         if self.fourth is None:
             return moved
         third, fourth = self._powers_about(step)
@@ -133,14 +137,15 @@ class Scatter:
             return wide
 
         second = self.second if self.pooled else spread(self.second)
-        powers = spread(self.third), spread(self.fourth)
+        powers = spread(self.third), spread(self.fourth), spread(self.rows)
         return Scatter(spread(self.pivot), spread(self.counts), spread(self.first), second, self.pooled, *powers)
 
     def take(self, kept: Array) -> Scatter:
         """Give the sums of some classes; those left out must be empty."""
         second = self.second if self.pooled else self.second[kept]
         powers = (None, None) if self.fourth is None or self.third is None else (self.third[kept], self.fourth[kept])
-        return Scatter(self.pivot[kept], self.counts[kept], self.first[kept], second, self.pooled, *powers)
+        kept_sums = Scatter(self.pivot[kept], self.counts[kept], self.first[kept], second, self.pooled, *powers)
+        return kept_sums if self.rows is None else replace(kept_sums, rows=self.rows[kept])
 
     def __add__(self, other: Scatter) -> Scatter:
         pivot = np.where(self.counts[:, None] != 0, self.pivot, other.pivot)
@@ -150,6 +155,11 @@ class Scatter:
         return _combine(self, other.about(self.pivot), -1.0)
 
     # ------------------------------------------------------------------------------------- what follows from it
+
+    @property
+    def class_rows(self) -> Array:
+        """The number of rows of each class, whatever they weigh."""
+        return self.counts if self.rows is None else self.rows
 
     def means(self) -> Array:
         """Give the mean of each class; the pivot where there is nothing."""
@@ -190,6 +200,7 @@ def _combine(left: Scatter, right: Scatter, sign: float) -> Scatter:
     powers: tuple[Any, Any] = (None, None)
     if left.third is not None and right.third is not None and left.fourth is not None and right.fourth is not None:
         powers = left.third + sign * right.third, left.fourth + sign * right.fourth
+    weighted = left.rows is not None or right.rows is not None
     return Scatter(
         left.pivot,
         left.counts + sign * right.counts,
@@ -197,6 +208,7 @@ def _combine(left: Scatter, right: Scatter, sign: float) -> Scatter:
         left.second + sign * right.second,
         left.pooled,
         *powers,
+        left.class_rows + sign * right.class_rows if weighted else None,
     )
 
 

@@ -368,7 +368,7 @@ def test_svmlight_with_too_many_indices(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("".join(f"1 {row}:1\n" for row in range(1, 5000)))
     assert "load_svmlight_file" in refusal(path)
-    assert "stdin" in refusal("-", format="svmlight")
+    assert "standard input" in refusal("-", format="svmlight")
 
 
 # ------------------------------------------------------------------------------------------------- mailboxes

@@ -61,6 +61,8 @@ def serve(
     max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest JSON body.")] = 8 << 20,
     max_stream: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest stream or CSV file.")] = 1
     << 30,
+    max_row: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest row of CSV or JSON lines.")] = 8
+    << 20,
     max_rows: Annotated[int, typer.Option(min=1, help="Rows in one JSON body.")] = 10_000,
     max_tokens: Annotated[int, typer.Option(min=1, help="Words in one text.")] = 200_000,
     rate: Annotated[
@@ -104,7 +106,7 @@ def serve(
         held_out=None if held_out is None else str(held_out),
         compact_after=compact_after,
         accept_file=accept_file,
-        limits=Limits(body=max_body, stream=max_stream, rows=max_rows, tokens=max_tokens, rate=rate),
+        limits=Limits(body=max_body, stream=max_stream, row=max_row, rows=max_rows, tokens=max_tokens, rate=rate),
     )
     announce = (lambda facts: typer.echo(to_json(facts))) if json else None
     raise typer.Exit(run(settings, not quiet, announce))

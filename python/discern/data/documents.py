@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from discern.data.rows import Batch, Column, DataError, Strings
-from discern.data.window import Reading, Window, compression_of, open_file, runs, settled, whole
+from discern.data.window import Reading, Window, compression_of, last_line_end, open_file, runs, settled, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,17 +39,13 @@ def read_lines(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batc
 
 def lines_of(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Strings]:
     r"""Give the lines of a file, block by block; they end with \n or \r\n and nothing else."""
-    window, searched = Window(stream, source, reading), 0
-    while window.more():
-        # What was searched before is not searched again: a line may be very long.
-        breaks = np.flatnonzero(window.content[searched:] == LINE_BREAK)
-        end = len(window.content)
-        if window.follows:
-            end = searched + int(breaks[-1]) + 1 if len(breaks) else 0
-        searched = len(window.content) - end
-        if end:
-            yield _cut(window.content[:end])
-            window.drop(end)
+    window, row = Window(stream, source, reading), 1
+    while window.more_rows(row):
+        end = last_line_end(window.content) if window.follows else len(window.content)
+        lines = _cut(window.content[:end])
+        yield lines
+        row += len(lines)
+        window.drop(end)
 
 
 def _cut(block: NDArray[np.uint8]) -> Strings:
@@ -60,26 +56,19 @@ def _cut(block: NDArray[np.uint8]) -> Strings:
         starts = starts[:-1]
     else:
         ends = np.append(ends, len(block))  # the last line has no line break
-    is_ended = ends < len(block)
-    returns = is_ended & (ends > starts) & (block[np.maximum(ends, 1) - 1] == RETURN)
-    offsets = np.concatenate([[0], np.cumsum(ends - starts - returns)]).astype(np.int64)
-    kept = np.ones(len(block), bool)
-    kept[ends[is_ended]] = False
-    kept[ends[returns] - 1] = False
-    return Strings(offsets, block[kept])
+    returns = (ends < len(block)) & (ends > starts) & (block[np.maximum(ends, 1) - 1] == RETURN)
+    return Strings(starts, block, ends - returns)
 
 
 def _is_utf8(lines: Strings) -> bool:
-    """Say whether all lines are UTF-8, each by itself."""
+    """Say whether all lines are UTF-8: they are if the block is, because what ends a line is ASCII."""
     decoder, size = codecs.getincrementaldecoder("utf-8")(), len(lines.data)
     try:
         for start in range(0, size, PIECE):  # a line may be very long
             decoder.decode(lines.data[start : start + PIECE].tobytes(), start + PIECE >= size)
     except UnicodeDecodeError:
         return False
-    # The joined bytes are: so is each line, unless one begins within a character.
-    starts = lines.offsets[:-1][lines.offsets[:-1] < len(lines.data)]
-    return not bool(np.any(lines.data[starts] & 0xC0 == 0x80))
+    return True
 
 
 # ------------------------------------------------------------------------------------------- a document a file

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -12,7 +13,7 @@ import numpy as np
 
 import discern._native as _native
 from discern.data.rows import Batch, Column, DataError, Strings, named_columns, without_index
-from discern.data.window import Reading, Window, open_file, runs, settled
+from discern.data.window import LineEnds, Reading, Window, last_line_end, open_file, refuse_pipe, runs, settled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ SHORT_HEADER = 1 << 12
 MOST_INDICES = 4096
 """Different indices that an svmlight file may have: each is a column."""
 ROWS_AT_ONCE = 1 << 15
+_QUOTED = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
+"""What stands between an opening and a closing quote."""
 
 
 # --------------------------------------------------------------------------------------------------------- CSV
@@ -32,16 +35,16 @@ ROWS_AT_ONCE = 1 << 15
 def read_csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iterator[Batch]:
     """Give the rows of a CSV or TSV file."""
     header: list[str] = []
-    window, row, delimiter = Window(stream, source, reading), 0, "\t" if name == "tsv" else ","
-    while window.more():
-        if not header:
-            start = window.content[: LONGEST_HEADER + 1].tobytes()
-            header, delimiter = _csv_header(start, delimiter, window.follows, source, reading)
-            if not header:
-                continue  # the first line goes on
+    delimiter = "\t" if name == "tsv" else ","
+    ends = CsvRowEnds(delimiter)
+    window, row = Window(stream, source, reading, ends), 0
+    while window.more_rows(row):
         block = window.content
+        if not header:
+            start = block[: LONGEST_HEADER + 1].tobytes()
+            header, delimiter = _csv_header(start, delimiter, window.follows, source, reading)
+            ends.pass_header(delimiter)
         parsed = _native.parse_csv(block, [True] * len(header), delimiter=ord(delimiter), follows=window.follows)
-        window.drop(parsed.consumed)
         if parsed.unclosed is None and not parsed.ragged and parsed.invalid is None:
             first = 1 if row == 0 and parsed.rows else 0  # the header is parsed as a row, row 0
             if parsed.rows > first:
@@ -49,9 +52,83 @@ def read_csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iter
                 yield Batch(dict(columns), parsed.rows - first, source, row + first)
         else:
             yield from _with_faults(parsed, block, header, delimiter, source, row, reading)
+        window.drop(parsed.consumed)
         row += parsed.rows + len(parsed.ragged)
     if not header:
         raise DataError(f"{source} is empty; it should begin with a line of column names")
+
+
+class CsvRowEnds:
+    r"""Finds where a CSV row ends, as the parser does: a line break within quotes belongs to its field.
+
+    It begins with the header: the first line tells the delimiter, and may have ``LONGEST_HEADER`` bytes.
+
+    Examples
+    --------
+    >>> ends = CsvRowEnds(",")
+    >>> ends.find(b'a,"b'), ends.find(b'a,"b\nc"\nd'), CsvRowEnds(",").find(b'a;"b\nc"\nd')
+    (0, 8, 8)
+    """
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter, self._in_header = delimiter, True
+        self._line, self._unquoted, self._fields = LineEnds(), _QUOTED, _QUOTED
+        self._is_known = False
+        self.restart()
+
+    def pass_header(self, delimiter: str) -> None:
+        """Look for the ends of rows from now on."""
+        self._set(delimiter)
+        self._in_header = False
+
+    def _set(self, delimiter: str) -> None:
+        character = re.escape(delimiter).encode()
+        rest = rb"[^\n" + character + rb"]*+"
+        self._unquoted = re.compile(rest)
+        self._fields = re.compile(rb'(?:(?:"' + _QUOTED.pattern + rb'"|(?!"))' + rest + character + rb")*+")
+        self._is_known = True
+
+    def restart(self) -> None:
+        """Look from the start again: the first row is another one."""
+        self._position, self._inside = 0, ""
+
+    def find(self, content: Any) -> int:
+        """Return how many bytes the first row has, with its line break; 0 if it goes on behind the content."""
+        if not self._is_known and (end := self._line.find(content)):
+            self._set(_delimiter(bytes(content[:end]), self._delimiter))
+        found = self._find(content) if self._is_known else 0
+        return len(content) if not found and self._in_header and len(content) > LONGEST_HEADER else found
+
+    def _find(self, content: Any) -> int:
+        while self._position < len(content):
+            if not self._inside:
+                self._position = _passed(self._fields, content, self._position)
+                if self._position == len(content):
+                    return 0
+                is_quoted = bytes(content[self._position : self._position + 1]) == b'"'
+                self._inside = "quotes" if is_quoted else "field"
+                self._position += is_quoted
+            elif self._inside == "quotes":
+                self._position = _passed(_QUOTED, content, self._position)
+                if len(content) - self._position < 2:  # a quote may follow, and then the first one closes nothing
+                    return 0
+                self._position, self._inside = self._position + 1, "field"
+            else:
+                self._position = _passed(self._unquoted, content, self._position) + 1
+                if self._position > len(content):
+                    self._position -= 1
+                    return 0
+                if bytes(content[self._position - 1 : self._position]) == b"\n":
+                    return self._position
+                self._inside = ""
+        return 0
+
+
+def _passed(pattern: re.Pattern[bytes], content: Any, position: int) -> int:
+    """Return where a pattern that always matches ends."""
+    found = pattern.match(content, position)
+    assert found is not None
+    return found.end()
 
 
 def _fields(parsed: _native.Parsed, block: NDArray[np.uint8], first: int = 0) -> Iterator[Strings]:
@@ -99,12 +176,17 @@ def _fitted(line: NDArray[np.uint8], count: int, width: int, delimiter: str) -> 
     return (values + [b""] * width)[:width]
 
 
+def _delimiter(content: bytes, given: str) -> str:
+    """Return the delimiter that the first line has, if a comma was expected and the line has none."""
+    line = content[: max(content.find(b"\n"), 0) or LONGEST_HEADER]
+    if given != "," or b"," in line:
+        return given
+    return next((other for other in ";\t|" if other.encode() in line), ",")
+
+
 def _csv_header(content: bytes, delimiter: str, follows: bool, source: str, reading: Reading) -> tuple[list[str], str]:
-    """Give the column names and the delimiter; no names if the first line goes on behind ``content``."""
-    given = delimiter
-    line = content[: max(content.find(b"\n"), 0) or LONGEST_HEADER].decode("utf-8", "replace")
-    if delimiter == "," and "," not in line:
-        delimiter = next((other for other in ";\t|" if other in line), ",")
+    """Return the column names and the delimiter."""
+    delimiter = _delimiter(content, delimiter)
     for most in (SHORT_HEADER, LONGEST_HEADER):
         block = np.frombuffer(bytearray(content[:most]), np.uint8)
         goes_on = follows or len(content) > most
@@ -112,8 +194,6 @@ def _csv_header(content: bytes, delimiter: str, follows: bool, source: str, read
         rows = _native.parse_csv(block, [], delimiter=ord(delimiter), follows=goes_on).ragged
         if rows:
             break
-    if not rows and len(content) < LONGEST_HEADER:
-        return [], given
     if not rows:
         raise DataError(f"the first line of {source} does not end; it should have the column names")
     _, count, start, end = rows[0]
@@ -143,16 +223,16 @@ def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batc
     """Give the rows of a file of JSON objects, one a line."""
     window, row = Window(stream, source, reading), 1
     names: dict[str, None] = {}  # those of earlier blocks too: a block may lack a column
-    while window.more():
-        content = window.content.tobytes()
-        whole = content[: content.rfind(b"\n") + 1] if window.follows else content
-        window.drop(len(whole))
-        lines = [line for line in whole.split(b"\n") if line.strip()]
+    while window.more_rows(row):
+        block = window.content
+        end = last_line_end(block) if window.follows else len(block)
+        lines = [line for line in block[:end].tobytes().split(b"\n") if line.strip()]
         numbered = [(row + place, _json_row(line, source, row + place, reading)) for place, line in enumerate(lines)]
         rows = [(number, values) for number, values in numbered if values is not None]
         names.update(dict.fromkeys(name for _, values in rows for name in values))
         columns = {name: [values.get(name) for _, values in rows] for name in names}
         yield from runs(columns, np.array([number for number, _ in rows], np.int64), source)
+        window.drop(end)
         row += len(lines)
 
 
@@ -183,7 +263,7 @@ def read_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    open_file(path).close()
+    refuse_pipe(path, "Parquet")
     try:
         yield from _arrow_batches(pq.ParquetFile(path).iter_batches(batch_size=ROWS_AT_ONCE), str(path), reading)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
@@ -194,7 +274,7 @@ def read_arrow(path: Path, reading: Reading) -> Iterator[Batch]:
     """Give the rows of an Arrow file, stream or Feather file."""
     import pyarrow as pa
 
-    open_file(path).close()
+    refuse_pipe(path, "Arrow")
     try:
         with closing(pa.memory_map(str(path))) as file:
             yield from _arrow_batches(_record_batches(file), str(path), reading)
@@ -240,8 +320,7 @@ def read_svmlight(path: Path, compression: str, reading: Reading) -> Iterator[Ba
     indices there are is known only at its end.
     """
     source = str(path)
-    if source == "-":
-        raise DataError("svmlight cannot be read from stdin, as it is read twice; give a file")
+    refuse_pipe(path, "svmlight")  # it is read twice
     indices: set[int] = set()
     for _, _, values in _svmlight_rows(path, compression, Reading(encoding=reading.encoding, on_error="skip")):
         indices.update(values)

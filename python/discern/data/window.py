@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import os
+import re
+import stat
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 20
 """Bytes of a file read at once."""
+LONGEST_ROW = 1 << 30
+"""Bytes of one row of a table or a text, unless a reader is told otherwise."""
 MOST_BUFFERS = 2
 """Buffers that are kept besides the one in use: whoever reads has the last batch while the next one is made."""
 COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst")
@@ -30,6 +35,7 @@ MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 ON_ERROR = ("stop", "skip", "keep")
+_LINE_BREAK = re.compile(rb"\n")
 GUESS = "auto"
 """The encoding that says: find out."""
 
@@ -44,7 +50,8 @@ class Reading:
     file that is neither is taken for UTF-16 or Windows-1252, and ``guessed`` tells which were. ``on_error`` says
     what becomes of a row that cannot be read: ``"stop"`` refuses the file, ``"skip"`` leaves the row out, ``"keep"``
     keeps what can be read of it. ``faults`` counts such rows by file, and ``first`` describes the first one. With
-    ``at_once`` rows are given as soon as they have come, and not when there are many.
+    ``at_once`` rows are given as soon as they have come, and not when there are many. A row of more than
+    ``longest_row`` bytes is refused as soon as that many have come.
     """
 
     format: str | None = None
@@ -52,11 +59,14 @@ class Reading:
     encoding: str | None = None
     on_error: str = "stop"
     at_once: bool = False
+    longest_row: int = LONGEST_ROW
     faults: dict[str, int] = field(default_factory=dict)
     first: str = ""
     guessed: dict[str, str] = field(default_factory=dict)
     read: int = 0
     """The bytes read so far, unpacked; a file that is read twice counts twice."""
+    unfinished: int = 0
+    """The bytes in memory of the row whose end has not come yet."""
 
     def __post_init__(self) -> None:
         if self.on_error not in ON_ERROR:
@@ -113,12 +123,10 @@ def _known(encoding: str) -> str:
 
 
 def open_file(path: Path, compression: str = "") -> BinaryIO:
-    """Open a file for reading, unpacked; ``-`` is stdin."""
+    """Open a file for reading, unpacked; ``-`` is stdin. A pipe is waited for until somebody writes to it."""
     if str(path) == "-":
         return cast(BinaryIO, sys.stdin.buffer)
-    refuse_missing(path)
-    if path.is_dir():
-        raise DataError(f"{str(path)!r} is a folder; give a file")
+    _refuse_other(path)
     if compression == ".zst":
         import pyarrow as pa
 
@@ -139,6 +147,32 @@ def refuse_missing(path: Path) -> None:
         siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(str(path), siblings, n=1)
         raise DataError(f"there is no file {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+
+
+def _refuse_other(path: Path) -> None:
+    """Complain about a path that has no data, or data without an end."""
+    refuse_missing(path)
+    about = os.stat(path)
+    if stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode) or _is_null(about):
+        return
+    if stat.S_ISDIR(about.st_mode):
+        raise DataError(f"{str(path)!r} is a folder; give a file")
+    kind = "socket" if stat.S_ISSOCK(about.st_mode) else "device"
+    raise DataError(f"{str(path)!r} is a {kind}; give a file, or - to read standard input")
+
+
+def _is_null(about: os.stat_result) -> bool:
+    """Whether a path is the null device, which is an empty file."""
+    return stat.S_ISCHR(about.st_mode) and about.st_rdev == os.stat(os.devnull).st_rdev
+
+
+def refuse_pipe(path: Path, name: str) -> None:
+    """Complain about what can be read only once and from its beginning, where that is not enough."""
+    if str(path) == "-":
+        raise DataError(f"{name} cannot be read from standard input; give a file")
+    _refuse_other(path)
+    if not path.is_file():
+        raise DataError(f"{name} cannot be read from {str(path)!r}, which is not a regular file; give a file on disk")
 
 
 def compression_of(path: Path) -> str:
@@ -224,15 +258,59 @@ def guess(begun: bytes) -> str | None:
     return None
 
 
-class Window:
-    """A part of a file in memory: it is filled from behind and emptied from the front, without copying more.
+class RowEnds(Protocol):
+    """Finds where the first row of a window ends, and remembers how far it has looked."""
 
-    What was given stays as it is while anybody looks at it; the memory is used again afterwards.
+    def find(self, content: Any) -> int:
+        """Return how many bytes the first row has, with its line break; 0 if it goes on behind the content."""
+
+    def restart(self) -> None:
+        """Look from the start again: the first row is another one."""
+
+
+class LineEnds:
+    r"""Finds where a line ends: at \n."""
+
+    def __init__(self) -> None:
+        self._searched = 0
+
+    def find(self, content: Any) -> int:
+        """Return how many bytes the first line has, with its line break; 0 if it goes on behind the content."""
+        found = _LINE_BREAK.search(content, self._searched)
+        self._searched = len(content) if found is None else found.start()
+        return 0 if found is None else found.end()
+
+    def restart(self) -> None:
+        """Look from the start again: the first line is another one."""
+        self._searched = 0
+
+
+def last_line_end(content: NDArray[np.uint8]) -> int:
+    """Return how many bytes there are up to the last line break, with it; 0 if there is none."""
+    for end in range(len(content), 0, -BLOCK):  # from behind: most lines are short
+        start = max(0, end - BLOCK)
+        found = content[start:end].tobytes().rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+    return 0
+
+
+class Window:
+    """A part of a file in memory: it is filled from behind and emptied from the front.
+
+    What was given stays as it is while anybody looks at it; the memory is used again afterwards. However small the
+    pieces are in which a row arrives, each byte is copied and searched only a few times: a piece is added behind the
+    ones before it, and the search for the end of the row (``ends``) goes on where it stopped.
     """
 
-    def __init__(self, stream: Any, source: str, reading: Reading, *, raw: bool = False) -> None:
+    def __init__(
+        self, stream: Any, source: str, reading: Reading, ends: RowEnds | None = None, *, raw: bool = False
+    ) -> None:
         self._stream, self._source, self._reading = stream, source, reading
-        self._buffer = _room(max(BLOCK, 4))  # a byte order mark must fit
+        self._ends = ends or LineEnds()
+        self._least = max(BLOCK, 4)  # a byte order mark must fit
+        self._at_once = max(min(self._least, reading.longest_row), 4)
+        self._buffer = _room(self._least)
         self._earlier: list[bytearray] = []
         self._start = self._end = 0
         self._new, self.follows = not raw, True
@@ -241,21 +319,50 @@ class Window:
         """Read on; false when the file has ended and nothing is left."""
         if not self.follows:
             return False
-        left = memoryview(self._buffer)[self._start : self._end]
-        self._change(2 * len(self._buffer) if len(left) == len(self._buffer) else len(self._buffer), left)
-        self._start, self._end = 0, len(left) + self._read(len(left))
+        left = self._end - self._start
+        self._reading.unfinished = left
+        is_large = len(self._buffer) > self._least and 2 * left <= self._least
+        if self._end == len(self._buffer) or is_large:
+            self._change(left)
+        self._end += self._read(self._end)
         if self._new:
             self._begin()
         return self.follows or self._end > self._start
 
-    def _change(self, size: int, left: memoryview) -> None:
-        """Take a buffer that nobody looks at, and put there what is left of the one before."""
-        known = [buffer for buffer in self._earlier if len(buffer) == size]
-        free = next((buffer for buffer in known if _is_free(buffer)), None)
+    def more_rows(self, row: int) -> bool:
+        """Read on until a whole row is there, or the file has ended; false when nothing is left.
+
+        ``row`` is the number of the first row in the window, which is refused if it is too long.
+        """
+        self._ends.restart()
+        while self.more():
+            content = self.content
+            size = self._ends.find(content)
+            if (size or len(content)) > self._reading.longest_row:
+                raise DataError(
+                    f"{f'row {row}' if row else 'the first line'} of {self._source} has more than "
+                    f"{self._reading.longest_row:,} bytes; split it, or add the line break or quote that is missing"
+                )
+            if size or not self.follows:
+                return True
+        return False
+
+    def _change(self, left: int) -> None:
+        """Take a buffer that nobody looks at, and put there what is left of the one before.
+
+        At least half of it is free then, unless the row is about to be refused: a byte is seldom copied.
+        """
+        size = self._least
+        while size < 2 * left:
+            size *= 2
+        size = min(size, self._reading.longest_row + 2 * self._least)
+        known = [buffer for buffer in (self._buffer, *self._earlier) if len(buffer) == size]
+        free = next((buffer for buffer in known if buffer is not self._buffer and _is_free(buffer)), None)
         chosen = _room(size) if free is None else free
-        chosen[: len(left)] = left
-        self._earlier = [self._buffer, *(buffer for buffer in known if buffer is not chosen)][:MOST_BUFFERS]
-        self._buffer = chosen
+        with memoryview(self._buffer) as view:
+            chosen[:left] = view[self._start : self._end]
+        self._earlier = [buffer for buffer in known if buffer is not chosen][:MOST_BUFFERS]
+        self._buffer, self._start, self._end = chosen, 0, left
 
     def _begin(self) -> None:
         """Find the encoding and pass over a byte order mark."""
@@ -286,7 +393,7 @@ class Window:
 
     def _read(self, position: int) -> int:
         try:
-            with memoryview(self._buffer) as view, view[position:] as room:
+            with memoryview(self._buffer) as view, view[position : position + self._at_once] as room:
                 count = _read_into(self._stream, room, self._reading.at_once)
         except DataError:
             raise

@@ -46,6 +46,7 @@ class RidgeClassifier(ScatterClassifier):
         Only for more than 16,384 columns: too many for sums of products, they are solved iteratively, and such a model
         cannot learn more, merge or forget.
     class_weight : dict, "balanced" or None
+        Multiplied with the weight of each row. "balanced" is by the number of rows of each class, whatever they weigh.
     positive : bool
         Allow no weight below zero.
 
@@ -131,8 +132,7 @@ class RidgeClassifier(ScatterClassifier):
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
                 "target and weights be kept positive; select columns first, or give one number for alpha"
             )
-        counts = np.bincount(numbers, weights, len(classes))
-        rows = Rows.of(X, numbers, weights, self._factors(classes, counts))
+        rows = Rows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
         found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
         self.__dict__.pop("_scatter", None)
         self.classes_ = classes
@@ -141,13 +141,14 @@ class RidgeClassifier(ScatterClassifier):
     def _summed(self) -> dict[str, bool]:
         return {"pooled": self.class_weight is None}
 
-    def _factors(self, classes: Array, counts: Array) -> Array | None:
+    def _factors(self, classes: Array, rows: Array) -> Array | None:
+        """Return the weight of each class; "balanced" counts its rows, whatever they weigh, as scikit-learn does."""
         if self.class_weight is None:
             return None
-        return np.asarray(class_weights(self.class_weight, classes, counts))
+        return np.asarray(class_weights(self.class_weight, classes, rows))
 
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
-        factors = self._factors(classes, scatter.counts)
+        factors = self._factors(classes, scatter.class_rows)
         normal = normal_equations(scatter, factors, self.fit_intercept)
         choice = Choice(self.alpha, np.nan)
         if isinstance(self.alpha, str):

@@ -21,7 +21,8 @@ class GaussianNB(_NaiveBayes):
 
     Parameters and attributes are scikit-learn's. What differs: the variances come from sums about a pivot, so that
     ``partial_fit`` in any batches gives what ``fit`` gives, and models can ``merge`` and ``forget``; and the floor
-    ``epsilon_`` follows all data seen, not the last batch.
+    ``epsilon_`` follows all data seen, not the last batch. As in scikit-learn, it is a share of the largest variance of
+    a column over the rows, whatever they weigh. Take rows back with the weights with which they were learned.
 
     Examples
     --------
@@ -37,6 +38,8 @@ class GaussianNB(_NaiveBayes):
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
     _moments: Moments
+    _unweighted: Moments | None = None
+    """The sums of all rows as if each had the weight 1, once some have another; else they are those of ``_moments``."""
     class_count_: Array
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
@@ -48,6 +51,7 @@ class GaussianNB(_NaiveBayes):
         self._validate_params()
         with self._all_or_nothing():
             self.__dict__.pop("classes_", None)
+            self.__dict__.pop("_unweighted", None)
             return self._learn(X, y, sample_weight, None)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -61,11 +65,14 @@ class GaussianNB(_NaiveBayes):
         check_is_fitted(self)
         X, y = self._validated(X, y, sample_weight, reset=False)
         moments, class_count = self._sums(X, self._known(y), self.classes_, sample_weight)
+        unweighted = self._spread() - _unweighted(X, moments, sample_weight)
         rest, left = self._moments - moments, self.class_count_ - class_count
         kept = remaining(float(self.class_count_.max()), left)
         with self._all_or_nothing():
             self.classes_, self.class_count_ = self.classes_[kept], left[kept]
-            self._moments = Moments(rest.pivot, rest.counts[kept], rest.first[kept], rest.second[kept])
+            self._moments = rest.of_classes(kept)
+            if self._unweighted is not None or sample_weight is not None:
+                self._unweighted = unweighted
             self._solve()
         return self
 
@@ -74,6 +81,8 @@ class GaussianNB(_NaiveBayes):
         merged = self._merged(other)
         for part in (self, other):
             merged._add(part._moments, part.class_count_, part.classes_)
+        if self._unweighted is not None or other._unweighted is not None:
+            merged._unweighted = self._spread() + other._spread()
         merged._solve()
         return merged
 
@@ -98,6 +107,9 @@ class GaussianNB(_NaiveBayes):
         X, y = self._validated(X, y, sample_weight, reset=not hasattr(self, "classes_"))
         labels = numbered(y)
         sums = self._sums(X, labels, labels.distinct, sample_weight)
+        if self._unweighted is not None or sample_weight is not None:
+            added = _unweighted(X, sums[0], sample_weight)
+            self._unweighted = self._spread() + added if hasattr(self, "classes_") else added
         if named is not None:
             self._add(None, np.zeros(len(np.unique(named))), np.unique(named))
         self._add(*sums, labels.distinct)
@@ -138,8 +150,12 @@ class GaussianNB(_NaiveBayes):
         self._moments = known.with_classes(mine, len(every)) + added if known is not None and has_values else added
         self.classes_, self.class_count_ = every, total
 
+    def _spread(self) -> Moments:
+        """Return the sums of all rows, whatever they weigh."""
+        return self._moments.total() if self._unweighted is None else self._unweighted
+
     def _solve(self) -> None:
-        self.epsilon_ = self.var_smoothing * float(np.nan_to_num(self._moments.total().variances()).max(initial=0.0))
+        self.epsilon_ = self.var_smoothing * float(np.nan_to_num(self._spread().variances()).max(initial=0.0))
         self.theta_ = np.nan_to_num(self._moments.means())
         self.var_ = np.nan_to_num(self._moments.variances()) + self.epsilon_
         # Where all columns are constant there is nothing to tell classes apart by, and nothing to divide by.
@@ -155,6 +171,11 @@ class GaussianNB(_NaiveBayes):
         if (priors < 0).any():
             raise ValueError("Priors must be non-negative.")
         self.class_prior_ = priors
+
+
+def _unweighted(X: Array, moments: Moments, sample_weight: Any) -> Moments:
+    """Return the sums of rows as if each had the weight 1, as one class."""
+    return moments.total() if sample_weight is None else Moments.of(X, np.zeros(len(X), np.int32), 1)
 
 
 class CategoricalNB(_CountingNB):

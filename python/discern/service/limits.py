@@ -40,6 +40,8 @@ MOST_HELD = 256 << 20
 """Bytes of the bodies that all requests together may have in memory, in one worker."""
 MOST_AHEAD = 16
 """Requests that may be sent on a connection before the first of them is answered."""
+HEADER_MARKS = 4
+"""Bytes around the name and the value of a header: a colon, a space and a line break."""
 CHUNKED = 9
 """Bytes that may come for each byte of a body: in chunks of one byte there are six."""
 
@@ -151,7 +153,7 @@ class Exchange:
         limit: int,
         extra: list[tuple[bytes, bytes]],
         watch: Watch,
-        room: Room | None,
+        room: Room,
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
         self._received, self._held, self._waited, self._watch, self._room = 0, 0, 0.0, watch, room
@@ -174,20 +176,20 @@ class Exchange:
         self.body_is_due = message.get("more_body", False)
         if self._received > self._limit:
             raise _too_large(self._limit)
-        if self._room is not None:
-            self._hold(size, self._room)
+        if size > self._room.left:
+            raise Problem(503, "not-ready", "too much is being sent at once; try again", {"Retry-After": "1"})
+        self.keep(self._held + size)
         return message
 
-    def _hold(self, size: int, room: Room) -> None:
-        if size > room.left:
-            raise Problem(503, "not-ready", "too much is being sent at once; try again", {"Retry-After": "1"})
-        room.left -= size
-        self._held += size
+    def keep(self, size: int) -> None:
+        """Give back the memory of the body except for ``size`` bytes: the rest of a stream has become rows."""
+        self._room.left += self._held - size
+        self._held = size
 
     def leave(self) -> None:
-        """Give back the memory that the body had."""
-        if self._room is not None:
-            self._room.left += self._held
+        """Give back the memory that the body had, and take none any more: a thread may still ask for the next part."""
+        self.keep(0)
+        self._room = Room(0)
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer."""
@@ -226,7 +228,7 @@ class Gate:
         self._application, self._fast, self._settings = application, fast, settings
         self._figures, self._journal = figures, journal
         self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
-        self._watch, self._room = Watch(), Room(max(MOST_HELD, 4 * settings.limits.body))
+        self._watch, self._room = Watch(), Room(max(MOST_HELD, 4 * settings.limits.body, 4 * settings.limits.row))
         self._rates = Rates(settings.rate) if settings.rate else None
         self._known = frozenset(ROUTES)
         self._teaching = (settings.teach_token,)
@@ -240,8 +242,10 @@ class Gate:
         began, path = time.perf_counter(), scope["path"]
         is_api = path.startswith("/v1/") or path in self._known
         limits = self._settings.limits
-        limit, room = (limits.stream, None) if path in STREAMED else (limits.body, self._room)
-        exchange = Exchange(receive, send, limits, limit, API_HEADERS if is_api else PAGE_HEADERS, self._watch, room)
+        limit = limits.stream if path in STREAMED else limits.body
+        headers = API_HEADERS if is_api else PAGE_HEADERS
+        exchange = Exchange(receive, send, limits, limit, headers, self._watch, self._room)
+        scope["discern.keep"] = exchange.keep
         try:
             await self._admitted(scope, path, is_api, limit, exchange)
         finally:
@@ -364,7 +368,7 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for the first request."""
         super().connection_made(transport)
         self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
-        self._taken, self._spare, self._unread = 0, 0, (0.0, 0, 0)
+        self._named, self._taken, self._spare, self._unread = 0, 0, 0, (0.0, 0, 0)
         if not type(self)._sweeping:
             type(self)._sweeping = True
             self._sweep_later()
@@ -378,7 +382,24 @@ class Connection(HttpToolsProtocol):
         """Begin to wait for the head of the next request."""
         super().on_message_begin()
         self._deadline.cancel()
+        self._named = 0
         self._head, self._deadline = 0, self.loop.call_later(self.limits.header_seconds, self._drop)
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address."""
+        self._refuse_long_head(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header."""
+        self._refuse_long_head(len(name) + len(value) + HEADER_MARKS)
+        super().on_header(name, value)
+
+    def _refuse_long_head(self, more: int) -> None:
+        self._named += more
+        if self._named > self.limits.header_bytes:
+            type(self).dropped()
+            raise ValueError("the head of the request is too long")  # which is answered with 400
 
     def on_headers_complete(self) -> None:
         """Take the head of a request."""

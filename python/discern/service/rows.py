@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from discern.columns import MOST_NUMBER, Feature
+from discern.data import Batch, Strings
 from discern.service.live import State
 from discern.service.problems import Problem
 from discern.service.settings import Limits
@@ -77,7 +80,7 @@ class Reader:
     """Reads rows as the model wants them."""
 
     def __init__(self, state: State, limits: Limits) -> None:
-        self._state, self._limits = state, limits
+        self._state, self.limits = state, limits
         self._features = {feature.name: feature for feature in state.classifier.features}
         self._words = replace(state.classifier.settings, ngrams=(1, 1))
 
@@ -96,9 +99,26 @@ class Reader:
                 self._check(name, one, place)
         return value
 
-    def value(self, name: str, value: Any, number: int) -> None:
-        """Refuse a value that does not fit its column."""
-        self._check(name, value, f"row {number}")
+    def batch(self, batch: Batch) -> None:
+        """Refuse values of CSV or JSON lines that do not fit the columns of the model; it may have other columns."""
+        for name, feature in self._features.items():
+            column = batch.columns.get(name, [])
+            if not isinstance(column, Strings):
+                for number, value in enumerate(column, batch.start):
+                    self._check(name, value, f"row {number}")
+            elif feature.role == "text":
+                for place in np.flatnonzero(column.lengths > self.limits.tokens).tolist():
+                    self._refuse_long(column[place], name, f"row {batch.start + place}")
+        for column in batch.columns.values():
+            if isinstance(column, list):
+                _refuse_what_is_not_json(column)
+
+    def refuse_many(self, rows: int) -> None:
+        """Refuse more rows than one body may have."""
+        if rows > self.limits.rows:
+            raise Problem(
+                422, "too-many-rows", f"more than {self.limits.rows:,} rows; send less at once, or stream them"
+            )
 
     def _check(self, name: str, value: Any, place: str) -> None:
         feature = self._features.get(name)
@@ -113,7 +133,7 @@ class Reader:
             self._refuse_long(value, name, place)
 
     def _refuse_long(self, text: str, name: str, place: str) -> None:
-        most = self._limits.tokens
+        most = self.limits.tokens
         if len(text) > most and len(self._words.terms(text)) > most:
             raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; send less of the text")
 
@@ -131,16 +151,22 @@ class Reader:
         """Give the rows of a list."""
         if not isinstance(value, list) or not value:
             raise Problem(422, "bad-rows", f"'rows' must be a list of rows, at least one: {_ROW_TEXT}")
-        if len(value) > self._limits.rows:
-            raise Problem(
-                422, "too-many-rows", f"more than {self._limits.rows:,} rows; send less at once, or stream them"
-            )
+        self.refuse_many(len(value))
         return [self.row(one, f"row {number}", labelled) for number, one in enumerate(value, 1)]
 
     def _example(self) -> str:
         return json.dumps({name: "…" if feature.role == "text" else None for name, feature in self._features.items()})[
             :200
         ]
+
+
+def _refuse_what_is_not_json(column: list[Any]) -> None:
+    if not all(math.isfinite(value) for value in column if isinstance(value, float)):
+        raise Problem(400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers")
+    try:
+        "".join(value for value in column if isinstance(value, str)).encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
 
 
 def fields(body: Any, needed: Sequence[str]) -> list[Any]:

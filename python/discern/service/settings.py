@@ -17,13 +17,14 @@ class Limits:
     """What one request, and one client, may ask for.
 
     ``body`` and ``stream`` are bytes of a JSON body and of a streamed one; ``rows`` and ``stream_rows`` their rows;
-    ``tokens`` those of one text. ``header_seconds`` is the time for the head of a request, ``idle_seconds`` that for
-    which nothing may come, ``send_seconds`` that for which an answer may be left unread; ``rate`` is in requests a
-    second for each client.
+    ``row`` is the bytes of one row of CSV or JSON lines; ``tokens`` the words of one text. ``header_seconds`` is the
+    time for the head of a request, ``idle_seconds`` that for which nothing may come, ``send_seconds`` that for which
+    an answer may be left unread; ``rate`` is in requests a second for each client.
     """
 
     body: int = 8 << 20
     stream: int = 1 << 30
+    row: int = 8 << 20
     rows: int = 10_000
     stream_rows: int = 5_000_000
     tokens: int = 200_000

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
-import math
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -29,10 +28,13 @@ Encode = Callable[[State, Batch, Any, bool], bytes]
 
 
 class Body(io.RawIOBase):
-    """The body of a request as a file, for a thread; it waits for the event loop to receive the next part."""
+    """The body of a request as a file, for a thread; it waits for the event loop to receive the next part.
 
-    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop) -> None:
-        self._receive, self._loop = receive, loop
+    ``keep`` is called in the event loop before each part: it gives back the memory of the parts that became rows.
+    """
+
+    def __init__(self, receive: Receive, loop: asyncio.AbstractEventLoop, keep: Callable[[], None]) -> None:
+        self._receive, self._loop, self._keep = receive, loop, keep
         self._part, self._more = memoryview(b""), True
 
     def readable(self) -> bool:
@@ -42,7 +44,7 @@ class Body(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Read some bytes; none at the end."""
         while not self._part and self._more:
-            message = asyncio.run_coroutine_threadsafe(_received(self._receive), self._loop).result()
+            message = asyncio.run_coroutine_threadsafe(_received(self._receive, self._keep), self._loop).result()
             self._part, self._more = memoryview(message.get("body", b"")), message.get("more_body", False)
         size = min(len(buffer), len(self._part))
         buffer[:size] = self._part[:size]
@@ -120,7 +122,8 @@ class Outlet:
         await self._send({"type": "http.response.body", "body": b""})
 
 
-async def _received(receive: Receive) -> Message:
+async def _received(receive: Receive, keep: Callable[[], None]) -> Message:
+    keep()
     message = await receive()
     if message["type"] == "http.disconnect":
         raise ClientGoneError
@@ -133,8 +136,11 @@ class Stream:
     If it ``waits``, the answer begins when all rows have come: nginx sends no more of a request whose answer has begun.
     """
 
-    def __init__(self, state: State, limits: Limits, receive: Receive, send: Send, waits: bool = False) -> None:
-        self._state, self._limits, self._receive, self._waits = state, limits, receive, waits
+    def __init__(
+        self, state: State, limits: Limits, receive: Receive, send: Send, keep: Callable[[int], None], waits: bool
+    ) -> None:
+        self._state, self._limits, self._receive, self._keep, self._waits = state, limits, receive, keep, waits
+        self._reader = Reader(state, limits)
         self._loop = asyncio.get_running_loop()
         self._outlet = Outlet(send, self._loop)
         self.rows = 0
@@ -148,8 +154,10 @@ class Stream:
         self._run(read_csv, ("csv",), "text/csv; charset=utf-8", _csv_lines)
 
     def _run(self, read: Callable[..., Iterator[Batch]], how: tuple[str, ...], kind: str, encode: Encode) -> None:
+        reading = Reading(longest_row=self._limits.row)
+        body = Body(self._receive, self._loop, lambda: self._keep(reading.unfinished))
         try:
-            for batch in read(Body(self._receive, self._loop), "the body", *how, Reading()):
+            for batch in read(body, "the body", *how, reading):
                 self._answer(batch, kind, encode)
             if not self.rows and encode is _csv_lines:
                 raise DataError("the body has no rows below its line of column names")
@@ -168,6 +176,7 @@ class Stream:
         if self.rows + batch.rows > self._limits.stream_rows:
             raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
         known = self._fitting(batch)
+        self._reader.batch(batch)
         shares = self._state.classifier.predict_proba(known)
         if not self._waits:
             self._start(kind)
@@ -183,15 +192,6 @@ class Stream:
             raise Problem(
                 422, "bad-rows", f"the rows have none of the columns that the model decides by; there are {listed}"
             )
-        if not any(isinstance(column, list) for column in here.values()):
-            missing = {name: [None] * batch.rows for name in names if name not in here}
-            return Batch({**here, **missing}, batch.rows, batch.source, batch.start)
-        reader = Reader(self._state, self._limits)
-        for name, column in here.items():
-            for number, value in enumerate(column, batch.start):
-                reader.value(name, value, number)
-        for column in batch.columns.values():
-            _refuse_what_is_not_json(column)
         return Batch(
             {name: here.get(name, [None] * batch.rows) for name in names}, batch.rows, batch.source, batch.start
         )
@@ -208,15 +208,6 @@ class Stream:
         if not kind.startswith("application/x-ndjson"):
             raise CutOffError
         self._outlet.put(problem.body + b"\n")
-
-
-def _refuse_what_is_not_json(column: list[Any]) -> None:
-    if not all(math.isfinite(value) for value in column if isinstance(value, float)):
-        raise Problem(400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers")
-    try:
-        "".join(value for value in column if isinstance(value, str)).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
 
 
 def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:
@@ -236,11 +227,17 @@ def _csv_lines(state: State, batch: Batch, shares: Any, first: bool) -> bytes:
     return text.getvalue().encode("utf-8", "replace")
 
 
-def rows_of(body: bytes, kind: str) -> Batch:
-    """Read all rows of a CSV or JSON lines body at once."""
-    stream, reading = io.BytesIO(body), Reading()
-    csv_rows = kind == "csv"
-    parts = list(read_csv(stream, "the body", "csv", reading) if csv_rows else read_jsonl(stream, "the body", reading))
+def rows_of(body: bytes, kind: str, reader: Reader) -> Batch:
+    """Read all rows of a CSV or JSON lines body at once, within the limits."""
+    stream, reading = io.BytesIO(body), Reading(longest_row=reader.limits.row)
+    parts, count = [], 0
+    for part in (
+        read_csv(stream, "the body", "csv", reading) if kind == "csv" else read_jsonl(stream, "the body", reading)
+    ):
+        count += part.rows
+        reader.refuse_many(count)
+        reader.batch(part)
+        parts.append(part)
     if not parts:
         raise DataError("the body has no rows")
     if len(parts) == 1:

@@ -158,7 +158,8 @@ class Worker:
         _refuse_type(request, expected)
         state = await self.state_for(request)
         settings = self.settings
-        stream = Stream(state, settings.limits, request.receive, request._send, waits=settings.behind_proxy)
+        keep = request.scope["discern.keep"]
+        stream = Stream(state, settings.limits, request.receive, request._send, keep, settings.behind_proxy)
         run = stream.of_csv if kind == "csv" else stream.of_json
         if self._uploads >= UPLOADS:
             raise Problem(503, "not-ready", "too many streams are being read; try again", {"Retry-After": "5"})
@@ -186,12 +187,8 @@ class Worker:
         if kind == "application/json":
             [rows] = fields(await _json(request), ["rows"])
             return state.batch(self._reader(state).rows(rows, labelled=True), label=True)
-        read = await self.in_thread(
-            _of_data, rows_of, await _body(request.receive), "csv" if kind == "text/csv" else "json"
-        )
-        if read.rows > self.settings.limits.rows:
-            raise Problem(422, "too-many-rows", f"more than {self.settings.limits.rows:,} rows; send less at once")
-        return read
+        body, name = await _body(request.receive), "csv" if kind == "text/csv" else "json"
+        return await self.in_thread(_of_data, rows_of, body, name, self._reader(state))
 
     # ------------------------------------------------------------------------------------------- teaching
 

@@ -1,0 +1,211 @@
+"""Long rows that arrive in pieces: linear work, every row as soon as it is whole, a limit on one row."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from discern import _native
+from discern.data import Batch, DataError, Reading
+from discern.data import tables as tables_module
+from discern.data import window as window_module
+from discern.data.documents import read_lines
+from discern.data.mailboxes import read_mbox
+from discern.data.tables import CsvRowEnds, read_csv, read_jsonl
+
+PIECE = 1 << 14
+Read = Callable[[Any, Reading], Iterator[Batch]]
+
+
+class Pieces(io.RawIOBase):
+    """A stream that gives its pieces one at a time, as a pipe or a socket does."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        self._pieces, self.given = [piece for piece in pieces if piece], 0
+
+    @classmethod
+    def of(cls, content: bytes, size: int = PIECE) -> Pieces:
+        return cls([content[start : start + size] for start in range(0, len(content), size)])
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        if not self._pieces:
+            return 0
+        size = min(len(room), len(self._pieces[0]))
+        room[:size] = self._pieces[0][:size]
+        self._pieces[0] = self._pieces[0][size:]
+        if not self._pieces[0]:
+            self._pieces.pop(0)
+        self.given += size
+        return size
+
+
+def csv_rows(stream: Any, reading: Reading) -> Iterator[Batch]:
+    return read_csv(stream, "x", "csv", reading)
+
+
+READERS: dict[str, tuple[Read, Callable[[int], bytes]]] = {
+    "csv": (csv_rows, lambda size: b"label,text\nham," + b"win money " * (size // 10) + b"\n"),
+    "quoted csv": (csv_rows, lambda size: b'label,text\nham,"' + b'say ""hi""\n' * (size // 11) + b'"\n'),
+    "many fields": (csv_rows, lambda size: b"label,text\n" + b"1," * (size // 2) + b"\n"),
+    "stray quotes": (csv_rows, lambda size: b"label,text\nham," + b'5" disk\t' * (size // 8) + b"\n"),
+    "jsonl": (
+        lambda stream, reading: read_jsonl(stream, "x", reading),
+        lambda size: b'{"text": "' + b"win money " * (size // 10) + b'"}\n',
+    ),
+    "lines": (lambda stream, reading: read_lines(stream, "x", reading), lambda size: b"win money " * (size // 10)),
+    "mbox": (
+        lambda stream, reading: read_mbox(stream, "x", reading),
+        lambda size: b"From a@b Mon Jan  1 10:00:00 2024\nSubject: x\n\n" + b"win money " * (size // 10),
+    ),
+}
+
+
+class Work:
+    """Counts the bytes that are searched, parsed and moved to another buffer."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.bytes = 0
+        parse, find, change = _native.parse_csv, CsvRowEnds.find, window_module.Window._change
+        lines, last = window_module.LineEnds.find, window_module.last_line_end
+
+        def parse_csv(block: Any, *arguments: Any, **named: Any) -> Any:
+            self.bytes += len(block)
+            return parse(block, *arguments, **named)
+
+        def csv_find(ends: Any, content: Any) -> int:
+            before = ends._position
+            found = find(ends, content)
+            self.bytes += ends._position - before
+            return found
+
+        def line_find(ends: Any, content: Any) -> int:
+            before = ends._searched
+            found = lines(ends, content)
+            self.bytes += ends._searched - before
+            return found
+
+        def last_line_end(content: Any) -> int:
+            self.bytes += len(content)
+            return last(content)
+
+        def moved(window: Any, left: int) -> None:
+            self.bytes += left
+            change(window, left)
+
+        patch.setattr(_native, "parse_csv", parse_csv)
+        patch.setattr(CsvRowEnds, "find", csv_find)
+        patch.setattr(window_module.LineEnds, "find", line_find)
+        patch.setattr(window_module.Window, "_change", moved)
+        for module in (tables_module, window_module):
+            patch.setattr(module, "last_line_end", last_line_end)
+
+
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_long_row_in_pieces_costs_linear_work(kind: str, at_once: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, make = READERS[kind]
+    work = Work(monkeypatch)
+    done = []
+    for size in (1 << 21, 1 << 23):
+        work.bytes = 0
+        reading = Reading(at_once=at_once, on_error="skip")
+        rows = sum(batch.rows for batch in read(Pieces.of(make(size)), reading))
+        assert rows == (0 if kind == "many fields" else 1)
+        assert reading.read >= size - 16
+        done.append(work.bytes / size)
+    assert done[1] < 8
+    assert done[1] < 1.5 * done[0] + 1
+
+
+def test_a_header_in_single_bytes_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    work = Work(monkeypatch)
+    header = b",".join(b"c%d" % number for number in range(2000))
+    content = header + b"\n" + b",".join([b"1"] * 2000) + b"\n"
+    [batch] = csv_rows(Pieces.of(content, 1), Reading(at_once=True))
+    assert (batch.rows, len(batch.columns)) == (1, 2000)
+    assert work.bytes < 16 * len(content)
+
+
+fields = st.text(st.sampled_from('ab",;\r\n é'), max_size=6)
+
+
+class Watched(Pieces):
+    """Writes down how many rows had been given whenever more bytes are wanted."""
+
+    def __init__(self, pieces: list[bytes]) -> None:
+        super().__init__(pieces)
+        self.rows, self.seen = 0, [(0, 0)]
+
+    def readinto(self, room: Any) -> int:
+        self.seen.append((self.given, self.rows))
+        return super().readinto(room)
+
+
+def whole_rows(content: bytes) -> int:
+    """Give how many rows the parser finds in the beginning of a file, without the header."""
+    parsed = _native.parse_csv(np.frombuffer(bytearray(content), np.uint8), [True, True], follows=True)
+    return max(parsed.rows + len(parsed.ragged) - 1, 0)
+
+
+@settings(max_examples=500)
+@given(st.lists(st.lists(fields, min_size=2, max_size=2), max_size=6), st.lists(st.integers(0, 1000), max_size=20))
+def test_a_row_is_there_as_soon_as_it_has_come(rows: list[list[str]], cuts: list[int]) -> None:
+    content = "\n".join(",".join(row) for row in [["x", "y"], *rows]).encode() + b"\n"
+    edges = sorted({cut % (len(content) + 1) for cut in cuts} | {0, len(content)})
+    stream = Watched([content[start:end] for start, end in pairwise(edges)])
+    with suppress(DataError):  # a quote may never be closed
+        for batch in csv_rows(stream, Reading(at_once=True, on_error="keep")):
+            stream.rows += batch.rows
+    assert [rows for _, rows in stream.seen] == [whole_rows(content[:given]) for given, _ in stream.seen]
+
+
+@pytest.mark.parametrize("kind", ["csv", "quoted csv", "many fields", "jsonl", "lines"])
+@pytest.mark.parametrize("piece", [100, PIECE, 1 << 22])
+def test_a_row_above_the_limit_is_refused_as_soon_as_it_is(kind: str, piece: int) -> None:
+    read, make = READERS[kind]
+    stream = Pieces.of(make(1 << 21), piece)
+    with pytest.raises(DataError, match=r"row 1 of x has more than 100,000 bytes; split it"):
+        list(read(stream, Reading(longest_row=100_000, on_error="skip")))
+    assert stream.given <= 100_000 + 100_000 + PIECE
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000])
+def test_the_limit_does_not_depend_on_the_pieces(piece: int) -> None:
+    def read(size: int) -> int:
+        content = b"a,b\n1,2\n" + b"x" * (size - 2) + b",\n3,4\n"  # the line break counts, too
+        return sum(batch.rows for batch in csv_rows(Pieces.of(content, piece), Reading(longest_row=50)))
+
+    assert read(50) == 3
+    with pytest.raises(DataError, match="row 2 of x has more than 50 bytes"):
+        read(51)
+
+
+def test_memory_of_a_long_row_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(window_module, "BLOCK", 1 << 10)
+    window = window_module.Window(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
+    assert window.more_rows(1)
+    largest = len(window._buffer)
+    assert 100_000 < largest < 300_000
+    window.drop(100_001)
+    while window.more_rows(2):
+        assert len(window._buffer) == 1 << 10
+        window.drop(len(window.content))
+
+
+def test_a_batch_stays_as_it_is_while_the_next_ones_are_read() -> None:
+    content = b"a,b\n" + b"".join(b"%d,%d\n" % (number, -number) for number in range(200_000))
+    found = list(csv_rows(Pieces.of(content, 1000), Reading(at_once=True)))
+    assert len(found) > 100
+    values = [value for batch in found for value in batch.columns["a"].to_list()]
+    assert values == [str(number) for number in range(200_000)]
