@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import discern._native as _native
-from discern.data import Batch, DataError, Strings, as_texts, canonical
+from discern.data import Batch, DataError, Strings, as_texts, canonical, row_sizes, values_of
 from discern.data.rows import typed_numbers
 from discern.discretize import assign
 
@@ -29,8 +29,8 @@ YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
 """A column with more different values is no category."""
-LOOKED_AT = 10_000
-"""Rows by which roles are inferred."""
+LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
+"""Rows by which roles are inferred, and how many bytes they may take."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +195,44 @@ def yes_or_no(value: str) -> str:
 # -------------------------------------------------------------------------------------------------- roles
 
 
+def leading_rows(stream: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
+    """Return the rows to infer roles from, and the whole stream again.
+
+    These rows depend on the table alone, and not on how a container cuts it into batches.
+    """
+    read, rows, size = list[Batch](), 0, 0
+    for batch in stream:
+        some = batch.first(LOOKED_AT - rows)
+        ends = size + np.cumsum(row_sizes(some))
+        within = int(np.searchsorted(ends, MOST_LOOKED_AT)) + 1  # the row that is too long counts, too
+        rows, size = rows + min(within, some.rows), int(ends[-1]) if some.rows else size
+        read.append(batch)
+        if rows == LOOKED_AT or size >= MOST_LOOKED_AT:
+            break
+    return _joined(read, rows) if rows else None, _again(read, stream)
+
+
+def _again(read: list[Batch], stream: Iterator[Batch]) -> Iterator[Batch]:
+    while read:
+        yield read.pop(0)
+    yield from stream
+
+
+def _joined(read: list[Batch], rows: int) -> Batch:
+    """Return the first rows of several batches as one."""
+    if len(read) == 1:
+        return read[0].first(rows)
+    columns: dict[str, list[Any]] = {}
+    seen = 0
+    for batch in read:
+        some = batch.first(rows - seen)
+        for name, column in some.columns.items():
+            columns.setdefault(name, [None] * seen).extend(values_of(column))
+        seen += some.rows
+        columns = {name: values + [None] * (seen - len(values)) for name, values in columns.items()}
+    return replace(read[0], columns=columns, rows=rows)
+
+
 def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     """Infer the role of each column but the label's; also say which columns are left out and why.
 
@@ -204,11 +242,11 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     >>> [(found.name, found.role) for found in infer(Batch(rows, 2), "label")[0]]
     [('text', 'text'), ('size', 'number'), ('paid', 'flag')]
     """
-    features, left_out = [], {}
+    features, left_out, some = [], {}, batch.first(LOOKED_AT)
     for name in batch.columns:
         if name == label:
             continue
-        role = "text" if batch.is_text(name) else _role(name, _first_values(batch, name))
+        role = "text" if batch.is_text(name) else _role(name, _canonical_values(some, name))
         if role in ROLES:
             features.append(Feature(name, role))
         else:
@@ -249,10 +287,8 @@ def _numbers_rows(name: str, values: list[str]) -> bool:
     return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
 
 
-def _first_values(batch: Batch, name: str) -> list[str]:
-    """Return the first values of a column as labels and levels are compared."""
-    column = batch.columns[name]
-    some = column.rows(0, min(len(column), LOOKED_AT)) if isinstance(column, Strings) else column[:LOOKED_AT]
-    texts = as_texts(some, f"column {name!r} of {batch.source}", batch.start)
+def _canonical_values(batch: Batch, name: str) -> list[str]:
+    """Return the values of a column as levels are compared."""
+    texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
     values = texts if isinstance(texts, list) else Strings(*_native.packed(texts)).to_list()
     return [canonical(value.strip()) for value in values]

@@ -20,6 +20,9 @@ _LONGEST = 40
 """Bytes of the longest text that may be a number, a truth value or a time."""
 _STARTS = np.isin(np.arange(256), np.frombuffer(b"0123456789-.TF", np.uint8))
 
+MISSING_HASH = _native.row_hashes([""])[0]
+"""The hash of a value that is not there."""
+
 
 def value_hashes(batch: Batch, name: str) -> Hashes:
     """Return a hash of each value of a column.
@@ -78,10 +81,9 @@ def _hashes_of_short(strings: Strings, hashes: Hashes) -> Hashes:
 
 
 def _hashes_of_numbers(numbers: NDArray[Any]) -> Hashes:
-    """Return a hash of each number; that of a missing one is the hash of an empty text."""
     known = np.flatnonzero(~np.isnan(numbers))
     values = np.ascontiguousarray(numbers[known] + 0.0, np.float64)  # −0 is 0
-    hashes = np.full(len(numbers), _native.row_hashes([""])[0], np.uint64)
+    hashes = np.full(len(numbers), MISSING_HASH, np.uint64)
     offsets = np.arange(0, 8 * len(values) + 1, 8, dtype=np.int64)
     hashes[known] = _native.row_hashes(Strings(offsets, values.view(np.uint8)).native())
     return hashes

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 import discern._native as _native
-from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, written
+from discern.data.values import canonical, doubles, folded_moment, merged, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -193,6 +193,16 @@ class Batch:
         places = np.flatnonzero(keep)
         columns = {name: _taken(column, places) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(places))
+
+    def first(self, rows: int) -> Batch:
+        """Return the first rows, without a copy."""
+        if rows >= self.rows:
+            return self
+        columns = {
+            name: column.rows(0, rows) if isinstance(column, Strings) else column[:rows]
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns, rows=rows)
 
     def row(self, place: int) -> dict[str, Any]:
         """Give one row as a mapping of column to value."""

@@ -1,4 +1,4 @@
-"""The meaning of a value: the one place that decides which texts, labels and numbers are the same in every container."""
+"""The meaning of a value: which texts, labels and numbers are the same in every container is decided here alone."""
 
 from __future__ import annotations
 
