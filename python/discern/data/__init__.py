@@ -15,6 +15,7 @@ from discern.data.rows import (
     as_column,
     as_texts,
     did_you_mean,
+    is_guessed,
     named_columns,
     row_sizes,
     values_of,
@@ -144,8 +145,11 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
 
     try:
         table = without_index(pa.table(source))
+        kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+        if _is_pandas(source) and any(is_guessed(column, kinds.get(str(name))) for name, column in source.items()):
+            raise TypeError("a column has values of several types")
     except (TypeError, ValueError) as fault:
-        if hasattr(source, "columns") and hasattr(source, "items"):  # a pandas frame with values of several types
+        if _is_pandas(source):
             names, columns = zip(*source.items(), strict=True)
             yield from _from_mapping(named_columns(list(map(str, names)), columns, "the table"))
             return
@@ -159,6 +163,10 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
     for part in table.to_batches():  # in chunks, as they lie in memory
         yield Batch(named_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
         start += part.num_rows
+
+
+def _is_pandas(source: Any) -> bool:
+    return hasattr(source, "columns") and hasattr(source, "items")
 
 
 def _path(name: str | os.PathLike[str]) -> Path:

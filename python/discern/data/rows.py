@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 import discern._native as _native
-from discern.data.values import canonical, doubles, folded_moment, merged, written
+from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -396,8 +396,17 @@ def as_column(column: Any) -> Column:
         import pyarrow as pa
 
         with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # values of several types
-            return _arrow(column)
+            array = _arrow(column)
+            if not is_guessed(column, array.type):
+                return array
     return column.to_numpy() if hasattr(column, "to_numpy") else list(column)
+
+
+def is_guessed(column: Any, kind: Any) -> bool:
+    """Return whether Arrow has made one type of the several that a column of pandas has, such as dates of integers."""
+    if str(getattr(column, "dtype", "")) != "object" or _is_kind(kind, STRINGS):
+        return False
+    return len(set(map(type, column))) > 1 and len({type(value) for value in column if not is_missing(value)}) > 1
 
 
 def _arrow(column: Any) -> Any:

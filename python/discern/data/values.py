@@ -57,7 +57,7 @@ def written(value: Any) -> str | None:
         return bytes(value).decode("utf-8")
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
-    if isinstance(value, int | np.integer):
+    if isinstance(value, int | np.integer) and not isinstance(value, np.timedelta64):
         return str(int(value))
     if isinstance(value, float | np.floating):
         return repr(_double(value))

@@ -99,7 +99,7 @@ class Reader:
         if not isinstance(value, dict) or not value:
             raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
         if labelled:
-            self.label(value.get(self._state.label), place)
+            value = {**value, self._state.label: self.label(value.get(self._state.label), place)}
         if labelled and len(value) == 1:
             raise Problem(
                 422, "bad-rows", f"{place} has nothing but its label; give it a value such as {self._example()}"
@@ -107,7 +107,7 @@ class Reader:
         for name, one in value.items():
             if not labelled or name != self._state.label:
                 self._check(name, one, place)
-        return value
+        return dict(value)
 
     def value(self, name: str, value: Any, number: int) -> None:
         """Refuse a value that does not fit its column."""
@@ -136,8 +136,8 @@ class Reader:
             raise Problem(
                 422,
                 "bad-rows",
-                f"{place} needs a label in {self._state.label!r}: a text of 1 to {LONGEST_LABEL} characters without NUL, "
-                "a number, true or false",
+                f"{place} needs a label in {self._state.label!r}: a text of 1 to {LONGEST_LABEL} characters without "
+                "NUL, a number, true or false",
             )
         return label_text(value)
 
