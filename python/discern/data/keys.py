@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +69,10 @@ def _hashes_of_short(strings: Strings, hashes: Hashes) -> Hashes:
     import pyarrow.compute as pc
 
     array = pa.LargeStringArray.from_buffers(len(strings), pa.py_buffer(strings.offsets), pa.py_buffer(strings.data))
+    with suppress(pa.ArrowInvalid):  # mostly all are numbers
+        every = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if np.isfinite(every).all():
+            return _hashes_of_numbers(every)
     are_numbers = pc.match_substring_regex(array, _NUMBER)
     mask = are_numbers.to_numpy(zero_copy_only=False)
     parsed = array.filter(are_numbers).cast(pa.float64()).to_numpy(zero_copy_only=False)

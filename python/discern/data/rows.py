@@ -246,13 +246,12 @@ def _lengths(column: Column) -> NDArray[np.int64] | None:
         return _arrow_lengths(column)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biufMm":
         return None
-    return np.array([_length(value) for value in column], np.int64)
+    texts = (value if isinstance(value, str | bytes) else "" for value in column)
+    return np.array([len(text) if text.isascii() else _length(text) for text in texts], np.int64)
 
 
-def _length(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value) if value.isascii() else len(value.encode("utf-8", "surrogatepass"))
-    return len(value) if isinstance(value, bytes) else 0
+def _length(text: str | bytes) -> int:
+    return len(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
 
 
 def _arrow_lengths(column: Any) -> NDArray[np.int64] | None:
