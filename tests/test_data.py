@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.data import Batch, DataError, Strings, as_texts, batches, did_you_mean, size_of
+from discern.data import Batch, DataError, Strings, as_texts, batches, canonical, did_you_mean, size_of
 
 strings = st.lists(st.text(st.characters(exclude_categories=()), max_size=10), max_size=10)
 
@@ -53,7 +53,7 @@ def test_labels_are_numbered(values: list[str]) -> None:
     labels = [value.replace("\0", "") or "x" for value in values]
     for column in (labels, Strings.of(labels)):
         numbers, distinct = Batch({"label": column}, len(labels)).labels("label")
-        assert [distinct[number] for number in numbers] == labels
+        assert [distinct[number] for number in numbers] == [canonical(label) for label in labels]
         assert len(distinct) == len(set(labels))
         assert distinct == list(dict.fromkeys(labels))
 
@@ -62,7 +62,7 @@ def test_values_of_other_types_become_texts() -> None:
     assert as_texts([1, 2.5, True, None, float("nan"), "x", np.float32("nan")], "here") == [
         "1",
         "2.5",
-        "True",
+        "true",
         "",
         "",
         "x",

@@ -262,7 +262,7 @@ def test_unseen_values_are_left_out_and_counted() -> None:
         ([1], r"row 2 of the rows, column 'size': '\[1\]' is not a number"),
         (float("inf"), r"row 2 of the rows, column 'size': inf is too large"),
         ("1e300", r"row 2 of the rows, column 'size': 1e\+300 is too large"),
-        (10**400, r"row 2 of the rows, column 'size': .* is not a number"),
+        (10**400, r"row 2 of the rows, column 'size': inf is too large"),
     ],
 )
 def test_bad_numbers(value: Any, message: str) -> None:

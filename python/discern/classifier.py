@@ -18,7 +18,7 @@ import numpy as np
 
 import discern.files as files
 from discern.bayes import NaiveBayesSettings
-from discern.columns import Feature
+from discern.columns import Feature, leading_rows
 from discern.data import Batch, DataError, Reading, batches, can_be_read_again, did_you_mean
 from discern.mixed import Model, Said, Summing, solve_columns
 from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
@@ -274,13 +274,11 @@ class Classifier:
         from discern.ledger import as_salt
 
         started = time.monotonic()
-        stream = batches(data, reading)
-        first = next(stream, None)
+        first, stream = leading_rows(batches(data, reading))
         if first is None:
             raise DataError("there are no rows to learn from")
         self.request = self.request.suiting(first)
         features, left_out = self.request.features_of(first)
-        stream = itertools.chain([first], stream)
         del first  # its memory is used again as soon as nobody looks at it
         if not self.request.is_sum:
             rows = [_named(batch, features) for batch in stream if batch.rows]

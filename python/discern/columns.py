@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import discern._native as _native
-from discern.data import Batch, DataError, Strings, as_texts, is_missing
+from discern.data import Batch, DataError, Strings, as_texts, canonical, row_sizes, values_of
+from discern.data.rows import typed_numbers
 from discern.discretize import assign
 
 if TYPE_CHECKING:
@@ -23,12 +24,13 @@ MISSING_LEVELS = ("", "?")
 MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 MOST_NUMBER = 1e100
 """The squares of greater numbers, infinities among them, are soon no numbers."""
+TRUTH = {"true": 1.0, "false": 0.0}
 YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
 """A column with more different values is no category."""
-LOOKED_AT = 10_000
-"""Rows by which roles are inferred."""
+LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
+"""Rows by which roles are inferred, and how many bytes they may take."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +92,14 @@ def _edge_to_json(edge: float) -> float | str:
 
 
 def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
-    """Give a column as numbers, NaN where one is missing; refuses what is no number, and what is none to reckon with.
+    """Return a column as numbers, NaN where one is missing; true is 1 and false is 0.
+
+    Raises ``DataError`` for a value that is not a number, or whose square is too large for one.
 
     Examples
     --------
-    >>> numbers_of(Batch({"size": ["1.5", "", 2]}, 3), "size").tolist()
-    [1.5, nan, 2.0]
+    >>> numbers_of(Batch({"size": ["1.5", "", 2, True]}, 4), "size").tolist()
+    [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
     huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
@@ -108,69 +112,59 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
 
 
 def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
-    column = batch.column(name)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf":
-        return column.astype(np.float64)
-    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
-        import pyarrow as pa
-
-        array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
-        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type) or pa.types.is_boolean(array.type):
-            return np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
-        column = array.cast(pa.large_string()).to_pylist()
-    if isinstance(column, Strings):
-        quick = _parsed_at_once(column)
-        if quick is not None:
-            return quick
-        column = column.to_list()
-    return _parsed(list(column), batch, name)
+    typed = typed_numbers(batch.column(name))
+    if typed is not None:
+        return typed
+    texts = batch.texts(name)
+    quick = _parsed_at_once(texts)
+    return _parsed(texts, batch, name) if quick is None else quick
 
 
-def _parsed_at_once(column: Strings) -> NDArray[np.float64] | None:
-    """Parse numbers of a file by Arrow; None if there is anything but numbers."""
+def _parsed_at_once(texts: Any) -> NDArray[np.float64] | None:
+    """Parse numbers by Arrow; None if there is anything but numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    packed = column.packed()
-    texts = pa.LargeStringArray.from_buffers(len(column), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
-    texts = pc.utf8_trim_whitespace(texts)
-    known = pc.if_else(pc.is_in(texts, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, texts)
+    packed = Strings(*_native.packed(texts))
+    array = pa.LargeStringArray.from_buffers(len(packed), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
     try:
+        trimmed = pc.utf8_trim_whitespace(array)
+        known = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, trimmed)
         return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
     except pa.ArrowInvalid:
         return None
 
 
-def _parsed(values: Sequence[Any], batch: Batch, name: str) -> NDArray[np.float64]:
-    numbers = np.full(len(values), np.nan)
-    for row, value in enumerate(values):
-        number = _number(value)
+def _parsed(texts: Any, batch: Batch, name: str) -> NDArray[np.float64]:
+    places, offsets, data = _native.distinct(texts)
+    numbers = np.full(len(offsets) - 1, np.nan)
+    for place, text in enumerate(Strings(offsets, data).to_list()):
+        number = _number(text)
         if number is None:
+            row = batch.start + int(np.flatnonzero(places == place)[0])
             raise DataError(
-                f"row {batch.start + row} of {batch.source}, column {name!r}: {str(value)[:40]!r} is not a number; "
+                f"row {row} of {batch.source}, column {name!r}: {text[:40]!r} is not a number; "
                 "correct it, leave it empty, or use the column as a category"
             )
-        numbers[row] = number
-    return numbers
+        numbers[place] = number
+    return numbers[places]
 
 
-def _number(value: Any) -> float | None:
-    """Give a number, NaN for a missing one, None for what is none."""
-    if is_missing(value):
+def _number(text: str) -> float | None:
+    """Return the number that a text holds, NaN for a missing one, None if it holds none."""
+    text = canonical(text.strip())
+    if text in MISSING_NUMBERS:
         return float("nan")
-    text = value.strip() if isinstance(value, str) else value
-    if isinstance(text, str) and text in MISSING_NUMBERS:
-        return float("nan")
+    if text in TRUTH:
+        return TRUTH[text]
     try:
-        number = float(text)
-    except (TypeError, ValueError, OverflowError):
+        return None if "_" in text else float(text)  # underscores are Python's, not a data file's
+    except ValueError:
         return None
-    # Underscores are Python's, not a data file's.
-    return None if isinstance(text, str) and "_" in text else number
 
 
 def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[str]]:
-    """Give the level of each row as a number, −1 where it is missing, and the levels.
+    """Return the level of each row as a number, −1 where it is missing, and the levels.
 
     Examples
     --------
@@ -179,12 +173,11 @@ def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[s
     """
     if feature.edges is not None:
         return assign(numbers_of(batch, feature.name), np.asarray(feature.edges)), feature.bins()
-    column = as_texts(batch.column(feature.name), f"column {feature.name!r} of {batch.source}", batch.start)
-    numbers, offsets, data = _native.distinct(column)
+    numbers, offsets, data = _native.distinct(batch.texts(feature.name))
     places: dict[str, int] = {}
     found = np.full(len(offsets) - 1, -1, np.int64)
     for number, value in enumerate(Strings(offsets, data).to_list()):
-        level = value.strip()
+        level = canonical(value.strip())
         if level in MISSING_LEVELS:
             continue
         if feature.role == "flag":
@@ -202,6 +195,44 @@ def yes_or_no(value: str) -> str:
 # -------------------------------------------------------------------------------------------------- roles
 
 
+def leading_rows(stream: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
+    """Return the rows to infer roles from, and the whole stream again.
+
+    These rows depend on the table alone, and not on how a container cuts it into batches.
+    """
+    read, rows, size = list[Batch](), 0, 0
+    for batch in stream:
+        some = batch.first(LOOKED_AT - rows)
+        ends = size + np.cumsum(row_sizes(some))
+        within = int(np.searchsorted(ends, MOST_LOOKED_AT)) + 1  # the row that is too long counts, too
+        rows, size = rows + min(within, some.rows), int(ends[-1]) if some.rows else size
+        read.append(batch)
+        if rows == LOOKED_AT or size >= MOST_LOOKED_AT:
+            break
+    return _joined(read, rows) if rows else None, _again(read, stream)
+
+
+def _again(read: list[Batch], stream: Iterator[Batch]) -> Iterator[Batch]:
+    while read:
+        yield read.pop(0)
+    yield from stream
+
+
+def _joined(read: list[Batch], rows: int) -> Batch:
+    """Return the first rows of several batches as one."""
+    if len(read) == 1:
+        return read[0].first(rows)
+    columns: dict[str, list[Any]] = {}
+    seen = 0
+    for batch in read:
+        some = batch.first(rows - seen)
+        for name, column in some.columns.items():
+            columns.setdefault(name, [None] * seen).extend(values_of(column))
+        seen += some.rows
+        columns = {name: values + [None] * (seen - len(values)) for name, values in columns.items()}
+    return replace(read[0], columns=columns, rows=rows)
+
+
 def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     """Infer the role of each column but the label's; also say which columns are left out and why.
 
@@ -211,11 +242,11 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     >>> [(found.name, found.role) for found in infer(Batch(rows, 2), "label")[0]]
     [('text', 'text'), ('size', 'number'), ('paid', 'flag')]
     """
-    features, left_out = [], {}
+    features, left_out, some = [], {}, batch.first(LOOKED_AT)
     for name in batch.columns:
         if name == label:
             continue
-        role = "text" if batch.is_text(name) else _role(name, batch.columns[name])
+        role = "text" if batch.is_text(name) else _role(name, _canonical_values(some, name))
         if role in ROLES:
             features.append(Feature(name, role))
         else:
@@ -230,17 +261,14 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has another value", "it numbers the rows"
 
 
-def _role(name: str, column: Any) -> str:
-    values = [value for value in _some(column) if not is_missing(value) and str(value).strip() not in MISSING_NUMBERS]
-    if not values:
+def _role(name: str, values: list[str]) -> str:
+    texts = [text for text in values if text not in MISSING_NUMBERS]
+    if not texts:
         return EMPTY
-    texts = [str(value).strip() for value in values]
     distinct = set(texts)
-    if all(isinstance(value, bool) for value in values) or (
-        len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct)
-    ):
+    if len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct):
         return "flag"
-    if all(_number(value) is not None for value in values):
+    if all(_number(text) is not None for text in distinct):
         return NUMBERED if _numbers_rows(name, texts) else "number"
     words = sum(len(text.split()) for text in texts) / len(texts)
     various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
@@ -259,9 +287,8 @@ def _numbers_rows(name: str, values: list[str]) -> bool:
     return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
 
 
-def _some(column: Any) -> list[Any]:
-    if isinstance(column, Strings):
-        return column.rows(0, min(len(column), LOOKED_AT)).to_list()
-    if hasattr(column, "to_pylist"):
-        return list(column[:LOOKED_AT].to_pylist())
-    return list(column[:LOOKED_AT])
+def _canonical_values(batch: Batch, name: str) -> list[str]:
+    """Return the values of a column as levels are compared."""
+    texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
+    values = texts if isinstance(texts, list) else Strings(*_native.packed(texts)).to_list()
+    return [canonical(value.strip()) for value in values]

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discern.classifier import Classifier
-from discern.data import Reading, Strings, batches
+from discern.columns import leading_rows
+from discern.data import Batch, Reading, batches, values_of
 from discern.evaluate import Evaluation
 from discern.markup import record_table, section
 from discern.significance import Interval, corrected_resampled_t, mean_interval
@@ -58,11 +59,7 @@ class Table:
 
 
 def _values(column: Any, rows: int) -> list[Any]:
-    if column is None:
-        return [None] * rows
-    if isinstance(column, Strings):
-        return column.to_list()
-    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+    return [None] * rows if column is None else values_of(column)
 
 
 def stratified_folds(
@@ -284,7 +281,8 @@ class _Rows:
         """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
         if not isinstance(method, Classifier) or not method.request.is_sum:
             return False
-        features, _ = method.request.features_of(next(batches(self.table.columns)))
+        first, _ = leading_rows(batches(self.table.columns))
+        features, _ = method.request.features_of(first or Batch({}, 0))
         return not method.request.validates(features)
 
     def features(self, chosen: Integers) -> Any:

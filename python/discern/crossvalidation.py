@@ -11,7 +11,7 @@ import numpy as np
 
 from discern.bayes import posterior
 from discern.classifier import Classifier
-from discern.columns import Feature
+from discern.columns import Feature, leading_rows
 from discern.data import DataError, Reading, batches, did_you_mean
 from discern.decide import Choice as Chosen
 from discern.decide import Rule, choose_threshold
@@ -118,8 +118,10 @@ def cross_validate(
     parts = [batch for batch in batches(data, reading) if batch.rows]
     if not parts:
         raise DataError("there are no rows to judge by")
-    request = classifier.request.suiting(parts[0])
-    features, _ = request.features_of(parts[0])
+    first, _ = leading_rows(iter(parts))
+    assert first is not None
+    request = classifier.request.suiting(first)
+    features, _ = request.features_of(first)
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")

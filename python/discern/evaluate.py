@@ -11,7 +11,7 @@ import numpy as np
 
 import discern._native as _native
 from discern.curves import Curve, Ranking, hand_till
-from discern.data import Strings, did_you_mean
+from discern.data import Strings, did_you_mean, is_missing, label_text
 from discern.decide import Decision, best_labels
 from discern.significance import Interval, bootstrap, normal_quantile, wilson
 
@@ -113,7 +113,7 @@ class Evaluation:
     @classmethod
     def of(cls, true: Any, decided: Any, probabilities: Any, labels: Any) -> Evaluation:
         """Judge decisions; ``probabilities``, which are kept, not copied, have a column for each of ``labels``."""
-        columns = tuple(map(str, labels))
+        columns = tuple(map(_name, labels))
         (true_places, true_names), (places, decided_names) = _numbered(true), _numbered(decided)
         shares = np.ascontiguousarray(probabilities, np.float64)
         if shares.shape != (len(true_places), len(columns)) or len(places) != len(true_places):
@@ -542,11 +542,16 @@ def _numbered(values: Any) -> tuple[Integers, list[str]]:
         present = np.flatnonzero(np.bincount(array.astype(np.int64)))
         places = np.zeros(int(present[-1]) + 1, np.int64)
         places[present] = np.arange(len(present))
-        return places[array.astype(np.int64)], [str(array.dtype.type(value)) for value in present]
+        return places[array.astype(np.int64)], [_name(array.dtype.type(value)) for value in present]
     plain = array.tolist() if array is not None else list(values)
-    texts = plain if set(map(type, plain)) <= {str} else list(map(str, plain))
+    texts = plain if set(map(type, plain)) <= {str} else list(map(_name, plain))
     numbers, offsets, data = _native.distinct(texts)
     return numbers.astype(np.int64), Strings(offsets, data).to_list()
+
+
+def _name(label: Any) -> str:
+    """Return the text of a label; numbers and truth values are written as a classifier knows them."""
+    return str(label) if isinstance(label, str) or is_missing(label) else label_text(label)
 
 
 def _renumbered(places: Integers, names: Iterable[str], new: tuple[str, ...]) -> NDArray[Any]:

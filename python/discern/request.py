@@ -131,7 +131,7 @@ class Request:
         features, left_out = infer(batch, self.label)
         if not features:
             raise DataError(
-                f"{batch.source} has no column to decide by beside the label {self.label!r}; there must be a text, a "
+                f"{batch.source_has} no column to decide by beside the label {self.label!r}; there must be a text, a "
                 "number or a category"
             )
         return tuple(features), left_out

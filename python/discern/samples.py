@@ -13,6 +13,7 @@ import discern._native as _native
 from discern.bayes import Margins, NaiveBayesSettings, Smoothing, multinomial_weight, smoothing_to_json
 from discern.columns import Feature, levels_of, numbers_of
 from discern.data import Batch, Strings
+from discern.data.keys import MISSING_HASH, value_hashes
 from discern.discretize import assign
 from discern.mixed import log_level, log_normal, normal_parameters
 from discern.statistics import Counts, Moments, Sums, contained, default_threads
@@ -449,11 +450,14 @@ class Sample:
 
 
 def row_keys(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:
-    """Give a number for each row by which rows that differ are told apart, the same wherever the row stands."""
+    """Return a number for each row by which rows that differ are told apart, the same wherever the row stands.
+
+    It is also the same in every container: a column that is not there counts as one without values.
+    """
     keys = np.zeros(batch.rows, np.uint64)
     for name in names:
-        if name in batch.columns:
-            keys = keys * np.uint64(0x9E3779B97F4A7C15) + _native.row_hashes(batch.texts(name))
+        hashes = value_hashes(batch, name) if name in batch.columns else MISSING_HASH
+        keys = keys * np.uint64(0x9E3779B97F4A7C15) + hashes
     return keys
 
 

@@ -168,7 +168,7 @@ def test_texts_lists_and_arrays_are_the_same():
     first = Evaluation.of(forms[0], forms[0], shares, names)
     assert all(Evaluation.of(form, form, shares, names) == first for form in forms)
     truth = Evaluation.of(true == 1, true == 1, shares, [False, True])
-    assert truth.labels == ("False", "True")
+    assert truth.labels == ("false", "true")
     assert Evaluation.of((true * 70000).tolist(), true * 70000, shares, [0, 70000]).labels == ("0", "70000")
 
 

@@ -48,10 +48,12 @@ def info(
         _show_model(Path(file), top, json)
         return
     with reading([file], given, quiet, encoding=encoding, on_error=on_error) as how:
+        from discern.columns import leading_rows
         from discern.data import batches
 
-        seen = Seen(label)
-        for batch in batches(file, how):
+        first, stream = leading_rows(batches(file, how))
+        seen = Seen(label, roles=_roles(first, label) if first is not None else {})
+        for batch in stream:
             seen.add(batch)
     _show_data(file, seen, sum(how.faults.values()), given, json)
 
@@ -93,19 +95,15 @@ class Seen:
 
     def add(self, batch: Batch) -> None:
         """Take some more rows."""
-        from discern.cli.predictions import plain
-        from discern.data import is_missing
+        from discern.data import canonical, values_of, written
 
-        if not self.rows and batch.rows:
-            self.roles = _roles(batch, self.label)
         for name, column in batch.columns.items():
             self.missing[name] += self.rows if name not in self.missing and self.rows else 0
-            values = plain(column)
-            texts = ["" if is_missing(value) else str(value) for value in values]
+            texts = [written(value) or "" for value in values_of(column)]
             self.missing[name] += texts.count("")
             self.examples[name] = self.examples.get(name) or next(filter(None, texts), "")
             if name == self.label and len(self.labels) < MOST_COUNTED:
-                self.labels.update(filter(None, texts))
+                self.labels.update(map(canonical, filter(None, texts)))
         for name in self.missing.keys() - batch.columns.keys():
             self.missing[name] += batch.rows
         self.rows += batch.rows

@@ -34,7 +34,7 @@ KEPT = 1 << 26
 def show(classifier: Classifier, data: Sequence[str], how: Reading, json: bool, quiet: bool) -> None:
     """Say what fit would do; nothing is written."""
     found = skim(classifier.label, data, how)
-    features, left_out = classifier.request.features_of(found.kept[0])
+    features, left_out = classifier.request.features_of(found.first or found.kept[0])
     estimate = estimate_of(classifier, found, data)
     if json:
         roles = [feature.to_json() for feature in features]
@@ -99,6 +99,8 @@ class Skimmed:
     labels: dict[str, int]
     whole: bool
     """Whether all of the data was read."""
+    first: Batch | None = None
+    """The rows to infer the roles of columns from."""
 
     @property
     def size(self) -> int:
@@ -108,10 +110,12 @@ class Skimmed:
 
 def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
     """Read for a few seconds, and keep rows from everywhere: files are often sorted by label."""
+    from discern.columns import leading_rows
     from discern.data import DataError, batches
 
     started, found, stride = time.perf_counter(), Skimmed([], 0, 0, {}, True), 1
-    for number, batch in enumerate(batches(iter(data), how)):
+    found.first, stream = leading_rows(batches(iter(data), how))
+    for number, batch in enumerate(stream):
         _count(batch, label, found)
         if number % stride == 0 and batch.rows:
             found.kept.append(_first(batch))

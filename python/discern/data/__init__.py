@@ -12,13 +12,16 @@ from discern.data.rows import (
     Column,
     DataError,
     Strings,
+    as_column,
     as_texts,
     did_you_mean,
-    is_missing,
+    is_guessed,
     named_columns,
     row_sizes,
+    values_of,
     without_index,
 )
+from discern.data.values import canonical, is_missing, label_text, written
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
 
 if TYPE_CHECKING:
@@ -36,12 +39,16 @@ __all__ = [
     "as_texts",
     "batches",
     "can_be_read_again",
+    "canonical",
     "did_you_mean",
     "format_of",
     "is_missing",
+    "label_text",
     "refuse_missing",
     "row_sizes",
     "size_of",
+    "values_of",
+    "written",
 ]
 
 FORMATS = {
@@ -98,11 +105,11 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
     elif isinstance(source, str | os.PathLike):
         yield from _files(_path(source), reading)
     elif isinstance(source, Mapping):
-        yield _from_mapping(source)
+        yield from _from_mapping(source)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         yield from _from_arrow(source)
     elif isinstance(source, Sequence):
-        yield _from_rows(source)
+        yield from _from_rows(source)
     elif isinstance(source, Iterable):
         for part in source:
             yield from batches(part, reading)
@@ -111,27 +118,26 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
         raise DataError(f"cannot read rows from a {kind}; give a path, a data frame, an Arrow table or a list of rows")
 
 
-def _from_mapping(source: Mapping[str, Any]) -> Batch:
-    lengths = {str(name): len(column) for name, column in source.items()}
+def _from_mapping(source: Mapping[Any, Any]) -> Iterator[Batch]:
+    columns = {str(name): as_column(column) for name, column in source.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    columns = {str(name): _encoded(column) for name, column in source.items()}
-    return Batch(columns, next(iter(lengths.values()), 0))
+    if any(lengths.values()):
+        yield Batch(columns, next(iter(lengths.values())))
 
 
-def _encoded(column: Any) -> Column:
-    return column if hasattr(column, "__len__") and not isinstance(column, str) else list(column)
-
-
-def _from_rows(rows: Sequence[Any]) -> Batch:
+def _from_rows(rows: Sequence[Any]) -> Iterator[Batch]:
     if all(isinstance(row, str) for row in rows):
-        return Batch({"text": list(rows)}, len(rows))
+        if rows:
+            yield Batch({"text": list(rows)}, len(rows))
+        return
     for index, row in enumerate(rows):
         if not isinstance(row, Mapping):
             kind = type(row).__name__
             raise DataError(f"row {index + 1} is a {kind}; each row must be a string or a mapping of column to value")
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    return Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
+    yield Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
 
 
 def _from_arrow(source: Any) -> Iterator[Batch]:
@@ -139,7 +145,14 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
 
     try:
         table = without_index(pa.table(source))
+        kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+        if _is_pandas(source) and any(is_guessed(column, kinds.get(str(name))) for name, column in source.items()):
+            raise TypeError("a column has values of several types")
     except (TypeError, ValueError) as fault:
+        if _is_pandas(source):
+            names, columns = zip(*source.items(), strict=True)
+            yield from _from_mapping(named_columns(list(map(str, names)), columns, "the table"))
+            return
         try:
             array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
         except (TypeError, ValueError):
@@ -147,9 +160,13 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
         yield Batch({"text": array}, len(array))
         return
     start = 1
-    for part in table.to_batches() or [table]:  # in chunks, as they lie in memory
+    for part in table.to_batches():  # in chunks, as they lie in memory
         yield Batch(named_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
         start += part.num_rows
+
+
+def _is_pandas(source: Any) -> bool:
+    return hasattr(source, "columns") and hasattr(source, "items")
 
 
 def _path(name: str | os.PathLike[str]) -> Path:

@@ -36,7 +36,7 @@ class Mails(Batch):
         if name in self.columns:
             return self.columns[name]
         if name != "text":
-            raise DataError(f"{self.source} has no column {name!r}{did_you_mean(name, [*self.columns, 'text'])}")
+            raise DataError(f"{self.source_has} no column {name!r}{did_you_mean(name, [*self.columns, 'text'])}")
         parts = [self.columns[part].to_list() for part in ("subject", "body", "html")]
         return Strings.of(["\n".join(filter(None, values)) for values in zip(*parts, strict=True)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 import numpy as np
 
 import discern._native as _native
+from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,7 +130,12 @@ class Batch:
         """Give a column, or say which ones there are."""
         if name in self.columns:
             return self.columns[name]
-        raise DataError(f"{self.source} has no column {name!r}{did_you_mean(name, self.columns)}")
+        raise DataError(f"{self.source_has} no column {name!r}{did_you_mean(name, self.columns)}")
+
+    @property
+    def source_has(self) -> str:
+        """The source and its verb, for messages."""
+        return f"{self.source} {'have' if self.source == 'the rows' else 'has'}"
 
     def is_text(self, name: str) -> bool:
         """Say whether a column is known to be a text, whatever its values look like."""
@@ -166,9 +173,9 @@ class Batch:
         return {}
 
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
-        """Give the number of each row's label and the distinct labels; a missing label is an error."""
+        """Return the number of each row's label and the distinct labels; a missing label is an error."""
         numbers, offsets, data = _native.distinct(self._as_texts(name, missing="label"))
-        labels = Strings(offsets, data).to_list()
+        numbers, labels = merged(numbers, map(canonical, Strings(offsets, data).to_list()))
         for number, label in enumerate(labels):
             if not label or "\0" in label:
                 fault = "has a NUL in its label" if label else "has no label"
@@ -187,82 +194,103 @@ class Batch:
         columns = {name: _taken(column, places) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(places))
 
+    def first(self, rows: int) -> Batch:
+        """Return the first rows, without a copy."""
+        if rows >= self.rows:
+            return self
+        columns = {
+            name: column.rows(0, rows) if isinstance(column, Strings) else column[:rows]
+            for name, column in self.columns.items()
+        }
+        return replace(self, columns=columns, rows=rows)
+
     def row(self, place: int) -> dict[str, Any]:
         """Give one row as a mapping of column to value."""
         return {name: _value(column, place) for name, column in self.columns.items()}
 
 
+SHORT = 32
+"""Bytes of a text up to which it counts as much as a number does: numbers, dates and truth values are not longer."""
+
+
 def row_sizes(batch: Batch) -> NDArray[np.int64]:
-    """Give about how many bytes each row takes: the same in whatever form the columns come.
+    """Return about how many bytes each row takes: the same in whatever form the columns come.
 
     Examples
     --------
-    >>> row_sizes(Batch({"text": ["win", ""], "size": [1.5, 2.0]}, 2)).tolist()
-    [19, 16]
+    >>> row_sizes(Batch({"text": ["win " * 10, ""], "size": [1.5, "2"]}, 2)).tolist()
+    [64, 32]
     """
-    sizes = np.full(batch.rows, 8 * len(batch.columns), np.int64)
+    sizes = np.zeros(batch.rows, np.int64)
     for column in batch.columns.values():
-        lengths = _lengths(column)
-        if lengths is not None:
-            sizes += lengths
+        sizes += _value_sizes(column)
     return sizes
 
 
-def _size(column: Column) -> int:
+def _value_sizes(column: Column) -> NDArray[np.int64] | int:
+    """Return about how many bytes each value takes."""
     lengths = _lengths(column)
-    return 8 * len(column) + (0 if lengths is None else int(lengths.sum()))
+    return 16 if lengths is None else 8 + np.where(lengths > SHORT, lengths, 8)
+
+
+def _size(column: Column) -> int:
+    sizes = _value_sizes(column)
+    return sizes * len(column) if isinstance(sizes, int) else int(sizes.sum())
 
 
 def _lengths(column: Column) -> NDArray[np.int64] | None:
-    """Give the bytes of each text in UTF-8, 0 where there is none; None if the column holds no texts."""
+    """Return the bytes of each text in UTF-8, 0 where there is none; None if the column holds no texts."""
     if isinstance(column, Strings):
         return column.lengths
-    if hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__"):
+    if is_arrow(column):
         return _arrow_lengths(column)
-    values = column.tolist() if isinstance(column, np.ndarray) else column
-    texts = (value if isinstance(value, str) else "" for value in values)
-    return np.array([len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts])
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biufMm":
+        return None
+    texts = (value if isinstance(value, str | bytes) else "" for value in column)
+    return np.array([len(text) if text.isascii() else _length(text) for text in texts], np.int64)
+
+
+def _length(text: str | bytes) -> int:
+    return len(text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass"))
 
 
 def _arrow_lengths(column: Any) -> NDArray[np.int64] | None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
-    if pa.types.is_dictionary(array.type):
-        array = _decoded(array)
-    if not any(kind(array.type) for kind in (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)):
+    array = _arrow(column)
+    if not _is_kind(_value_type(array.type), STRINGS | BYTES):
         return None
-    if pa.types.is_string_view(array.type):
-        array = array.cast(pa.large_string())
-    lengths = pc.fill_null(pc.binary_length(array), 0)
+    lengths = pc.fill_null(pc.binary_length(_text_array(array).cast(pa.large_string())), 0)
     return np.asarray(lengths.to_numpy(zero_copy_only=False), np.int64) if len(array) else np.zeros(0, np.int64)
-
-
-def _decoded(array: Any) -> Any:
-    """Give the values of a dictionary column; Arrow itself cannot if they are views, which polars has."""
-    import pyarrow as pa
-
-    parts = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-    if not pa.types.is_string_view(array.type.value_type):
-        return pa.chunked_array([part.dictionary_decode() for part in parts], array.type.value_type)
-    texts = [part.dictionary.cast(pa.large_string()).take(part.indices) for part in parts]
-    return pa.chunked_array(texts, pa.large_string())
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:
     if isinstance(column, Strings | np.ndarray):
         return column.take(places)
-    if hasattr(column, "to_pylist"):
+    if is_arrow(column):
+        array = _arrow(column)
         # Arrow cannot take from views of strings, which polars has.
-        return (column.cast("large_string") if str(column.type) == "string_view" else column).take(places)
+        return (array.cast("large_string") if str(array.type) == "string_view" else array).take(places)
     values = list(column)
     return [values[place] for place in places.tolist()]
 
 
+def values_of(column: Column) -> list[Any]:
+    """Return the values of a column as Python has them, None for what Arrow lacks; see :mod:`discern.data.values`."""
+    if isinstance(column, Strings):
+        return column.to_list()
+    if is_arrow(column):
+        return _arrow_values(_arrow(column))
+    if isinstance(column, np.ndarray):
+        kind = column.dtype.kind
+        return doubles(column).tolist() if kind == "f" else list(column) if kind in "Mm" else column.tolist()
+    return list(column)
+
+
 def _value(column: Column, place: int) -> Any:
-    value = column[place] if not hasattr(column, "iloc") else column.iloc[place]
-    return value.as_py() if hasattr(value, "as_py") else value
+    part = column.rows(place, place + 1) if isinstance(column, Strings) else column[place : place + 1]
+    return values_of(part)[0]
 
 
 def without_index(table: Any, only_unnamed: bool = False) -> Any:
@@ -299,63 +327,170 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {close[0]!r}? There are {listed}" if close else f"; there are {listed}"
 
 
-def is_arrow(column: Column) -> bool:
-    """Whether a column is Arrow's, of any library."""
-    return hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")
-
-
 def as_texts(column: Column, place: str, start: int = 1, missing: str = "", checked: bool = True) -> Any:
-    """Turn a column into what the native code takes: a list of ``str``, or a tuple of Arrow buffers.
+    """Return a column as the native code takes it: a list of ``str``, or a tuple of Arrow buffers.
 
-    Unless ``checked``, Arrow's texts may be no UTF-8.
+    Values that are no strings are written as a CSV file holds them. Unless ``checked``, Arrow's texts may be no UTF-8.
     """
     if isinstance(column, Strings):
         return column.native()
     if is_arrow(column):
         return _arrow_texts(column, place, start, missing, checked)
-    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    values = values_of(column)
     if set(map(type, values)) == {str}:
         return values
-    for index, value in enumerate(values):
-        if is_missing(value):
-            if missing:
-                raise DataError(f"row {start + index} of {place} has no {missing}; give it one or leave it out")
-            values[index] = ""
-        elif not isinstance(value, str):
-            values[index] = str(value)
-    return values
+    return [_text(value, f"row {start + index} of {place}", missing) for index, value in enumerate(values)]
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, or what pandas has for them."""
-    if isinstance(value, str):
+def _text(value: Any, place: str, missing: str) -> str:
+    try:
+        text = written(value)
+    except UnicodeDecodeError:
+        raise DataError(f"{place} is not UTF-8; convert the column first") from None
+    if text is None and missing:
+        raise DataError(f"{place} has no {missing}; give it one or leave it out")
+    return text or ""
+
+
+def typed_numbers(column: Column, truth: bool = True) -> NDArray[np.float64] | None:
+    """Return a column of numbers, NaN where one is missing; None for a column that holds anything else.
+
+    Unless ``truth``, truth values are no numbers.
+
+    Examples
+    --------
+    >>> typed_numbers([1, 2.5, None]).tolist(), typed_numbers(["1"])
+    ([1.0, 2.5, nan], None)
+    """
+    if isinstance(column, Strings):
+        return None
+    if is_arrow(column):
+        return _arrow_numbers(_arrow(column), truth)
+    if isinstance(column, np.ndarray):
+        return doubles(column) if column.dtype.kind in ("biuf" if truth else "iuf") else None
+    if not set(map(type, column)) <= ({int, float, type(None), bool} if truth else {int, float, type(None)}):
+        return None
+    try:
+        return np.array(column, np.float64)
+    except OverflowError:
+        return None
+
+
+# --------------------------------------------------------------------------------------------------------- Arrow
+
+STRINGS = frozenset({"string", "large_string", "string_view"})
+BYTES = frozenset({"binary", "large_binary", "binary_view", "fixed_size_binary"})
+
+
+def is_arrow(column: Column) -> bool:
+    """Return whether a column is Arrow's, of any library."""
+    return hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")
+
+
+def as_column(column: Any) -> Column:
+    """Return a column of any library as Arrow or numpy has it, or as a list."""
+    if isinstance(column, Strings | list | np.ndarray):
+        return column
+    if is_arrow(column):
+        import pyarrow as pa
+
+        with suppress(pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # values of several types
+            array = _arrow(column)
+            if not is_guessed(column, array.type):
+                return array
+    return column.to_numpy() if hasattr(column, "to_numpy") else list(column)
+
+
+def is_guessed(column: Any, kind: Any) -> bool:
+    """Return whether Arrow has made one type of the several that a column of pandas has, such as dates of integers."""
+    if str(getattr(column, "dtype", "")) != "object" or _is_kind(kind, STRINGS):
         return False
-    not_a_number = isinstance(value, float | np.floating) and value != value
-    return value is None or not_a_number or type(value).__name__ in ("NAType", "NaTType")
+    return len(set(map(type, column))) > 1 and len({type(value) for value in column if not is_missing(value)}) > 1
+
+
+def _arrow(column: Any) -> Any:
+    """Return a column of Arrow as pyarrow has it."""
+    import pyarrow as pa
+
+    if isinstance(column, pa.Array | pa.ChunkedArray):
+        return column
+    return pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+
+
+def _is_kind(kind: Any, names: frozenset[str]) -> bool:
+    return str(kind).partition("[")[0] in names
+
+
+def _value_type(kind: Any) -> Any:
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _arrow_numbers(array: Any, truth: bool) -> NDArray[np.float64] | None:
+    import pyarrow as pa
+
+    if pa.types.is_floating(array.type):
+        return doubles(array.to_numpy(zero_copy_only=False)) if len(array) else np.zeros(0)
+    if pa.types.is_integer(array.type) or (truth and pa.types.is_boolean(array.type)):
+        return np.asarray(array.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+    return None
+
+
+def _arrow_values(array: Any) -> list[Any]:
+    """Return the values of an Arrow array; times as texts, since Python's have too few digits."""
+    import pyarrow as pa
+
+    if pa.types.is_floating(array.type):
+        numbers = doubles(array.to_numpy(zero_copy_only=False)) if len(array) else np.zeros(0)
+        return [None if number != number else number for number in numbers.tolist()]
+    if pa.types.is_timestamp(array.type):
+        zone = "" if array.type.tz is None else "Z"
+        texts = np.datetime_as_string(array.to_numpy(zero_copy_only=False)).tolist() if len(array) else []
+        return [None if text == "NaT" else folded_moment(text + zone) for text in texts]
+    if pa.types.is_duration(array.type):
+        return list(array.to_numpy(zero_copy_only=False))
+    return list(array.to_pylist())
+
+
+def _text_array(array: Any) -> Any:
+    """Return an Arrow array of any type as one of strings; distinct values are written once."""
+    import pyarrow as pa
+
+    if isinstance(array, pa.ChunkedArray):
+        if _is_kind(array.type, STRINGS):
+            return array
+        return pa.chunked_array([_text_array(part) for part in array.chunks], pa.large_string())
+    if _is_kind(array.type, STRINGS):
+        return array
+    if _is_kind(array.type, BYTES):
+        return array.cast(pa.large_binary()).view(pa.large_string())
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    values = encoded.dictionary
+    if _is_kind(values.type, STRINGS | BYTES):
+        texts = _text_array(values).cast(pa.large_string())  # Arrow cannot take from views, which polars has
+    else:
+        texts = pa.array([written(value) for value in _arrow_values(values)], pa.large_string())
+    return texts.take(encoded.indices)
 
 
 def _arrow_texts(column: Any, place: str, start: int, missing: str, checked: bool) -> Any:
     import pyarrow as pa
 
-    array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+    array = _arrow(column)
+    try:
+        array = _text_array(array)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        raise DataError(f"{place} is of type {array.type}, which cannot be read as text; convert it first") from error
     if isinstance(array, pa.ChunkedArray):
-        if array.num_chunks > 1 and (pa.types.is_string(array.type) or pa.types.is_string_view(array.type)):
+        if array.num_chunks > 1:
             array = array.cast(pa.large_string())  # has room for all chunks; views cannot always be joined
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if array.null_count and missing:
         row = start + array.is_null().to_pylist().index(True)
         raise DataError(f"row {row} of {place} has no {missing}; give it one or leave it out")
-    kinds = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    if not any(kind(array.type) for kind in kinds) or (array.null_count and pa.types.is_string_view(array.type)):
-        try:
-            array = (_decoded(array) if isinstance(array, pa.DictionaryArray) else array).cast(pa.large_string())
-            array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise DataError(
-                f"{place} is of type {array.type}, which cannot be read as text; convert it first"
-            ) from error
     if array.null_count:
-        array = array.fill_null("")
+        array = (array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array).fill_null("")
     if checked:
         _refuse_bad_strings(array, place, start)
     return _arrow_views(array) if pa.types.is_string_view(array.type) else _arrow_strings(array).native()

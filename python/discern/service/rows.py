@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discern.columns import MOST_NUMBER, Feature
-from discern.data import Batch, Strings
+from discern.data import Batch, Strings, label_text, written
 from discern.service.live import State
 from discern.service.problems import Problem
 from discern.service.settings import Limits
@@ -62,18 +62,30 @@ def parse(body: bytes) -> Any:
 
 
 def _is(value: Any, feature: Feature) -> bool:
-    """Say whether a value fits a column."""
+    """Return whether a value fits a column."""
     if value is None:
         return True
     if feature.role == "text":
         return isinstance(value, str)
     if feature.role == "number":
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_NUMBER
-    fits = isinstance(value, str) and len(value) <= LONGEST_VALUE and "\0" not in value
-    return fits or (feature.role == "flag" and isinstance(value, bool))
+        return isinstance(value, int | float) and abs(value) <= MOST_NUMBER
+    return _is_short(value, LONGEST_VALUE)
 
 
-WANTED = {"text": "a text", "number": f"a number up to {MOST_NUMBER:g}", "category": "a text", "flag": "true or false"}
+def _is_short(value: Any, longest: int) -> bool:
+    """Return whether a value is a text, a number or a truth value of so many characters, without NUL."""
+    if not isinstance(value, str | int | float):
+        return False
+    text = str(written(value))
+    return len(text) <= longest and "\0" not in text
+
+
+WANTED = {
+    "text": "a text",
+    "number": f"a number up to {MOST_NUMBER:g}",
+    "category": f"a text of up to {LONGEST_VALUE:,} characters, a number, true or false",
+    "flag": "true or false",
+}
 
 
 class Reader:
@@ -89,7 +101,7 @@ class Reader:
         if not isinstance(value, dict) or not value:
             raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
         if labelled:
-            self.label(value.get(self._state.label), place)
+            value = {**value, self._state.label: self.label(value.get(self._state.label), place)}
         if labelled and len(value) == 1:
             raise Problem(
                 422, "bad-rows", f"{place} has nothing but its label; give it a value such as {self._example()}"
@@ -97,7 +109,7 @@ class Reader:
         for name, one in value.items():
             if not labelled or name != self._state.label:
                 self._check(name, one, place)
-        return value
+        return dict(value)
 
     def batch(self, batch: Batch) -> None:
         """Refuse values of CSV or JSON lines that do not fit the columns of the model; it may have other columns."""
@@ -138,14 +150,15 @@ class Reader:
             raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; send less of the text")
 
     def label(self, value: Any, place: str) -> str:
-        """Give a label."""
-        if not isinstance(value, str) or not value or "\0" in value or len(value) > LONGEST_LABEL:
+        """Return the text by which the model knows a label."""
+        if not _is_short(value, LONGEST_LABEL) or value == "":
             raise Problem(
                 422,
                 "bad-rows",
-                f"{place} needs a label in {self._state.label!r}: a text of 1 to {LONGEST_LABEL} characters, no NUL",
+                f"{place} needs a label in {self._state.label!r}: a text of 1 to {LONGEST_LABEL} characters without "
+                "NUL, a number, true or false",
             )
-        return value
+        return label_text(value)
 
     def rows(self, value: Any, labelled: bool = False) -> list[Row]:
         """Give the rows of a list."""

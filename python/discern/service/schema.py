@@ -15,7 +15,7 @@ Schema = dict[str, Any]
 _NO_NUL = "^[^\\u0000]*$"
 _SHARE = {"type": "number", "minimum": 0, "maximum": 1}
 _NUMBER_OR_NULL = {"type": ["number", "null"]}
-_LABEL = {"type": "string", "minLength": 1, "maxLength": LONGEST_LABEL, "pattern": _NO_NUL}
+_LABEL = {"type": ["string", "number", "boolean"], "minLength": 1, "maxLength": LONGEST_LABEL, "pattern": _NO_NUL}
 KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -36,9 +36,8 @@ def _value(feature: Feature) -> Schema:
     if feature.role == "text":
         return {"type": ["string", "null"]}
     if feature.role == "number":
-        return {"type": ["number", "null"], "minimum": -MOST_NUMBER, "maximum": MOST_NUMBER}
-    text: Schema = {"maxLength": LONGEST_VALUE, "pattern": _NO_NUL}
-    return {"type": ["string", "boolean", "null"] if feature.role == "flag" else ["string", "null"], **text}
+        return {"type": ["number", "boolean", "null"], "minimum": -MOST_NUMBER, "maximum": MOST_NUMBER}
+    return {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_VALUE, "pattern": _NO_NUL}
 
 
 def _object(properties: Schema, required: Sequence[str] | None = None, closed: bool = True, **more: Any) -> Schema:

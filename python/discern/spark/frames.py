@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discern.columns import LOOKED_AT, leading_rows
 from discern.data import Batch, DataError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
-FIRST_ROWS = 10_000
-"""So many rows are looked at to infer the roles of columns."""
 _PLACE = b"discern.place"
 
 
@@ -41,8 +40,10 @@ def columns_of(frame: DataFrame, names: list[str]) -> DataFrame:
 
 
 def first_rows(frame: DataFrame) -> Batch:
-    """Give the first rows of a frame."""
-    return batch_of(frame.limit(FIRST_ROWS).toArrow(), "the frame")
+    """Return the rows of a frame to infer the roles of columns from."""
+    batch = batch_of(frame.limit(LOOKED_AT).toArrow(), "the frame")
+    first, _ = leading_rows(iter([batch]))
+    return first or batch
 
 
 def map_partitions(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
