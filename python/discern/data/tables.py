@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 import discern._native as _native
-from discern.data.rows import Batch, Column, DataError, Strings, named_columns, without_index
+from discern.data.rows import Batch, Column, named_columns, without_index
+from discern.data.strings import DataError, Strings
 from discern.data.window import Reading, Window, open_file, runs, settled
 
 if TYPE_CHECKING:
