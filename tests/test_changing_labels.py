@@ -119,6 +119,14 @@ def test_labels_are_renamed_with_what_is_set_for_them() -> None:
     assert model.predict(["win money"]).tolist() == ["worse"]
 
 
+def test_labels_mean_the_same_wherever_they_are_given() -> None:
+    rows = [{"label": True, "text": "win"}, {"label": False, "text": "lunch"}]
+    model = Classifier(smoothing=1.0, priors={True: 0.25, False: 0.75}).fit(rows)
+    assert model.info()["priors"] == pytest.approx({"false": 0.75, "true": 0.25})
+    assert model.decide_by(Decision.at(0.2, True)).predict(["lunch win"]).tolist() == ["true"]
+    assert model.weights(True, 1)[0][0] == "win"  # type: ignore[arg-type]
+
+
 # --------------------------------------------------------------------------------------------------- rare words
 
 

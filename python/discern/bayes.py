@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.data import label_text
 from discern.statistics import Counts, default_threads
 
 if TYPE_CHECKING:
@@ -277,7 +278,10 @@ def as_priors(priors: Mapping[str, float]) -> Priors:
     """Check given priors: positive, summing to one."""
     if any(not value > 0 for value in priors.values()) or abs(sum(priors.values()) - 1) > ROUNDED:
         raise ValueError(f"priors must be positive and sum to 1, not {dict(priors)}")
-    return tuple(sorted((str(label), float(value)) for label, value in priors.items()))
+    named = {label_text(label): float(value) for label, value in priors.items()}
+    if len(named) < len(priors):
+        raise ValueError(f"priors name a label twice: {list(priors)}")
+    return tuple(sorted(named.items()))
 
 
 def _stored_priors(priors: Any) -> str | Priors:

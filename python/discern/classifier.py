@@ -19,7 +19,7 @@ import numpy as np
 import discern.files as files
 from discern.bayes import NaiveBayesSettings
 from discern.columns import Feature, leading_rows
-from discern.data import Batch, DataError, Reading, batches, can_be_read_again, did_you_mean
+from discern.data import Batch, DataError, Reading, batches, can_be_read_again, did_you_mean, label_text
 from discern.mixed import Model, Said, Summing, solve_columns
 from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics import Sums
@@ -603,6 +603,7 @@ class Classifier:
         ['spam']
         """
         if decision is not None:
+            decision = decision.renamed({label: label_text(label) for label in decision.named})
             _refuse_other_labels(decision, self.labels)
         self.decision = decision
         return self
@@ -696,7 +697,7 @@ class Classifier:
 
         With a negative ``top``, those that speak most against it.
         """
-        return self.solved.weights(label, top)
+        return self.solved.weights(label_text(label), top)
 
     def _scored(self, model: Model | SpaceModel, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Said]]:
         # The model is given: learning in another thread may put a new one in its place meanwhile.
@@ -729,7 +730,7 @@ class Classifier:
     @_one_at_a_time
     def rename_labels(self, names: Sequence[str]) -> None:
         """Rename the labels, in the same order; the decision and given priors follow."""
-        labels = tuple(names)
+        labels = tuple(map(label_text, names))
         if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
             raise ValueError("the new names must be as many as the labels, different and in order")
         if self._ledger is not None:

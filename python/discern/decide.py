@@ -154,6 +154,11 @@ class Decision:
         )
         return None if left == Decision() else left
 
+    @property
+    def named(self) -> list[Any]:
+        """The labels that the decision names."""
+        return [*self.labels, *([] if self.positive is None else [self.positive])]
+
     def renamed(self, new: Mapping[Any, Any]) -> Decision:
         """Return the decision for labels with other names."""
         labels = tuple(new.get(label, label) for label in self.labels)

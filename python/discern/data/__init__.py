@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 from discern.data.rows import (
     Batch,
     Column,
-    DataError,
-    Strings,
     as_column,
     as_texts,
     did_you_mean,
@@ -21,6 +19,7 @@ from discern.data.rows import (
     values_of,
     without_index,
 )
+from discern.data.strings import DataError, Strings
 from discern.data.values import canonical, is_missing, label_text, written
 from discern.data.window import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from discern.data.rows import Batch, Column, DataError, Strings
+from discern.data.rows import Batch, Column
+from discern.data.strings import DataError, Strings
 from discern.data.window import Reading, Window, compression_of, last_line_end, open_file, runs, settled, whole
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from discern.data.rows import Batch, Column, DataError, Strings, did_you_mean
+from discern.data.rows import Batch, Column, did_you_mean
+from discern.data.strings import DataError, Strings
 from discern.data.window import Reading, Window, compression_of, open_file, whole
 from discern.mail import COLUMNS, MOST_BYTES, columns_of
 

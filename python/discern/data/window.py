@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, cast
 
 import numpy as np
 
-from discern.data.rows import Batch, Column, DataError, Strings
+from discern.data.rows import Batch, Column
+from discern.data.strings import DataError, Strings
 
 if TYPE_CHECKING:
     from pathlib import Path

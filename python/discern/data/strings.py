@@ -1,0 +1,104 @@
+"""Columns of strings in UTF-8, and the error for bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class DataError(ValueError):
+    """Bad input: the message says what is wrong, where, and what to do."""
+
+
+@dataclass(frozen=True)
+class Strings:
+    """A column of strings as Arrow keeps it: value i is ``data[offsets[i]:offsets[i + 1]]``, in UTF-8.
+
+    With ``ends``, the strings lie apart, with other bytes between them: value i is ``data[offsets[i]:ends[i]]``.
+
+    Examples
+    --------
+    >>> strings = Strings.of(["spam", "ham"])
+    >>> len(strings), strings[1], strings.to_list()
+    (2, 'ham', ['spam', 'ham'])
+    """
+
+    offsets: NDArray[np.int64]
+    data: NDArray[np.uint8]
+    ends: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[str]) -> Strings:
+        """Pack strings; lone surrogates are kept."""
+        return cls.of_bytes([value.encode("utf-8", "surrogatepass") for value in values])
+
+    @classmethod
+    def of_bytes(cls, values: Sequence[bytes]) -> Strings:
+        """Pack values that are bytes."""
+        offsets = np.zeros(len(values) + 1, np.int64)
+        np.cumsum([len(value) for value in values], out=offsets[1:])
+        return cls(offsets, np.frombuffer(b"".join(values), np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1 if self.ends is None else len(self.offsets)
+
+    def __getitem__(self, index: int) -> str:
+        return self.bytes_at(index).decode("utf-8", "surrogatepass")
+
+    @property
+    def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the values start, and where they end."""
+        return (self.offsets[:-1], self.offsets[1:]) if self.ends is None else (self.offsets, self.ends)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The bytes of each value."""
+        starts, ends = self.spans
+        return ends - starts
+
+    def bytes_at(self, index: int) -> bytes:
+        """Give a value as bytes."""
+        starts, ends = self.spans
+        return self.data[int(starts[index]) : int(ends[index])].tobytes()
+
+    def joined(self, others: Strings) -> Strings:
+        """Give these values and others behind them."""
+        mine, theirs = self.packed(), others.packed()
+        offsets = np.concatenate([mine.offsets, theirs.offsets[1:] + len(mine.data)])
+        return Strings(offsets, np.concatenate([mine.data, theirs.data]))
+
+    def rows(self, start: int, end: int | None = None) -> Strings:
+        """Give the values from ``start`` to ``end``, without a copy."""
+        if self.ends is None:
+            return Strings(self.offsets[start : len(self) + 1 if end is None else end + 1], self.data)
+        return Strings(self.offsets[start:end], self.data, self.ends[start:end])
+
+    def take(self, keep: NDArray[Any]) -> Strings:
+        """Give the values where ``keep`` is true, or at the places it lists."""
+        places = np.flatnonzero(keep) if keep.dtype == bool else keep
+        starts, ends = self.spans
+        return Strings(starts[places], self.data, ends[places]).packed()
+
+    def packed(self) -> Strings:
+        """Give the same values with nothing before, between or behind them."""
+        return Strings(*_native.packed(self.native()))
+
+    def to_list(self) -> list[str]:
+        """Give all values as Python strings."""
+        starts, ends = self.spans
+        data = self.data.tobytes()
+        pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
+
+    def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+        """Give the column as the native code takes it."""
+        starts, ends = self.spans
+        return ("spans", np.ascontiguousarray(starts), np.ascontiguousarray(ends), self.data)
