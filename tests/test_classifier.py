@@ -99,8 +99,10 @@ def test_bad_smoothing_is_refused(make) -> None:
 
 
 def test_a_prior_for_every_label() -> None:
-    with pytest.raises(ValueError, match="no prior for the label 'ham'"):
-        Classifier(priors={"spam": 1.0}).fit(ROWS)
+    with pytest.warns(UserWarning, match="no prior for the label 'ham'"):
+        model = Classifier(priors={"spam": 1.0}).fit(ROWS)
+    assert model.info()["labels_by_default"] == ["ham"]
+    assert model.predict_proba([""])[0] == pytest.approx([0.5, 0.5])
     model = Classifier(priors={"spam": 0.9, "ham": 0.1}).fit(ROWS)
     assert model.predict_proba([""])[0] == pytest.approx([0.1, 0.9])
 

@@ -68,9 +68,14 @@ def test_integers_are_stored_in_the_smallest_type(array: np.ndarray) -> None:
 
 def test_types_that_discern_does_not_use(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
-    files.save(path, {"x": np.zeros(2, np.float32)}, {})
+    content, _ = files.encode({"x": np.zeros(2, np.float32)}, {})
+    path.write_bytes(content)
     with pytest.raises(ModelFileError, match="F32"):
         files.load(path)
+    with pytest.raises(ModelFileError, match=r"could not be read back .*F32.* unchanged"):
+        files.save(path, {"x": np.zeros(2, np.float32)}, {})
+    assert path.read_bytes() == content
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_numbers_that_are_none_cannot_be_saved(tmp_path: Path) -> None:

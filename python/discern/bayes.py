@@ -9,8 +9,8 @@ once for dense and sparse counts alike: what a class has never seen of a term de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,6 +68,10 @@ class Dirichlet:
 
 
 Smoothing = Laplace | JelinekMercer | Dirichlet
+Priors = tuple[tuple[str, float], ...]
+"""Labels and their given probabilities, sorted."""
+ROUNDED = 1e-9
+"""Probabilities that sum to one differ from it by no more."""
 EVENTS = ("multinomial", "binary", "bernoulli", "complement", "contrast", "binary-contrast")
 WITHOUT_PRIOR = ("complement", "contrast", "binary-contrast")
 """Event models that compare a class with the rest of the corpus: terms alone speak."""
@@ -174,6 +178,7 @@ class NaiveBayesSettings:
     smoothing : Laplace, JelinekMercer or Dirichlet
         Only Laplace for ``"bernoulli"`` and ``"complement"``.
     priors : "data", "uniform" or a mapping of label to probability
+        A label that the mapping does not name has its share of the rows; see :func:`log_priors`.
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by: the documents of the class, or its presences over the vocabulary.
     level_smoothing : float, optional
@@ -187,7 +192,7 @@ class NaiveBayesSettings:
 
     event: str = "multinomial"
     smoothing: Smoothing = Laplace()
-    priors: str | tuple[tuple[str, float], ...] = "data"
+    priors: str | Priors = "data"
     normalization: str = "documents"
     level_smoothing: float | None = None
     most_terms: int | None = None
@@ -227,6 +232,19 @@ class NaiveBayesSettings:
         """Whether a class is compared with the rest, with its own share."""
         return self.event in ("contrast", "binary-contrast")
 
+    def without_labels(self, gone: Container[str]) -> NaiveBayesSettings:
+        """Return the settings without the given priors of some labels."""
+        if isinstance(self.priors, str):
+            return self
+        left = tuple((label, value) for label, value in self.priors if label not in gone)
+        return self if left == self.priors else replace(self, priors=left or "data")
+
+    def renamed(self, new: Mapping[str, str]) -> NaiveBayesSettings:
+        """Return the settings for labels with other names."""
+        if isinstance(self.priors, str):
+            return self
+        return replace(self, priors=tuple(sorted((new.get(label, label), value) for label, value in self.priors)))
+
     def to_json(self) -> dict[str, Any]:
         """Give the settings as plain values."""
         priors = self.priors if isinstance(self.priors, str) else dict(self.priors)
@@ -243,11 +261,10 @@ class NaiveBayesSettings:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> NaiveBayesSettings:
         """Make settings of what :meth:`to_json` gave."""
-        priors = values["priors"]
         return cls(
             values["event"],
             smoothing_from_json(values["smoothing"]),
-            priors if isinstance(priors, str) else as_priors(priors),
+            _stored_priors(values["priors"]),
             values["normalization"],
             None if values["level_smoothing"] is None else float(values["level_smoothing"]),
             None if values.get("most_terms") is None else int(values["most_terms"]),
@@ -256,24 +273,49 @@ class NaiveBayesSettings:
         )
 
 
-def as_priors(priors: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+def as_priors(priors: Mapping[str, float]) -> Priors:
     """Check given priors: positive, summing to one."""
-    if any(not value > 0 for value in priors.values()) or abs(sum(priors.values()) - 1) > 1e-9:
+    if any(not value > 0 for value in priors.values()) or abs(sum(priors.values()) - 1) > ROUNDED:
         raise ValueError(f"priors must be positive and sum to 1, not {dict(priors)}")
     return tuple(sorted((str(label), float(value)) for label, value in priors.items()))
 
 
-def log_priors(labels: Sequence[str], documents: Array, priors: str | tuple[tuple[str, float], ...]) -> Array:
-    """Give log P(k): from the data, uniform, or given."""
+def _stored_priors(priors: Any) -> str | Priors:
+    """Read priors from a file: those of labels that were forgotten are gone, so the sum may be below one."""
+    if isinstance(priors, str):
+        return priors
+    given = tuple(sorted((str(label), float(value)) for label, value in priors.items()))
+    if any(not value > 0 for _, value in given) or sum(value for _, value in given) > 1 + ROUNDED:
+        raise ValueError("the priors are not probabilities")
+    return given
+
+
+def log_priors(labels: Sequence[str], documents: Array, priors: str | Priors) -> Array:
+    """Return log P(k): from the data, uniform, or given.
+
+    A label without a given prior has its share of the rows. The given priors divide the rest in their proportions.
+
+    Examples
+    --------
+    >>> given = (("ham", 0.25), ("spam", 0.75))
+    >>> np.exp(log_priors(["ham", "news", "spam"], np.array([4, 2, 4]), given)).round(3).tolist()
+    [0.2, 0.2, 0.6]
+    """
     if priors == "uniform":
         return np.full(len(labels), -np.log(max(len(labels), 1)))
-    if priors == "data":
-        return np.asarray(np.log(documents) - np.log(documents.sum()))
-    given = dict(priors)  # type: ignore[arg-type]
-    missing = [label for label in labels if label not in given]
-    if missing:
-        raise ValueError(f"there is no prior for the label {missing[0]!r}; give one for each of {', '.join(labels)}")
-    return np.asarray(np.log([given[label] for label in labels]))
+    shares = np.log(documents) - np.log(documents.sum())
+    if isinstance(priors, str):
+        return np.asarray(shares)
+    given = dict(priors)
+    named = np.array([label in given for label in labels], bool)
+    if not named.any():
+        return np.asarray(shares)
+    values = np.array([given.get(label, 1.0) for label in labels])
+    total = float(values[named].sum())
+    if named.all() and abs(total - 1) <= ROUNDED:
+        return np.asarray(np.log(values))
+    rest = 1.0 - float(np.exp(shares[~named]).sum())
+    return np.asarray(np.where(named, np.log(values) - np.log(total) + np.log(rest), shares))
 
 
 def _check_score(name: str) -> None:

@@ -24,6 +24,8 @@ class Choice:
     calibration: Temperature | None = None
     log_loss: float = float("nan")
     accuracy: float = float("nan")
+    rows: int = 0
+    """The number of rows that it was validated on."""
 
     def to_json(self) -> dict[str, Any]:
         """Give what was chosen in plain values."""
@@ -42,4 +44,5 @@ class Choice:
             },
             "log_loss": self.log_loss,
             "accuracy": self.accuracy,
+            "rows": self.rows,
         }

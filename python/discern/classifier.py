@@ -7,19 +7,22 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 import discern.files as files
 from discern.bayes import NaiveBayesSettings
 from discern.columns import Feature
-from discern.data import Batch, DataError, Reading, batches, can_be_read_again
+from discern.data import Batch, DataError, Reading, batches, can_be_read_again, did_you_mean
 from discern.mixed import Model, Said, Summing, solve_columns
 from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
-from discern.statistics import Counts, Sums
+from discern.statistics import Sums
 from discern.text import TextSettings
 
 if TYPE_CHECKING:
@@ -31,24 +34,54 @@ if TYPE_CHECKING:
     from discern.decide import Decision
     from discern.evaluate import Evaluation
     from discern.evidence import Evidence
+    from discern.ledger import Ledger
     from discern.samples import Sample
     from discern.spatial import Recipe, SpaceModel
 
 
-class Receipt(str):
-    """What :meth:`Classifier.forget` gives: the checksum of the model file as it now would be.
+T = TypeVar("T")
 
-    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows taken
-    back and left.
+
+class Receipt(str):
+    """What :meth:`Classifier.forget` returns: the checksum of the model file as it now would be.
+
+    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows
+    forgotten and left. ``proven`` is true if a ledger proves that exactly these rows had been learned; counts alone
+    cannot prove it.
     """
 
     forgotten: int
     rows: int
+    proven: bool
 
-    def __new__(cls, checksum: str, forgotten: int, rows: int) -> Receipt:
+    def __new__(cls, checksum: str, forgotten: int, rows: int, proven: bool = False) -> Receipt:
         receipt = super().__new__(cls, checksum)
-        receipt.forgotten, receipt.rows = forgotten, rows
+        receipt.forgotten, receipt.rows, receipt.proven = forgotten, rows, proven
         return receipt
+
+
+_ALIVE: weakref.WeakSet[Classifier] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """Renew all locks in a forked process: the thread that held one is not there to release it."""
+    for classifier in _ALIVE:
+        classifier._make_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _one_at_a_time(method: Callable[..., T]) -> Callable[..., T]:
+    """Let one thread at a time change a classifier, from reading its state to replacing it."""
+
+    @wraps(method)
+    def alone(self: Classifier, *arguments: Any, **named: Any) -> T:
+        with self._turn:
+            return method(self, *arguments, **named)
+
+    return alone
 
 
 class Classifier:
@@ -81,8 +114,13 @@ class Classifier:
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by.
     min_df : int, optional
-        Terms that fewer documents hold are not used, and are not written to the model file; by default 1, in a vector
-        space 2 (but for ``"nbsvm"``).
+        Terms that occur in fewer documents are not used; by default 1, in a vector space 2 (but for ``"nbsvm"``). Naive
+        Bayes keeps their counts, so that they can be used as soon as more rows have them; a slim file does not hold
+        them.
+    ledger : bool or str
+        Keep a digest of every row beside the counts, so that :meth:`forget` refuses rows that were never learned
+        (counts alone cannot tell). The digests are salted: with True by random bytes, or by 32 hexadecimal digits,
+        which models that are to be merged must share. For naive Bayes only.
     ngrams : tuple of int, optional
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
@@ -143,6 +181,7 @@ class Classifier:
         features: int | None = None,
         select: str = "chi2",
         budget: float = 60.0,
+        ledger: bool | str = False,
         threads: int | None = None,
     ) -> None:
         terms = {
@@ -173,12 +212,13 @@ class Classifier:
             features=features,
             select=select,
             budget=float(budget),
+            ledger=ledger,
             threads=threads,
         )
         self._start()
 
     def _start(self) -> None:
-        """Be as a classifier is that was asked for and has learned nothing."""
+        """Reset to the untrained state."""
         request = self.request
         self.label, self.threads = request.label, request.threads
         self.min_df = request.min_df or 1
@@ -191,9 +231,15 @@ class Classifier:
         self.recipe: Recipe | None = None
         self.leaderboard: list[dict[str, Any]] = []
         self.gives_up = ""
-        self._lock = threading.RLock()
+        self._make_locks()
         self._statistics: Sums | None = Sums()
+        self._ledger: Ledger | None = None
         self._model: Model | SpaceModel | None = None
+
+    def _make_locks(self) -> None:
+        self._turn = threading.RLock()  # held by whoever changes the classifier, as long as that takes
+        self._lock = threading.RLock()  # held while attributes that belong together are read or replaced
+        _ALIVE.add(self)
 
     @property
     def model(self) -> str:
@@ -202,11 +248,31 @@ class Classifier:
 
     # ------------------------------------------------------------------------------------------- learning
 
+    @_one_at_a_time
     def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
-        """Learn from rows, forgetting everything learned before.
+        """Learn from rows, forgetting everything learned before. If that fails, nothing is changed.
 
         With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been judged.
         """
+        before = self.request
+        try:
+            self._fit(data, reading, watch)
+        except BaseException:
+            self.request = before
+            raise
+        self._warn_of_priors()
+        return self
+
+    def _warn_of_priors(self) -> None:
+        priors = self.request.learner.priors
+        unnamed = [] if isinstance(priors, str) else [label for label in self.labels if label not in dict(priors)]
+        if unnamed:
+            message = f"there is no prior for the label {unnamed[0]!r}: it has its share of the rows"
+            warnings.warn(message, stacklevel=4)
+
+    def _fit(self, data: Any, reading: Reading | None, watch: Watch | None) -> Classifier:
+        from discern.ledger import as_salt
+
         started = time.monotonic()
         stream = batches(data, reading)
         first = next(stream, None)
@@ -219,15 +285,15 @@ class Classifier:
         if not self.request.is_sum:
             rows = [_named(batch, features) for batch in stream if batch.rows]
             return self._fit_space(rows, features, left_out, watch, started + self.request.budget)
+        salt = as_salt(self.request.ledger)
         if self.request.validates(features):
-            choice, sums = self._choose(stream, data, reading, features)
+            choice, sums, ledger = self._choose(stream, data, reading, features, salt)
         else:
             choice = self.request.unchosen(features)
-            sums = self._sum(stream, features, choice.text)
+            sums, ledger = self._sum(stream, features, choice.text, salt)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
-        self._take_sums(choice, sums, left_out)
-        return self
+        return self._take_sums(choice, sums, left_out, ledger)
 
     def _fit_space(
         self,
@@ -288,48 +354,57 @@ class Classifier:
         assert winner.choice is not None
         return take(replace(winner.choice, calibration=calibration))
 
-    def _take_sums(self, choice: Choice, sums: Sums, left_out: dict[str, str]) -> Classifier:
+    def _take_sums(
+        self, choice: Choice, sums: Sums, left_out: dict[str, str], ledger: Ledger | None = None
+    ) -> Classifier:
+        model = solve_columns(sums, choice.features, choice.settings, choice.text, self.min_df)
         with self._lock:
             self.recipe, self.left_out, self.features = None, left_out, choice.features
             self.learner, self.settings = choice.settings, choice.text
-            self.calibration = choice.calibration
+            self.calibration, self.decision = choice.calibration, None
             self.chosen = choice.to_json() if choice.log_loss == choice.log_loss else None
-            self._replace(sums)
+            self._statistics, self._ledger, self._model = sums, ledger, model.calibrated(choice.calibration)
         return self
 
     def _take(self, model: SpaceModel, left_out: dict[str, str]) -> Classifier:
         with self._lock:
-            self._model, self._statistics, self.recipe = model, None, model.recipe
+            self._model, self._statistics, self._ledger, self.recipe = model, None, None, model.recipe
             self.features, self.left_out = model.features, left_out
             self.settings, self.min_df = model.recipe.plan.text[0], model.recipe.plan.min_df
             self.calibration, self.chosen = model.calibration, None
         return self
 
+    @_one_at_a_time
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
-        """Learn more rows; what validation chose at :meth:`fit` is kept."""
-        if self._model is None:
+        """Learn more rows, or change nothing. What validation chose at :meth:`fit` is kept.
+
+        A label that is new costs 1 when it is mistaken, if the model decides by costs, and has its share of the rows as
+        its prior, if priors were given. A label that the decision uses as its word for unsure is refused.
+        """
+        if not self.is_fitted:
             return self.fit(data, reading=reading)
-        _ = self.statistics  # refuse before reading
-        sums = self._sum(batches(data, reading), self.features, self.settings)
-        with self._lock:
-            self._replace(self.statistics + sums)
+        self.exchange(iter(()), data, reading=reading)
         return self
 
+    @_one_at_a_time
     def forget(self, data: Any, *, reading: Reading | None = None) -> Receipt:
-        """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned.
+        """Forget rows, or change nothing: the model is then the one that never saw them.
 
-        Gives a receipt: the checksum of the model file, which equals that of a model that never saw the rows.
+        Rows that cannot have been learned are refused. Counts alone cannot tell every such row: after learning "win
+        money" and "free prize", "win prize" looks as if it had been learned. With ``ledger=True`` all are refused.
+
+        Returns a receipt: the checksum of the model file, which equals that of a model that never saw the rows.
         """
-        with self._lock:
-            forgotten = self.take_back(data, reading=reading)
-            return Receipt(self.checksum(), forgotten, self.rows)
+        forgotten = self.take_back(data, reading=reading)
+        return Receipt(self.checksum(), forgotten, self.rows, self._ledger is not None)
 
     def take_back(self, data: Any, *, reading: Reading | None = None) -> int:
-        """Forget rows as :meth:`forget` does, without a receipt; gives how many."""
+        """Forget rows as :meth:`forget` does, without a receipt; return how many."""
         return self.exchange(data, iter(()), reading=reading)
 
+    @_one_at_a_time
     def exchange(self, old: Any, new: Any, *, reading: Reading | None = None) -> int:
-        """Forget some rows and learn others in one step, or change nothing; gives how many were forgotten.
+        """Forget some rows and learn others in one step, or change nothing; return how many were forgotten.
 
         Examples
         --------
@@ -339,55 +414,117 @@ class Classifier:
         >>> model.labels
         ('b', 'c')
         """
-        _ = self.statistics  # refuse before reading
-        taken, added = (self._sum(batches(rows, reading), self.features, self.settings) for rows in (old, new))
-        with self._lock:
-            mine = self.statistics
-            try:
-                # A rare word that is learned first would be looked for where the model never held it.
-                rest = mine + added - taken if self.min_df == 1 else mine - taken.among(mine) + added
-            except ValueError as error:
-                raise DataError(f"{error}; nothing was changed") from error
-            if not rest.rows:
-                raise DataError("nothing would be left to decide by; nothing was changed")
-            self._replace(rest)
-        return taken.rows
+        changed, forgotten = self._exchanged(old, new, reading)
+        _ = changed.solved  # before anything is replaced
+        self._become(changed)
+        return forgotten
 
+    def changed(self, old: Any, new: Any, *, reading: Reading | None = None) -> Classifier:
+        """Return a classifier that has forgotten some rows and learned others; this one stays as it is.
+
+        Raises DataError if the rows cannot be forgotten or learned. The model is solved when it is first used.
+
+        Examples
+        --------
+        >>> model = Classifier().fit([{"label": "a", "text": "x1"}, {"label": "b", "text": "y1"}])
+        >>> model.changed(iter(()), [{"label": "c", "text": "z1"}]).labels, model.labels
+        (('a', 'b', 'c'), ('a', 'b'))
+        """
+        return self._exchanged(old, new, reading)[0]
+
+    def _exchanged(self, old: Any, new: Any, reading: Reading | None) -> tuple[Classifier, int]:
+        _ = self.statistics  # refuse before reading
+        fresh = self._twin()
+        mine, ledger = fresh.statistics, fresh._ledger
+        salt = None if ledger is None else ledger.salt
+        (taken, their_rows), (added, my_rows) = (
+            fresh._sum(batches(rows, reading), fresh.features, fresh.settings, salt) for rows in (old, new)
+        )
+        try:
+            if ledger is not None and my_rows is not None and their_rows is not None:
+                fresh._ledger = ledger + my_rows - their_rows  # first: it names the row
+            rest = mine + added - taken
+            if not rest.rows:
+                raise ValueError("nothing would be left to decide by")
+            fresh._follow_labels(mine.labels, rest.labels)
+        except ValueError as error:
+            raise DataError(f"{error}; nothing was changed") from error
+        fresh._statistics, fresh._model = rest, None
+        return fresh, taken.rows
+
+    def _follow_labels(self, before: Sequence[str], after: Sequence[str]) -> None:
+        """Adapt what was set for labels to labels that came and went; raises ValueError if it makes no sense then."""
+        gone = {*before} - {*after}
+        if self.decision is not None:
+            self.decision = self.decision.for_labels(after, gone)
+        self.learner = self.learner.without_labels(gone)
+
+    def _twin(self) -> Classifier:
+        """Return a classifier that shares everything with this one and changes on its own."""
+        twin = type(self).__new__(type(self))
+        with self._lock:
+            twin.__dict__.update(self.__dict__)
+        twin._make_locks()
+        return twin
+
+    def _become(self, other: Classifier) -> None:
+        """Take over the state of another classifier in one step."""
+        state = {name: value for name, value in other.__dict__.items() if name not in ("_lock", "_turn")}
+        with self._lock:
+            self.__dict__.update(state)
+
+    @_one_at_a_time
     def decay(self, factor: float) -> Classifier:
         """Let what was learned so far count less: all counts times a factor, rounded.
 
         This is not exact, unlike everything else: rows that have decayed cannot be forgotten, and rounding makes the
-        model depend on how often it decays. For exact recency see :class:`discern.Window`.
+        model depend on how often it decays. For exact recency see :class:`discern.Window`. A model with a ledger does
+        not decay.
         """
-        with self._lock:
-            self._replace(self.statistics.decayed(factor))
+        if self._ledger is not None:
+            raise ValueError("a model with a ledger cannot decay: its rows could no longer be forgotten")
+        twin = self._twin()
+        twin._statistics, twin._model = self.statistics.decayed(factor), None
+        _ = twin.solved
+        self._become(twin)
         return self
 
     def merge(self, other: Classifier) -> Classifier:
-        """Give a new model: the one that learned the rows of both.
+        """Return a new model: the one that learned the rows of both.
 
-        What validation chose for the model with more rows is kept. Models of different columns, text settings or given
-        settings are refused.
+        The order and the grouping of merges do not matter. Models of different columns, text settings, bins, decisions
+        or given settings are refused, as are ledgers with different salts. Of settings that validation chose, those
+        that were chosen on more rows are kept.
         """
-        for one in (self, other):
-            one._refuse_what_is_no_sum()
-        mine, theirs = self._described(), other._described()
-        freely = ("learner", "calibration", "chosen") if self.chosen and other.chosen else ()
-        for name, value in mine.items():
-            if value != theirs[name] and name not in freely:
-                raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
-        merged = (self if self.rows >= other.rows else other)._empty_copy()
-        merged._replace(self.statistics + other.statistics)
+        mine, theirs = self._twin(), other._twin()
+        for one in (mine, theirs):
+            _ = one.statistics  # refuse what is not a sum
+        described, others = mine._described(), theirs._described()
+        free = ("learner", "calibration", "chosen", "leaderboard") if mine.chosen and theirs.chosen else ()
+        for name, value in described.items():
+            if value != others[name] and name not in free:
+                raise ValueError(f"cannot merge models with different {_difference(name, value, others[name])}")
+        if (mine._ledger is None) != (theirs._ledger is None):
+            raise ValueError("cannot merge a model that has a ledger with one that has none")
+        merged = max(mine, theirs, key=lambda one: _precedence(one._described()))
+        sums = mine.statistics + theirs.statistics
+        if mine._ledger is not None and theirs._ledger is not None:
+            merged._ledger = mine._ledger + theirs._ledger
+        merged._statistics, merged._model = sums, None
+        _ = merged.solved
         return merged
 
-    def _sum(self, stream: Iterable[Batch], features: Sequence[Feature], text: TextSettings) -> Sums:
-        summing = Summing(features, text, self.threads)
+    def _sum(
+        self, stream: Iterable[Batch], features: Sequence[Feature], text: TextSettings, salt: bytes | None = None
+    ) -> tuple[Sums, Ledger | None]:
+        """Add up rows; with a salt, enter them in a ledger, too."""
+        summing, ledger = Summing(features, text, self.threads), _empty_ledger(salt)
         for batch in stream:
-            summing.add(_named(batch, features), self.label)
-        return summing.sums()
-
-    def _replace(self, sums: Sums) -> None:
-        self._statistics, self._model = sums, self._solve(sums)
+            named = _named(batch, features)
+            summing.add(named, self.label)
+            if ledger is not None:
+                ledger = ledger + ledger.of(named, features, self.label, ledger.salt)
+        return summing.sums(), ledger
 
     def _solve(self, sums: Sums) -> Model:
         return solve_columns(sums, self.features, self.learner, self.settings, self.min_df).calibrated(self.calibration)
@@ -409,8 +546,13 @@ class Classifier:
             )
 
     def _choose(
-        self, stream: Iterator[Batch], data: Any, reading: Reading | None, features: Sequence[Feature]
-    ) -> tuple[Choice, Sums]:
+        self,
+        stream: Iterator[Batch],
+        data: Any,
+        reading: Reading | None,
+        features: Sequence[Feature],
+        salt: bytes | None,
+    ) -> tuple[Choice, Sums, Ledger | None]:
         from discern.samples import Sample, keep
 
         again = can_be_read_again(data)
@@ -421,36 +563,39 @@ class Classifier:
         sample = Sample.of(named, self.label, [feature.name for feature in features], self.threads)
         choice = self.request.choose(sample, features)
         if whole:
-            return choice, sample.sums(choice.features, choice.text)
+            ledger = _ledger_of(named, choice.features, self.label, salt)
+            return choice, sample.sums(choice.features, choice.text), ledger
         rest = batches(data, reading) if again else itertools.chain(kept, stream)
-        return choice, self._sum(rest, choice.features, choice.text)
+        return choice, *self._sum(rest, choice.features, choice.text, salt)
 
     # ------------------------------------------------------------------------------------------ predicting
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
         """Give the label of each row, in order."""
-        model = self.solved
-        decided = [self._decided(model, said) for _, said in self._scored(model, data, reading)]
+        model, decision = self._answering()
+        decided = [_decided(model, decision, said) for _, said in self._scored(model, data, reading)]
         return np.concatenate(decided) if decided else model.label_array[:0]
 
     def judged(
         self, data: Any, *, reading: Reading | None = None
     ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
         """Give, batch by batch, the label of each row and the probability of each label."""
-        model = self.solved
+        model, decision = self._answering()
         for _, said in self._scored(model, data, reading):
-            yield self._decided(model, said), model.posterior(said)
+            yield _decided(model, decision, said), model.posterior(said)
 
-    def _decided(self, model: Model | SpaceModel, said: Said) -> NDArray[np.str_]:
-        if self.decision is None:
-            return np.asarray(model.label_array[said.scores.argmax(axis=1)])
-        decided: NDArray[np.str_] = self.decision(model.posterior(said), model.label_array).astype(np.str_)
-        return decided
+    def _answering(self) -> tuple[Model | SpaceModel, Decision | None]:
+        """Return the model and the decision that belong together; another thread may replace both meanwhile."""
+        with self._lock:
+            return self.solved, self.decision
 
+    @_one_at_a_time
     def decide_by(self, decision: Decision | None) -> Classifier:
         """Decide by a threshold, costs or another mix of labels from now on; None: the most probable label.
 
-        The decision is saved with the model and used by :meth:`predict` and :meth:`evaluate`.
+        The decision is saved with the model and used by :meth:`predict` and :meth:`evaluate`. A label that is learned
+        later costs 1 when it is mistaken and keeps its share of the rows (see ``info()["labels_by_default"]``). What
+        was set for a label is gone when the label is forgotten. A threshold keeps its label from being forgotten.
 
         Examples
         --------
@@ -460,7 +605,7 @@ class Classifier:
         ['spam']
         """
         if decision is not None:
-            decision(np.zeros((1, len(self.labels))), self.labels)  # refuse labels that the model does not know
+            _refuse_other_labels(decision, self.labels)
         self.decision = decision
         return self
 
@@ -499,11 +644,11 @@ class Classifier:
         >>> model.predict_one("some y2")
         'b'
         """
-        model = self.solved
+        model, decision = self._model or self.solved, self.decision
         quick = model.__dict__.get("quick")
-        if quick is not None and self.decision is None:
+        if quick is not None and decision is None:
             return quick(text)  # type: ignore[no-any-return]
-        if self.decision is not None or not isinstance(model, Model):
+        if decision is not None or not isinstance(model, Model):
             if [feature.role for feature in model.features] == ["text"]:
                 return str(self.predict([text])[0])
             raise ValueError("this model decides by several columns; use predict with rows")
@@ -519,7 +664,7 @@ class Classifier:
         """Judge the model on rows with labels."""
         from discern.evaluate import Evaluation
 
-        model, total = self.solved, None
+        (model, decision), total = self._answering(), None
         for batch, said in self._scored(model, data, reading):
             numbers, labels = batch.labels(self.label)
             true = np.array(labels, dtype=np.str_)[numbers].tolist()
@@ -528,7 +673,7 @@ class Classifier:
             total = part if total is None else total + part
         if total is None:
             raise DataError("there are no rows to judge by")
-        return total if self.decision is None else total.decided_by(self.decision)
+        return total if decision is None else total.decided_by(decision)
 
     def explain(self, row: str | Mapping[str, Any]) -> Evidence:
         """Say why a row is given its label: what each of its words and values said, in nats, the strongest first.
@@ -545,7 +690,8 @@ class Classifier:
           1 unknown, skipped
         """
         [batch] = batches([row])
-        return self.solved.explain(_named(batch, self.features))
+        model = self.solved
+        return model.explain(_named(batch, model.features))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
         """Give the terms that speak most for a label: the mean log odds against the other labels, in nats.
@@ -567,6 +713,7 @@ class Classifier:
         """The name of the first text column, if there is one."""
         return next((feature.name for feature in self.features if feature.role == "text"), None)
 
+    @_one_at_a_time
     def read_text_from(self, name: str) -> None:
         """Read the text from a column of another name than that learned from."""
         text = [place for place, feature in enumerate(self.features) if feature.role == "text"]
@@ -581,30 +728,43 @@ class Classifier:
             if self._model is not None:
                 self._model = self._model.renamed(renamed)
 
+    @_one_at_a_time
     def rename_labels(self, names: Sequence[str]) -> None:
-        """Call the labels otherwise, in the same order."""
+        """Rename the labels, in the same order; the decision and given priors follow."""
         labels = tuple(names)
         if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
             raise ValueError("the new names must be as many as the labels, different and in order")
-        if self.recipe is not None:
-            self._model = replace(self.solved, labels=labels)
-            return
-        sums, new = self.statistics, dict(zip(self.labels, labels, strict=True))
-        columns = (
-            replace(column, labels=tuple(new[label] for label in column.labels))
-            if isinstance(column, Counts)
-            else column
-            for column in sums.columns
-        )
-        with self._lock:
-            self._replace(replace(sums, labels=labels, columns=tuple(columns)))
+        if self._ledger is not None:
+            raise ValueError("a model with a ledger keeps its labels: the digests of its rows hold them; train again")
+        twin, new = self._twin(), dict(zip(self.labels, labels, strict=True))
+        if twin.decision is not None:
+            renamed = twin.decision.renamed(new).for_labels(labels)
+            twin.decision = renamed
+        if self._statistics is None:
+            twin._model = replace(self.solved, labels=labels)
+        else:
+            twin.learner = twin.learner.renamed(new)
+            twin._statistics, twin._model = self._statistics.renamed(new), None
+        _ = twin.solved
+        self._become(twin)
 
     @property
     def solved(self) -> Model | SpaceModel:
         """The model derived from the statistics, or learned in a vector space."""
-        if self._model is None:
-            raise ValueError("this classifier has not learned anything yet; call fit first")
-        return self._model
+        model = self._model
+        if model is not None:
+            return model
+        with self._lock:
+            if not self.is_fitted:
+                raise ValueError("this classifier has not learned anything yet; call fit first")
+            if self._model is None and self._statistics is not None:
+                self._model = self._solve(self._statistics)
+            return self._model  # type: ignore[return-value]
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the classifier has learned anything."""
+        return self._model is not None or bool(self._statistics is not None and self._statistics.rows)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -626,7 +786,11 @@ class Classifier:
         return self.model if self.model in EVENTS else "naive-bayes"
 
     def info(self) -> dict[str, Any]:
-        """Say what the model is: settings, labels, sizes."""
+        """Return what the model is: settings, labels, sizes. It is that of one moment, whatever other threads do."""
+        twin = self._twin()
+        return twin._info()
+
+    def _info(self) -> dict[str, Any]:
         model = self.solved
         labels = {label: float(share) for label, share in zip(model.labels, np.exp(model.prior), strict=True)}
         known = self._class_rows()
@@ -640,7 +804,17 @@ class Classifier:
             "rows": None if known is None else sum(known.values()),
             "rows_per_label": known,
             "slim": known is None,
+            "ledger": self._ledger is not None,
+            "labels_by_default": self._labels_by_default(),
         }
+
+    def _labels_by_default(self) -> list[str]:
+        """Return the labels that came after costs, shares or priors were set for labels."""
+        labels = self.labels
+        found = [] if self.decision is None else self.decision.defaults(labels)
+        priors = self.learner.priors
+        named = {label for label, _ in priors} if not isinstance(priors, str) else {*labels}
+        return [label for label in labels if label in found or label not in named]
 
     def _class_rows(self) -> dict[str, int] | None:
         """Give the rows of each label; None if they are not kept."""
@@ -672,28 +846,35 @@ class Classifier:
         made._start()
         return made
 
-    def _empty_copy(self) -> Classifier:
-        copy = self._of(self.request)
-        copy.label, copy.threads, copy.min_df = self.label, self.threads, self.min_df
-        copy.features, copy.learner, copy.settings = self.features, self.learner, self.settings
-        copy.calibration, copy.chosen, copy.decision = self.calibration, self.chosen, self.decision
-        return copy
-
     # ----------------------------------------------------------------------------------------------- files
 
     def save(self, path: str | os.PathLike[str], *, slim: bool = False) -> str:
-        """Write the model to a file and give its checksum.
+        """Write the model to a file and return its checksum.
 
-        With ``slim`` the statistics are left out: a smaller file that can predict, but not learn, forget or merge.
+        With ``slim`` the statistics are left out: a smaller file that can predict, but not learn, forget or merge. What
+        is written is read back and compared before it takes the place of the old file; if it differs, the old file
+        stays and ModelFileError is raised.
         """
-        with self._lock:
-            content = self._content(slim)
-        return files.save(path, *content)
+        twin = self._twin()
+        arrays, metadata = twin._content(slim)
+
+        def check(written: dict[str, NDArray[Any]], described: dict[str, Any]) -> None:
+            again, _ = Classifier._from_content(written, described)._content(slim)
+            if again.keys() != arrays.keys() or not all(np.array_equal(again[name], arrays[name]) for name in arrays):
+                raise ValueError("what was read differs from what was written")
+
+        return files.save(path, arrays, metadata, check)
+
+    def without_statistics(self) -> Classifier:
+        """Return a slim copy: it can predict, but not learn, forget or merge."""
+        twin = self._twin()
+        _ = twin.solved, twin.statistics
+        twin._statistics = twin._ledger = None
+        return twin
 
     def checksum(self) -> str:
-        """Give the checksum that the model file would have."""
-        with self._lock:
-            return files.encode(*self._content())[1]
+        """Return the checksum that the model file would have."""
+        return files.encode(*self._twin()._content())[1]
 
     def _content(self, slim: bool = False) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         model = self.solved
@@ -702,12 +883,8 @@ class Classifier:
         metadata = {"model": self.winner, **described}
         if slim or whole:
             return model.arrays(), metadata
-        sums = self.statistics
-        columns = (
-            column.with_min_documents(self.min_df) if isinstance(column, Counts) and feature.role == "text" else column
-            for column, feature in zip(sums.columns, self.features, strict=True)
-        )
-        return replace(sums, columns=tuple(columns)).arrays(), metadata
+        ledger = {} if self._ledger is None else self._ledger.arrays()
+        return {**self.statistics.arrays(), **ledger}, metadata
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Classifier:
@@ -720,6 +897,8 @@ class Classifier:
 
     @classmethod
     def _from_content(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Classifier:
+        from discern.ledger import Ledger
+
         features = tuple(Feature.from_json(feature) for feature in metadata["features"])
         label, chosen = str(metadata["label"]), metadata["chosen"]
         names = [feature.name for feature in features]
@@ -751,7 +930,9 @@ class Classifier:
         if not metadata["slim"]:
             if metadata.get("recipe") is not None:
                 return loaded._with_space(metadata["recipe"], labels, arrays)
-            loaded._replace(Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features]))
+            sums = Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features])
+            loaded._statistics, loaded._ledger = sums, Ledger.from_arrays(arrays, sums.rows)
+            loaded._model = loaded._solve(sums)
             return loaded
         loaded._statistics = None
         solved = Model.from_arrays(labels, features, arrays, learner, text)
@@ -773,18 +954,16 @@ class Classifier:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in self.__dict__.items() if name not in ("_lock", "_model")}
-        state["_content"] = None if self._statistics is not None else self._content(slim=True)
+        twin = self._twin()
+        state = {name: value for name, value in twin.__dict__.items() if name not in ("_lock", "_turn", "_model")}
+        state["_content"] = None if twin._statistics is not None else twin._content(slim=True)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state.pop("_content")
         self.__dict__.update(state)
-        self._lock, self._model = threading.RLock(), None
-        if content is not None:
-            self._model = Classifier._from_content(*content)._model
-        elif self._statistics is not None and self._statistics.rows:
-            self._model = self._solve(self._statistics)
+        self._make_locks()
+        self._model = None if content is None else Classifier._from_content(*content)._model
 
     def _repr_html_(self) -> str:
         """Give what notebooks show: settings, and the strongest words of the labels."""
@@ -792,10 +971,10 @@ class Classifier:
 
         from discern.markup import classifier_html
 
-        return f"<p>{escape(repr(self))}</p>" if self._model is None else classifier_html(self)
+        return classifier_html(self) if self.is_fitted else f"<p>{escape(repr(self))}</p>"
 
     def __repr__(self) -> str:
-        learned = f"{len(self._model.labels)} labels, {self._model.terms} terms" if self._model else "not fitted"
+        learned = f"{len(self.labels)} labels, {self.solved.terms} terms" if self.is_fitted else "not fitted"
         return f"<discern.Classifier {self.model}: {learned}>"
 
 
@@ -829,7 +1008,49 @@ def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
 
     decision = Decision.from_json(described)
     decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
+    _ = decision.for_labels(labels)
     return decision
+
+
+def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
+    """Refuse a decision that is not for the labels of a model; those that come later have defaults."""
+    decision(np.zeros((1, len(labels))), labels)
+    _ = decision.for_labels(labels)
+    strange = [label for label in decision.labels if label not in labels]
+    if strange:
+        raise ValueError(f"the model has no label {strange[0]!r}{did_you_mean(str(strange[0]), labels)}")
+    missing = decision.defaults(labels)
+    if missing:
+        raise ValueError(f"the decision says nothing of the label {missing[0]!r}; it is for {list(decision.labels)}")
+
+
+def _decided(model: Model | SpaceModel, decision: Decision | None, said: Said) -> NDArray[np.str_]:
+    if decision is None:
+        return np.asarray(model.label_array[said.scores.argmax(axis=1)])
+    decided: NDArray[np.str_] = decision(model.posterior(said), model.label_array).astype(np.str_)
+    return decided
+
+
+def _empty_ledger(salt: bytes | None) -> Ledger | None:
+    if salt is None:
+        return None
+    from discern.ledger import Ledger
+
+    return Ledger.empty(salt)
+
+
+def _ledger_of(stream: Iterable[Batch], features: Sequence[Feature], label: str, salt: bytes | None) -> Ledger | None:
+    ledger = _empty_ledger(salt)
+    for batch in stream if ledger is not None else ():
+        ledger = ledger and ledger + ledger.of(batch, features, label, ledger.salt)
+    return ledger
+
+
+def _precedence(described: dict[str, Any]) -> tuple[int, str]:
+    """Order models by the rows that their settings were chosen on, so that merging does not depend on the order."""
+    chosen = described["chosen"] or {}
+    settings = {name: described[name] for name in ("learner", "calibration", "chosen", "leaderboard")}
+    return int(chosen.get("rows", 0)), json.dumps(settings, sort_keys=True)
 
 
 def _named(batch: Batch, features: Sequence[Feature]) -> Batch:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +38,8 @@ class Decision:
     """How the probabilities of labels become a label. Frozen, plain, and saved as JSON with a model.
 
     Make one with :meth:`argmax`, :meth:`at` or :meth:`of_costs`; call it with probabilities, a row for each thing to
-    decide on, and the labels of their columns.
+    decide on, and the labels of their columns. A label that the costs do not name costs 1 when it is mistaken; one that
+    the weights do not name has the weight 1.
 
     Examples
     --------
@@ -113,6 +114,51 @@ class Decision:
             raise ValueError("the old shares must be above 0, and the new ones at least 0")
         return replace(self, labels=labels, weights=tuple(float(new[label] / trained[label]) for label in labels))
 
+    # ------------------------------------------------------------------------------------- labels come and go
+
+    def defaults(self, labels: Iterable[Any]) -> list[Any]:
+        """Return the labels that have no cost or weight of their own: their costs are 1, their weights 1."""
+        named = self.costs is not None or self.weights is not None
+        return [label for label in labels if named and label not in self.labels]
+
+    def for_labels(self, labels: Sequence[Any], gone: Container[Any] = ()) -> Decision | None:
+        """Return the decision for a model of these labels, without a trace of those that are ``gone``.
+
+        None stands for the most probable label. Raises ValueError if the decision no longer makes sense: if its
+        threshold is for a label that is gone, or its word for unsure is a label now.
+
+        Examples
+        --------
+        >>> costs = Decision.of_costs([[0, 5], [1, 0]], ["ham", "spam"])
+        >>> costs.for_labels(["ham", "news"], gone=["spam"]).labels
+        ('ham',)
+        """
+        if self.threshold is not None and self.positive not in labels:
+            raise ValueError(
+                f"the decision has a threshold for the label {self.positive!r}, which would be gone; clear it first "
+                "(discern decide --clear, or decide_by(None))"
+            )
+        if self.unsure is not None and self.unsure_label in labels:
+            raise ValueError(
+                f"the decision answers {self.unsure_label!r} when it is unsure, so no label can have that name; clear "
+                "it first (discern decide --clear, or decide_by(None)) or use another label"
+            )
+        kept = [place for place, label in enumerate(self.labels) if label not in gone]
+        if len(kept) == len(self.labels):
+            return self
+        left = replace(
+            self,
+            labels=tuple(self.labels[place] for place in kept),
+            costs=_rows_and_columns(self.costs, kept) if kept else None,
+            weights=tuple(self.weights[place] for place in kept) if self.weights is not None and kept else None,
+        )
+        return None if left == Decision() else left
+
+    def renamed(self, new: Mapping[Any, Any]) -> Decision:
+        """Return the decision for labels with other names."""
+        labels = tuple(new.get(label, label) for label in self.labels)
+        return replace(self, labels=labels, positive=new.get(self.positive, self.positive))
+
     # ------------------------------------------------------------------------------------------------- deciding
 
     def __call__(self, probabilities: Any, labels: Any) -> NDArray[Any]:
@@ -130,7 +176,8 @@ class Decision:
         """Give the probabilities under the new mix of labels."""
         if self.weights is None:
             return shares
-        weighted = shares * np.array([self.weights[place] for place in self._order(names)])
+        weights = dict(zip(self.labels, self.weights, strict=True))
+        weighted = shares * np.array([weights.get(name, 1.0) for name in names])
         totals = weighted.sum(axis=1, keepdims=True)
         return np.where(totals > 0, weighted / np.where(totals > 0, totals, 1.0), shares)
 
@@ -154,8 +201,12 @@ class Decision:
         return np.column_stack([gains, shares @ dearest - self.unsure])
 
     def _cost_table(self, names: list[Any]) -> Floats:
-        order = self._order(names)
-        return np.array(self.costs, np.float64)[np.ix_(order, order)]
+        """Return the costs of these labels; those that the decision does not name cost 1 when they are mistaken."""
+        known = [place for place, name in enumerate(names) if name in self.labels]
+        order = [self.labels.index(names[place]) for place in known]
+        table = 1.0 - np.eye(len(names))
+        table[np.ix_(known, known)] = np.array(self.costs, np.float64)[np.ix_(order, order)]
+        return table
 
     def _beyond_threshold(self, shares: Floats, names: list[Any], threshold: float) -> NDArray[np.int64]:
         if self.positive not in names:
@@ -174,12 +225,6 @@ class Decision:
         if self.unsure is None:
             return expected
         return np.column_stack([expected, np.full(len(shares), self.unsure)])
-
-    def _order(self, names: Sequence[Any]) -> list[int]:
-        unknown = [name for name in names if name not in self.labels]
-        if unknown:
-            raise ValueError(f"the decision does not know the label {unknown[0]!r}; it is for {list(self.labels)}")
-        return [self.labels.index(name) for name in names]
 
     # ----------------------------------------------------------------------------------------------------- JSON
 
@@ -227,6 +272,10 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "weights": lambda weights: tuple(map(float, weights)),
 }
 """How each part of a decision is read from plain values."""
+
+
+def _rows_and_columns(table: tuple[tuple[float, ...], ...] | None, kept: Sequence[int]) -> Any:
+    return None if table is None else tuple(tuple(table[row][column] for column in kept) for row in kept)
 
 
 def _plain(label: Any) -> Any:

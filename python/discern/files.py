@@ -7,7 +7,7 @@ import json
 import math
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,22 +29,34 @@ class ModelFileError(ValueError):
     """A model file that cannot be used: the message says why."""
 
 
-def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> str:
-    """Write a model file whole or not at all, and give its checksum.
+Check = Callable[[dict[str, "NDArray[Any]"], dict[str, Any]], None]
+"""Raises ValueError if the arrays and metadata that were read back are not those that should have been written."""
 
-    The file is written beside its place, forced to disk and renamed; whoever has the old one open keeps it.
+
+def save(
+    path: str | os.PathLike[str],
+    arrays: Mapping[str, NDArray[Any]],
+    metadata: Mapping[str, Any],
+    check: Check | None = None,
+) -> str:
+    """Write a model file whole or not at all, and return its checksum.
+
+    The file is written beside its place, forced to disk, read back, checked and renamed. If it cannot be read back, the
+    old file stays and ModelFileError is raised. Whoever has the old file open keeps it. A symbolic link is followed:
+    the file that it points to is replaced.
     """
     import tempfile
     from pathlib import Path
 
     content, digest = encode(arrays, metadata)
-    target = Path(path)
+    target = place_of(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        _read_back(temporary, target, check)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
     except BaseException:
@@ -56,6 +68,43 @@ def save(path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], metad
     finally:
         os.close(folder)
     return digest
+
+
+def place_of(path: str | os.PathLike[str]) -> Path:
+    """Return where a model file really is: symbolic links are followed. Refuses what cannot hold a model."""
+    import stat
+    from pathlib import Path
+
+    target = Path(path).resolve()
+    if target.exists() and not stat.S_ISREG(target.stat().st_mode):
+        raise ModelFileError(f"{str(path)!r} is {_kind(target.stat().st_mode)}, not a file; give the name of a file")
+    return target
+
+
+def _kind(mode: int) -> str:
+    import stat
+
+    kinds = {
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a named pipe",
+        stat.S_IFSOCK: "a socket",
+        stat.S_IFCHR: "a device",
+        stat.S_IFBLK: "a device",
+    }
+    return kinds.get(stat.S_IFMT(mode), "something else")
+
+
+def _read_back(temporary: str, target: Path, check: Check | None) -> None:
+    """Read a file that is about to take its place; raises ModelFileError if it could not be used."""
+    try:
+        arrays, metadata = load(temporary)
+        if check is not None:
+            check(arrays, metadata)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelFileError(
+            f"the model was not written to {str(target)!r}, because it could not be read back ({error}); what was "
+            "there before is unchanged"
+        ) from error
 
 
 def _mode(target: Path) -> int:
@@ -122,8 +171,15 @@ def _finite(number: str) -> float:
 
 def _read(path: str) -> NDArray[np.uint8]:
     """Read a file into memory: a map of it would end the process if another program cut the file off in its place."""
+    import stat
+
     try:
-        with open(path, "rb") as file:
+        # A named pipe without a writer would keep us waiting for ever.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            mode = os.fstat(handle).st_mode
+            if not stat.S_ISREG(mode):
+                raise ModelFileError(f"{path!r} is {_kind(mode)}, not a model file; give the name of a file")
             size = os.fstat(file.fileno()).st_size
             if size < 8:
                 raise ModelFileError(f"{path!r} is not a discern model: it is too short")

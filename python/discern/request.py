@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discern.bayes import Laplace, NaiveBayesSettings, as_priors, as_smoothing
 from discern.columns import NUMBERS, Feature, infer
 from discern.data import Batch, DataError, did_you_mean
+from discern.ledger import as_salt
 from discern.text import CHARACTERS, TextSettings
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Request:
     features: int | str | None = None
     select: str = "chi2"
     budget: float = 60.0
+    ledger: bool | str = False
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -78,6 +80,7 @@ class Request:
             raise ValueError(f"calibrate must be 'auto', True or False, not {self.calibrate!r}")
         if not 0 < self.budget < float("inf"):
             raise ValueError(f"budget must be a number of seconds above 0, not {self.budget!r}")
+        as_salt(self.ledger)
         self._refuse_unused()
         self._check_features()
         _ = self.text.native  # complain about settings now, not at fit
@@ -97,6 +100,8 @@ class Request:
             raise ValueError(
                 f"characters is for models in a vector space, such as 'linear-svm', not for {self.model!r}"
             )
+        if self.ledger is not False and not self.is_sum:
+            raise ValueError(f"a ledger is for naive Bayes, which can forget rows, not for {self.model!r}")
         if self.model not in (*EVENTS, "nbsvm", "best") and not self.chooses_smoothing:
             raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
         has_priors = self.model in (*EVENTS, "lda", "qda")

@@ -614,15 +614,15 @@ class Sums:
             arrays.update({f"{number}.{name}": array for name, array in named.items()})
         return arrays
 
-    def among(self, known: Sums) -> Sums:
-        """Leave out terms that other sums do not hold: a model loaded from a file does not hold rare ones."""
+    def renamed(self, new: Mapping[str, str]) -> Sums:
+        """Return the sums with other names of the labels, in the same order."""
         columns = (
-            column.with_terms(contained(column.terms, other.terms))
-            if isinstance(column, Counts) and isinstance(other, Counts)
+            replace(column, labels=tuple(new[label] for label in column.labels))
+            if isinstance(column, Counts)
             else column
-            for column, other in zip(self.columns, known.columns, strict=True)
+            for column in self.columns
         )
-        return replace(self, columns=tuple(columns))
+        return replace(self, labels=tuple(new[label] for label in self.labels), columns=tuple(columns))
 
     @classmethod
     def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], normal: Sequence[bool]) -> Sums:

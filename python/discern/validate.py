@@ -250,6 +250,7 @@ def judged(choice: Choice, said: Said, classes: NDArray[np.int32]) -> Choice:
         calibration=calibration,
         log_loss=float(-np.log(right).mean()),
         accuracy=float((finite.argmax(axis=1) == classes).mean()),
+        rows=len(classes),
     )
 
 

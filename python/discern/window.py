@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -47,40 +48,48 @@ class Window:
         self._rows = rows
         self._reach = None if days is None else timedelta(days=days)
         self._kept: deque[tuple[datetime, Batch]] = deque()
+        self._turn = threading.Lock()
 
     def learn(self, data: Any, when: datetime | None = None, *, reading: Reading | None = None) -> Classifier:
-        """Learn rows of a time, by default now, and forget those that are now outside; gives the classifier."""
+        """Learn rows of a time, by default now, and forget those that are now outside, or change nothing.
+
+        Returns the classifier.
+        """
         when = when or datetime.now()
-        if self._kept and when < self._kept[-1][0]:
-            raise ValueError(f"rows must come in the order of time: {when} is before {self._kept[-1][0]}")
         new = [batch for batch in batches(data, reading) if batch.rows]
-        for batch in new:
-            self.model.learn(batch)
-            self._kept.append((when, batch))
-        self._drop(when)
+        with self._turn:
+            if self._kept and when < self._kept[-1][0]:
+                raise ValueError(f"rows must come in the order of time: {when} is before {self._kept[-1][0]}")
+            kept = deque([*self._kept, *((when, batch) for batch in new)])
+            old = _older_than(kept, when - self._reach) if self._reach is not None else _beyond(kept, self._rows or 0)
+            if not self.model.is_fitted and new:
+                self.model.learn(iter(new))
+                new = []
+            if old or new:
+                self.model.exchange(iter(old), iter(new))
+            self._kept = kept
         return self.model
 
-    def _drop(self, now: datetime) -> None:
-        old = self._older_than(now - self._reach) if self._reach is not None else self._beyond(self._rows or 0)
-        for batch in old:
-            self.model.take_back(batch)
 
-    def _older_than(self, limit: datetime) -> list[Batch]:
-        old = []
-        while self._kept and self._kept[0][0] < limit:
-            old.append(self._kept.popleft()[1])
-        return old
+def _older_than(kept: deque[tuple[datetime, Batch]], limit: datetime) -> list[Batch]:
+    """Remove the rows before a time, and return them."""
+    old = []
+    while kept and kept[0][0] < limit:
+        old.append(kept.popleft()[1])
+    return old
 
-    def _beyond(self, most: int) -> list[Batch]:
-        surplus, old = sum(batch.rows for _, batch in self._kept) - most, []
-        while surplus > 0:
-            when, batch = self._kept.popleft()
-            first = np.arange(batch.rows) < surplus
-            old.append(batch.take(first))
-            if not first.all():
-                self._kept.appendleft((when, batch.take(~first)))
-            surplus -= int(first.sum())
-        return old
+
+def _beyond(kept: deque[tuple[datetime, Batch]], most: int) -> list[Batch]:
+    """Remove the oldest rows until ``most`` are left, and return them."""
+    surplus, old = sum(batch.rows for _, batch in kept) - most, []
+    while surplus > 0:
+        when, batch = kept.popleft()
+        first = np.arange(batch.rows) < surplus
+        old.append(batch.take(first))
+        if not first.all():
+            kept.appendleft((when, batch.take(~first)))
+        surplus -= int(first.sum())
+    return old
 
 
 @dataclass(frozen=True)

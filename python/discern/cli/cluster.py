@@ -32,9 +32,9 @@ COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
 def fit_on_spark(
-    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None
-) -> None:
-    """Learn on Spark from what Spark reads: paths of any file system it knows."""
+    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None, slim: bool
+) -> Classifier:
+    """Learn on Spark from what Spark reads: paths of any file system it knows; return what has learned."""
     if given is not None and given not in READ:
         raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
     try:
@@ -46,7 +46,9 @@ def fit_on_spark(
     try:
         with _session(url) as session:
             frames = [_read(session, path, given, encoding) for path in data]
-            discern.spark.fit(reduce(lambda one, other: one.unionByName(other), frames), classifier)
+            whole = reduce(lambda one, other: one.unionByName(other), frames)
+            fitted: Classifier = discern.spark.fit(whole, classifier, slim=slim)
+            return fitted
     except PySparkException as error:
         raise ValueError(_sentence(error)) from error
 

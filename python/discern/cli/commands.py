@@ -56,6 +56,8 @@ def fit(
     select: options.SelectName = options.Select.chi2,
     budget: options.Budget = "60s",
     slim: options.Slim = False,
+    ledger: options.Ledger = False,
+    ledger_salt: options.LedgerSalt = None,
     dry_run: options.DryRun = False,
     threads: options.Threads = None,
     given: options.Given = None,
@@ -91,6 +93,7 @@ def fit(
         features=options.number_of_terms(features),
         select=select.value,
         budget=options.parse_budget(budget),
+        ledger=ledger_salt or ledger,
         threads=threads,
     )
     from discern.data import Sources
@@ -99,7 +102,7 @@ def fit(
     if spark is not None:
         from discern.cli.cluster import fit_on_spark
 
-        fit_on_spark(classifier, spark, data, given, encoding)
+        classifier = fit_on_spark(classifier, spark, data, given, encoding, slim)
         _report_fit(classifier, _save(classifier, output, slim), json, quiet)
         return
     if dry_run:
@@ -181,7 +184,7 @@ def _left_out(classifier: Classifier) -> str:
 
 def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet: bool) -> None:
     described = classifier.info()
-    labels: dict[str, int] = described["rows_per_label"]
+    labels: dict[str, int] = described["rows_per_label"] or dict.fromkeys(classifier.labels, 0)
     if json:
         wanted = {name: described[name] for name in FIT_FACTS}
         typer.echo(to_json({**saved, **wanted, "left_out": classifier.left_out}))
@@ -191,12 +194,10 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
     if not classifier.request.given:
         found = ", ".join(in_words(feature) for feature in described["features"])
         say(f"columns inferred: {found}" + _left_out(classifier), quiet)
-    listed = ", ".join(f"{label} {rows:,}" for label, rows in list(labels.items())[:10])
+    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
     more = ", …" if len(labels) > 10 else ""
-    say(
-        f"learned {counted(described['rows'], 'row')} of {counted(len(labels), 'label')} ({listed}{more})",
-        quiet,
-    )
+    rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "
+    say(f"learned {rows}{counted(len(labels), 'label')} ({listed}{more})", quiet)
     say(f"wrote {saved['file']}: {described['terms']:,} terms, {in_bytes(saved['bytes'])}", quiet)
 
 
@@ -363,15 +364,19 @@ def _change(
 
     quiet = how.quiet
     before = {"rows": classifier.rows, "terms": classifier.solved.terms}
-    labels = set(classifier.labels)
+    labels, by_default = set(classifier.labels), set(classifier.info()["labels_by_default"])
     with reading(how.data, how.given, quiet, encoding=how.encoding, on_error=how.on_error) as told:
         rows = batches(iter(how.data), told)
-        action(rows if label is None else labelled(rows, classifier.label, label))
+        receipt = action(rows if label is None else labelled(rows, classifier.label, label))
     after = {"rows": classifier.rows, "terms": classifier.solved.terms}
     added, removed = sorted({*classifier.labels} - labels), sorted(labels - {*classifier.labels})
+    unset = [name for name in classifier.info()["labels_by_default"] if name not in by_default]
     saved = _save(classifier, output)
     if json:
         changes = {"before": before, "after": after, "labels_added": added, "labels_removed": removed}
+        changes["labels_by_default"] = unset
+        if done == "forgot":
+            changes["proven"] = receipt.proven
         typer.echo(to_json({**saved, "action": done, **changes}))
         return
     say(f"{done} {counted(abs(after['rows'] - before['rows']), 'row')}", quiet)
@@ -380,8 +385,18 @@ def _change(
     for verb, changed in (("new", added), ("gone", removed)):
         if changed:
             say(f"  labels {verb}: {', '.join(changed)}", quiet)
+    for name in unset:
+        say(f"  {name!r} has no cost or prior of its own: a mistake costs 1, its prior is its share of the rows", quiet)
+    if done == "forgot":
+        say(f"  {_proof(receipt.proven)}", quiet)
     _doubt(added, labels, quiet)
     say(f"wrote {output} ({in_bytes(saved['bytes'])})", quiet)
+
+
+def _proof(proven: bool) -> str:
+    if proven:
+        return "the ledger proves that these rows had been learned"
+    return "the counts allow it; only a ledger (fit --ledger) proves that exactly these rows had been learned"
 
 
 def _doubt(added: list[str], known: set[str], quiet: bool) -> None:

@@ -319,6 +319,18 @@ Shortest = Annotated[
 ]
 Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
 Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
+Ledger = Annotated[
+    bool,
+    typer.Option("--ledger", help="Keep a digest of every row, so that rows never learned cannot be forgotten."),
+]
+LedgerSalt = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HEX",
+        help="The salt of these digests, 32 hexadecimal digits; models to be merged must share it.",
+        show_default="random",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option("--dry-run", help="Say what would be done: roles, sizes, about how long; and write nothing."),

@@ -35,6 +35,7 @@ def fit(
     label: str = "label",
     features: list[str] | None = None,
     most_on_driver: int | None = None,
+    slim: bool = False,
 ) -> Any:
     """Learn from all rows of a Spark frame.
 
@@ -53,8 +54,11 @@ def fit(
     label, features : str and list of str, optional
         For these estimators: the column with the labels, and the columns of numbers; by default all of them.
     most_on_driver : int, optional
-        If the statistics of all partitions take more bytes than this, Spark adds them up by term and label and drops
-        terms that fewer than ``min_df`` rows hold; by default 256 MiB.
+        If the statistics of all partitions take more bytes than this, Spark adds them up by term and label; by default
+        256 MiB.
+    slim : bool
+        Return a model that can predict, but not learn, forget or merge. Spark then drops terms that occur in fewer than
+        ``min_df`` rows before anything comes to the driver.
     """
     classifier = Classifier() if classifier is None else classifier
     if not isinstance(classifier, Classifier):
@@ -62,12 +66,15 @@ def fit(
 
         return fit_estimator(frame, classifier, label, features)
     columns, left_out = features_of(frame, classifier)
-    rows = Rows(frame, classifier, tuple(columns), most_on_driver)
+    rows = Rows(frame, classifier, tuple(columns), most_on_driver, slim=slim)
     if not classifier.request.is_sum:
         return classifier._take(_fit_space(rows), left_out)
+    if classifier.request.ledger is not False:
+        raise ValueError("a ledger cannot be kept on Spark; fit without Spark, or without a ledger")
     sample: Any = rows.sample() if classifier.request.validates(columns) else None
     choice = classifier.request.planned(sample, columns)
-    return classifier._take_sums(choice, rows.sums(choice.features, choice.text), left_out)
+    classifier._take_sums(choice, rows.sums(choice.features, choice.text), left_out)
+    return classifier.without_statistics() if slim else classifier
 
 
 def _fit_space(rows: Rows) -> SpaceModel:
@@ -111,6 +118,7 @@ class Rows:
     features: tuple[Feature, ...]
     most_on_driver: int | None = None
     kept: Sample | None = None
+    slim: bool = False
 
     def sample(self) -> Sample:
         """Give the rows to validate by, and remember whether these are all."""
@@ -126,7 +134,7 @@ class Rows:
         if self.kept is not None:
             return self.kept.sums(features, text)
         counting = Counting(self.classifier.label, tuple(features), text)
-        sums = sums_of(self.frame, counting, self.classifier.min_df, self.most_on_driver)
+        sums = sums_of(self.frame, counting, self.classifier.min_df if self.slim else 1, self.most_on_driver)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
         return sums
