@@ -8,7 +8,6 @@ place in the log, with the reason.
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Mapping, Sequence
 
 from discern.classifier import Classifier
@@ -64,15 +63,22 @@ def _one_by_one(
 def _together(
     classifier: Classifier, unapplied: Mapping[int, str], entries: Sequence[Entry]
 ) -> tuple[Classifier, dict[int, str]]:
-    """Apply entries in one step; raises if they might not be applicable one by one."""
+    """Apply entries in one step; raises if one by one they might give another model.
+
+    If the model can do without all these rows before it learns any, it could do so after every entry. Labels must not
+    vanish meanwhile: the settings for a label, such as its cost, go with it.
+    """
     left, fitting = dict(unapplied), []
     for entry in entries:
         reason = objection(entry.change, classifier, left)
         fitting += [entry.change] if reason is None else []
         _note(left, entry, reason)
-    forget, learn = _net(fitting)
-    # If the model can do without all these rows before it learns any, it could do so after every entry.
-    return _changed(_changed(classifier, forget, ()), (), learn), left
+    labels = {*classifier.statistics.labels}
+    forget, learn = _net(fitting, labels)
+    rest = _changed(classifier, forget, ())
+    if {*rest.statistics.labels} != labels:
+        raise ValueError("a label vanishes")
+    return _changed(rest, (), learn), left
 
 
 def _note(unapplied: dict[int, str], entry: Entry, reason: str | None) -> None:
@@ -100,8 +106,11 @@ def objection(change: Change, classifier: Classifier, unapplied: Mapping[int, st
     return None
 
 
-def _net(changes: Sequence[Change]) -> tuple[list[Row], list[Row]]:
-    """Return the rows to forget and to learn, without those that are learned and later forgotten again."""
+def _net(changes: Sequence[Change], labels: set[str]) -> tuple[list[Row], list[Row]]:
+    """Return the rows to forget and to learn, without those that are learned and later forgotten again.
+
+    Rows of other labels than ``labels`` are not paired: their label would vanish.
+    """
     if not any(change.forget for change in changes):
         return [], [row for change in changes for row in change.learn]
     learned: dict[str, list[Row]] = {}
@@ -109,7 +118,7 @@ def _net(changes: Sequence[Change]) -> tuple[list[Row], list[Row]]:
     for change in changes:
         for row in change.forget:
             same = learned.get(json.dumps(row, sort_keys=True))
-            if same:
+            if same and row.get(change.label) in labels:
                 same.pop()
             else:
                 forget.append(row)
@@ -122,8 +131,5 @@ def _changed(classifier: Classifier, forget: Sequence[Row], learn: Sequence[Row]
     """Return a model that shares everything with another and has forgotten and learned rows."""
     if not forget and not learn:
         return classifier
-    twin = Classifier.__new__(Classifier)
-    twin.__dict__.update(classifier.__dict__)
-    twin._lock = threading.RLock()
-    twin.exchange(batch_of(classifier, forget, label=True), batch_of(classifier, learn, label=True))
-    return twin
+    old, new = (batch_of(classifier, rows, label=True) for rows in (forget, learn))
+    return classifier.changed(old, new)

@@ -166,7 +166,7 @@ class Trial:
     def _can_surely_learn(self, change: Change) -> bool:
         if change.forget or change.undoes is not None or objection(change, self.state.classifier, {}) is not None:
             return False
-        return {row.get(change.label) for row in change.learn} <= {*self.state.labels}
+        return {row.get(change.label) for row in change.learn} <= {*self.state.classifier.statistics.labels}
 
 
 class _Writing:
