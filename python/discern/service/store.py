@@ -81,6 +81,11 @@ _FACTS = sql.Table(
     sql.Column("name", sql.String(32), primary_key=True),
     sql.Column("value", sql.String(64), nullable=False),
 )
+for _table, _column in ((_LOG, "content"), (_LOG, "reason"), (_BASES, "content")):
+    # The statistics that PostgreSQL gathers are samples of the values, which would outlive them.
+    _statement = f"ALTER TABLE {_table.name} ALTER COLUMN {_column} SET STATISTICS 0"
+    _unsampled = sql.DDL(_statement).execute_if(dialect="postgresql")  # type: ignore[no-untyped-call]
+    event.listen(_table, "after_create", _unsampled)
 Identity = tuple[tuple[int, int], ...]
 """The device and number of each file of a log."""
 
