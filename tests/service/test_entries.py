@@ -268,6 +268,16 @@ def test_forgotten_text_is_in_no_byte_of_the_folder_after_compaction(tmp_path: P
         assert found.stdout.strip() == "[]"
 
 
+def test_a_compaction_removes_what_a_killed_one_has_left(tmp_path: Path) -> None:
+    model = tmp_path / "m.discern"
+    fitted().save(model)
+    for name in (".m.discern.compacting", "..m.discern.compacting.x1.part", ".m.discern.compacting.x2.part"):
+        (tmp_path / name).write_bytes(b"forgotten")
+    with Store(f"{model}.feedback") as store:
+        Live(model, store, read_base(model), quiet).compact()
+    assert not [path.name for path in tmp_path.iterdir() if path.read_bytes() == b"forgotten"]
+
+
 # ---------------------------------------------------------------------------------------- another model file
 
 OTHER = [{"label": row["label"], "body": row["text"]} for row in ROWS]

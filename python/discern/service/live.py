@@ -380,6 +380,7 @@ class Live:
         """
         assert self.store is not None
         with self._changing, locked(self.path):
+            _remove_remains(Path(os.path.realpath(self.path)))
             self._looked = 0.0
             while self.refresh():
                 pass
@@ -417,6 +418,14 @@ class Live:
         self._tell("compacted", through=state.sequence, checksum=checksum)
 
 
+def _remove_remains(target: Path) -> None:
+    """Remove files of a compaction that was killed: they may hold what is forgotten later."""
+    starts = (f".{target.name}.compacting", f"..{target.name}.compacting.")
+    for path in target.parent.iterdir():
+        if path.name.startswith(starts):
+            path.unlink(missing_ok=True)
+
+
 def _verify(path: Path, checksum: str, state: State) -> None:
     """Read a new file from the disk, and refuse one that is not the model in memory."""
     written = read_base(path)
@@ -428,7 +437,7 @@ def _verify(path: Path, checksum: str, state: State) -> None:
 def _write_file(path: Path, content: bytes) -> None:
     """Put a file in the place of another, whole or not at all."""
     path = Path(os.path.realpath(path))
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.compacting.", suffix=".part")
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()

@@ -316,7 +316,9 @@ class Store:
             if self.is_file:
                 raw = connection.connection.driver_connection
                 assert raw is not None
-                raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                [(is_busy, *_)] = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                if is_busy:
+                    raise StoreError(f"the feedback log ({self.place}) is being read for too long to be emptied")
                 return
             own = connection.execution_options(isolation_level="AUTOCOMMIT")
             own.exec_driver_sql(f"SET lock_timeout = '{int(WAIT)}s'")
