@@ -5,7 +5,15 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
+from tests.service.postgresql import running_server
 from tests.service.running import STARTED
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """Run a PostgreSQL server; the fixture is its address."""
+    with running_server() as address:
+        yield address
 
 
 @pytest.fixture(autouse=True)

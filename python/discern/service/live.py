@@ -1,7 +1,8 @@
 """The live model: a base file plus the entries of the log after it.
 
 Every worker follows the log by itself. Counts are sums, so all of them arrive at the same model. A state never changes:
-learning makes a new one, and whoever is predicting keeps the one it has.
+learning makes a new one, and whoever is predicting keeps the one it has. Entries that the model cannot take are kept
+and reported; they never stop a worker (see :mod:`discern.service.replay`).
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,11 +25,12 @@ import numpy as np
 import discern._native as _native
 import discern.files as files
 from discern.classifier import Classifier
-from discern.data import Batch, DataError
+from discern.data import Batch
 from discern.decide import Decision, probability_given
 from discern.lock import locked
 from discern.mixed import FEW, Model
-from discern.service.store import Change, Entry, Store
+from discern.service.replay import batch_of, replayed
+from discern.service.store import Base, Change, Entry, Identity, Row, Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,6 +41,8 @@ FILE_POLL = 1.0
 """Seconds between two looks at the model file."""
 SIZE_POLL = 5.0
 """Seconds between two looks at the length of the log."""
+AFTER_FAILURE = 60.0
+"""Seconds until a compaction that has failed is tried again."""
 SOON_BUILT = 20_000
 """Terms of a model whose table for single texts is built within milliseconds."""
 REST = 3.0
@@ -53,7 +57,9 @@ class BaseError(ValueError):
 class State:
     """A model that never changes, and what it is made of: a base file and the entries up to a number.
 
-    ``through`` is the last entry that the base file itself holds.
+    ``through`` is the last entry that the base file itself holds, ``floor`` that up to which the log was cut off when
+    the file was read. ``unapplied`` are the entries that the model could not take, with the reasons. ``log`` is the
+    file of the log.
     """
 
     classifier: Classifier
@@ -61,6 +67,9 @@ class State:
     sequence: int
     identity: tuple[int, ...] = ()
     through: int = 0
+    floor: int = 0
+    unapplied: Mapping[int, str] = field(default_factory=dict)
+    log: Identity | None = None
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
@@ -142,50 +151,27 @@ class State:
         return self.classifier.predict_proba(self.batch(rows)).tolist()  # type: ignore[no-any-return]
 
     def batch(self, rows: Sequence[dict[str, Any]], label: bool = False) -> Batch:
-        """Give rows as columns; what a row lacks is missing."""
-        names = [feature.name for feature in self.classifier.features]
-        return Batch(
-            {name: [row.get(name) for row in rows] for name in [*names, *([self.label] if label else ())]}, len(rows)
-        )
+        """Return rows as columns; values that a row lacks are missing."""
+        return batch_of(self.classifier, rows, label)
 
     @property
     def label(self) -> str:
         """The column that holds the labels."""
         return self.classifier.label
 
-    def changed(self, changes: Sequence[Change], sequence: int) -> State:
-        """Give the state after changes; raises DataError if a row that was never learned is to be forgotten."""
-        fresh = _twin(self.classifier)
-        for group in _groups(changes, fresh.min_df):
-            learn = [row for change in group for row in change.learn]
-            forget = [row for change in group for row in change.forget]
-            fresh.exchange(self.batch(forget, label=True), self.batch(learn, label=True))
-        return State(fresh, self.checksum, sequence, self.identity, self.through)
+    def change(self, action: str, learn: Sequence[Row], forget: Sequence[Row]) -> Change:
+        """Return a change to this model, with the roles of its columns."""
+        used = {name for row in (*learn, *forget) for name in row}
+        roles = {feature.name: feature.role for feature in self.classifier.features if feature.name in used}
+        return Change(action, learn, forget, self.label, roles)
 
-
-def _groups(changes: Sequence[Change], min_df: int) -> list[list[Change]]:
-    """Give the changes in groups that are applied at once.
-
-    Sums do not depend on the order, so all changes may be one group. Where rare terms are left out of files, what is
-    forgotten depends on which terms are known: then changes that forget are applied one by one, in their order.
-    """
-    if min_df == 1:
-        return [list(changes)] if changes else []
-    groups: list[list[Change]] = []
-    for change in changes:
-        if groups and not change.forget and not groups[-1][-1].forget:
-            groups[-1].append(change)
-        else:
-            groups.append([change])
-    return groups
-
-
-def _twin(classifier: Classifier) -> Classifier:
-    """Give a classifier that shares all arrays with another, and learns on its own."""
-    twin = Classifier.__new__(Classifier)
-    twin.__dict__.update(classifier.__dict__)
-    twin._lock = threading.RLock()
-    return twin
+    def after(self, entries: Sequence[Entry]) -> State:
+        """Return the state after entries; those that the model cannot take are listed in ``unapplied``."""
+        if not entries:
+            return self
+        classifier, unapplied = replayed(self.classifier, self.unapplied, entries)
+        sequence = max(self.sequence, entries[-1].sequence)
+        return replace(self, classifier=classifier, sequence=sequence, unapplied=unapplied)
 
 
 def identity_of(path: Path) -> tuple[int, ...]:
@@ -218,7 +204,9 @@ class Live:
         self._looked = self._measured = 0.0
         self._refused: tuple[int, ...] | None = None
         self.failed: str | None = None
+        self._reported: set[int] = set()
         self.state = base if store is None else self._load(base)
+        self._report(self.state)
         self._thread = threading.Thread(target=self._follow, name="follower", daemon=True)
 
     def start(self) -> None:
@@ -235,6 +223,14 @@ class Live:
     def can_learn(self) -> bool:
         """Whether the model is a sum of its rows."""
         return self.store is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model file is still the one that is served, or one that cannot be served."""
+        try:
+            return identity_of(self.path) in (self.state.identity, self._refused)
+        except OSError:
+            return True  # it is being replaced; the model in memory goes on
 
     def wake(self) -> None:
         """Look at the log now."""
@@ -274,18 +270,24 @@ class Live:
                 return reloaded
             floor, entries = self.store.after(self.state.sequence)
             # Others have put entries into a new file; that of another machine is in the database.
-            if floor > self.state.sequence or (floor > self.state.through and not self.store.is_file):
+            if floor > self.state.sequence or (floor > self.state.floor and not self.store.is_file):
                 self._publish(self._load(read_base(self.path)))
                 return True
             if entries:
-                self._publish(self._applied(self.state, entries))
+                self._publish(self.state.after(entries))
             return bool(entries) or reloaded
 
-    def _applied(self, state: State, entries: Sequence[Entry]) -> State:
-        return state.changed([entry.change for entry in entries], entries[-1].sequence)
-
     def _publish(self, state: State) -> None:
+        _ = state.classifier.solved  # now, not when the first request comes
+        self._report(state)
         self.state = state
+
+    def _report(self, state: State) -> None:
+        """Write a log line about entries that are not applied, once for each."""
+        new = sorted(state.unapplied.keys() - self._reported)
+        if new:
+            self._tell("entries-not-applied", entries=new[:100], number=len(new))
+        self._reported = set(state.unapplied)
 
     def _look_at_file(self) -> bool:
         """Now and then, see whether the file was replaced, and whether the log is long enough to write a new one."""
@@ -300,8 +302,13 @@ class Live:
         if self.store is None or not self._compact_after or now - self._measured < SIZE_POLL:
             return
         self._measured = now
-        if self.store.size()[1] >= self._compact_after:
+        if self.store.size()[1] < self._compact_after:
+            return
+        try:
             self.compact()
+        except (OSError, ValueError) as error:  # the old file and the log go on
+            self._tell("compaction-failed", error=error)
+            self._measured = now + AFTER_FAILURE
 
     def reload(self) -> bool:
         """Serve the model file that is there now, with the log on top; say whether it is another one.
@@ -331,14 +338,16 @@ class Live:
         """Put the log on top of a base, which may hold the first of its entries already."""
         if self.store is None:
             return base
-        through = self._known(base.checksum)
-        if base.sequence and base.through != through:  # a compaction has written the same file again, for later entries
+        noted = self._noted(base.checksum)
+        if base.sequence and base.through != noted.through:  # a compaction has written the same file for later entries
             return self._load(read_base(self.path), tries)
-        start = max(through, base.sequence)
-        floor, entries = self.store.after(start, most=1 << 62)
-        if floor <= start:
-            known = replace(base, sequence=start, through=through)
-            return self._applied(known, entries) if entries else known
+        start = max(noted.through, base.sequence)
+        again = noted.fresh and not base.sequence  # entries that were not applied to another file are tried on this one
+        floor, entries = self.store.after(0 if again else start, most=1 << 62)
+        if floor - start <= sum(start < entry.sequence <= floor for entry in entries):  # none of them has left the log
+            unapplied = base.unapplied if base.sequence else {} if again else self.store.kept(start)
+            known = replace(base, sequence=start, through=noted.through, floor=floor, unapplied=unapplied)
+            return replace(known, log=self.store.identity).after(entries)
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
             return self._load(read_base(self.path), tries - 1)
         content = self.store.newest_content()
@@ -346,56 +355,89 @@ class Live:
             _write_file(self.path, content)
             return self._load(read_base(self.path), tries - 1)
         raise BaseError(
-            f"{str(self.path)!r} holds the feedback up to number {through} only; the log no longer has what came up to "
-            f"{floor}: put the newer file back, or use --accept-file to go on without that feedback"
+            f"{str(self.path)!r} holds the feedback up to number {noted.through} only; the log no longer has what came "
+            f"up to {floor}: put the newer file back, or use --accept-file to go on without that feedback"
         )
 
-    def _known(self, checksum: str) -> int:
-        """Give the entries that a file holds; one that is new here begins where the log does."""
+    def _noted(self, checksum: str) -> Base:
+        """Return which entries a file holds; one that is new here begins where the log does."""
         assert self.store is not None
         with self.store.writing() as log:
-            through = log.through(checksum)
-            if through is None:
-                through = log.floor()
-                log.note_base(checksum, through)
-            return through
+            base = log.base(checksum)
+            if base is None:
+                base = Base(log.floor(), fresh=True)
+                log.note_base(checksum, base)
+            return base
 
     # ------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> int:
-        """Write a new base with all of the log in it, then cut the log off; give the number of the last entry in it.
+        """Write a new base with all of the log in it, then cut the log off; return the number of the last entry in it.
 
-        At every moment the file that is there and the log after it make up the model: first it is noted which entries
-        the new file holds, then it takes the place of the old one, then these entries leave the log.
+        At every moment the file that is there and the log after it make up the model. The new file is read again and
+        compared with the model in memory. Then it is noted which entries it holds, it takes the place of the old file,
+        and these entries leave the log. Entries that are not applied stay.
         """
         assert self.store is not None
         with self._changing, locked(self.path):
+            _remove_remains(Path(os.path.realpath(self.path)))
             self._looked = 0.0
             while self.refresh():
                 pass
             state = self.state
-            if state.sequence > self.store.after(state.sequence)[0]:
+            if self._is_ahead(state):
                 self._write_base(state)
                 self._publish(self._load(read_base(self.path)))
+            self.store.erase()
             return state.sequence
 
-    def _write_base(self, state: State) -> None:
+    def _is_ahead(self, state: State) -> bool:
+        """Whether the log has entries for the file to take in."""
         assert self.store is not None
-        beside = self.path.with_name(f".{self.path.name}.compacting")
-        checksum = state.classifier.save(beside)
-        os.chmod(beside, self.path.stat().st_mode & 0o777)
-        # Other machines do not have this file: they find it in the database.
-        content = None if self.store.is_file else beside.read_bytes()
-        with self.store.writing() as log:
-            log.note_base(checksum, state.sequence, content)
-        _rename(beside, self.path)
+        floor = self.store.after(state.sequence)[0]
+        return floor < state.sequence or any(number not in state.unapplied for number in self.store.numbers(floor))
+
+    def _write_base(self, state: State) -> None:
+        """Write a file, read it again, and only then put it in place and cut the log off."""
+        assert self.store is not None
+        target = Path(os.path.realpath(self.path))  # a link stays
+        beside = target.with_name(f".{target.name}.compacting")
+        try:
+            checksum = state.classifier.save(beside)
+            os.chmod(beside, target.stat().st_mode & 0o777)
+            _verify(beside, checksum, state)
+            # Other machines do not have this file: they find it in the database.
+            content = None if self.store.is_file else beside.read_bytes()
+            with self.store.writing() as log:
+                log.note_base(checksum, Base(state.sequence, fresh=False), content)
+                log.note_unapplied(state.sequence, state.unapplied)
+            _rename(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
         self.store.forget_through(state.sequence)
         self._tell("compacted", through=state.sequence, checksum=checksum)
 
 
+def _remove_remains(target: Path) -> None:
+    """Remove files of a compaction that was killed: they may hold what is forgotten later."""
+    starts = (f".{target.name}.compacting", f"..{target.name}.compacting.")
+    for path in target.parent.iterdir():
+        if path.name.startswith(starts):
+            path.unlink(missing_ok=True)
+
+
+def _verify(path: Path, checksum: str, state: State) -> None:
+    """Read a new file from the disk, and refuse one that is not the model in memory."""
+    written = read_base(path)
+    if written.checksum != checksum or written.classifier.statistics != state.classifier.statistics:
+        raise BaseError("the new model file is not the model in memory; the old file and the log go on")
+    _ = written.classifier.solved
+
+
 def _write_file(path: Path, content: bytes) -> None:
     """Put a file in the place of another, whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    path = Path(os.path.realpath(path))
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.compacting.", suffix=".part")
     with os.fdopen(handle, "wb") as file:
         file.write(content)
         file.flush()
@@ -410,11 +452,3 @@ def _rename(source: Path, target: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
-
-
-def trial(state: State, changes: Sequence[Change]) -> State:
-    """Give the state after changes that are not in the log yet; raises DataError if they cannot be made."""
-    try:
-        return state.changed(changes, state.sequence)
-    except ValueError as error:
-        raise DataError(str(error)) from error

@@ -24,7 +24,7 @@ from discern.service.app import create
 from discern.service.limits import Connection
 from discern.service.live import Live, State, read_base
 from discern.service.settings import Settings
-from discern.service.store import Store
+from discern.service.store import Base, Store
 from discern.service.telemetry import Figures, Journal, JournalHandler
 
 GRACE = 10
@@ -64,7 +64,7 @@ def _with_log(settings: Settings, base: State, journal: Journal) -> State:
     with Store(settings.log_place, settings.synchronous) as store:
         if settings.accept_file:
             with store.writing() as log:
-                log.note_base(base.checksum, log.floor())
+                log.note_base(base.checksum, Base(log.floor(), fresh=True))
         state = Live(settings.model, store, base, journal.tell).state
         if not store.is_sound_with_several_writers:
             journal.tell(

@@ -96,7 +96,16 @@ def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Sche
         "Evaluation": _object({"rows": {"type": "integer"}, "accuracy": _NUMBER_OR_NULL}, closed=False),
         "Card": _object({"checksum": {"type": "string"}, "sequence": {"type": "integer"}}, closed=False),
         "Words": _object({"label": {"type": "string"}, "words": {"type": "array", "items": {"type": "object"}}}),
-        "Feedback": _object({"entries": {"type": "array", "items": {"type": "object"}}}),
+        "Entry": _object(
+            {
+                "sequence": {"type": "integer", "minimum": 1},
+                "action": {"type": "string"},
+                "applied": {"type": "boolean", "description": "Whether the model has taken the entry."},
+                "reason": {"type": ["string", "null"], "description": "Why the model could not take it."},
+            },
+            closed=False,
+        ),
+        "Feedback": _object({"entries": {"type": "array", "items": _ref("Entry")}}),
         "Answer": _object({}, (), closed=False),
         "Problem": _object(
             {

@@ -1,4 +1,8 @@
-"""Teaching: one thread writes what many requests ask for, as many of them in a commit as are waiting."""
+"""Teaching: one thread writes what many requests ask for, as many of them in a commit as are waiting.
+
+Every entry is tried before it is acknowledged. Writers take turns, so the trial starts from the same entries as every
+worker and every restart: they can apply whatever the trial could.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,13 @@ import queue
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from discern.data import DataError
-from discern.service.live import Live, State, trial
+from discern.service.live import Live, State
 from discern.service.problems import Problem
-from discern.service.store import Change, Log, Receipt, Store, StoreError
+from discern.service.replay import REFUSALS, objection, try_to_sum
+from discern.service.store import Change, Entry, Log, Receipt, Store, StoreError
 
 MOST_AT_ONCE = 256
 """Requests in one commit."""
@@ -34,6 +39,16 @@ class _CutOffError(Exception):
     """The log was cut off after the state that was to be judged by."""
 
 
+class _RefusedError(Exception):
+    """The model cannot take an entry."""
+
+    def __init__(self, entry: Entry, reason: str) -> None:
+        super().__init__(reason)
+        self.problem = (
+            Problem(409, "never-learned", reason) if entry.change.forget else Problem(409, "cannot-apply", reason)
+        )
+
+
 class Teacher:
     """Writes to the log; what it answers is durable."""
 
@@ -41,6 +56,7 @@ class Teacher:
         self._store, self._live = store, live
         self._asks: queue.SimpleQueue[Ask | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, name="teacher", daemon=True)
+        self._trial: Trial | None = None
         self.commits = 0
 
     def start(self) -> None:
@@ -92,29 +108,103 @@ class Teacher:
                 ask.answer.set_result(outcome)
 
     def _commit(self, group: Sequence[Ask]) -> list[Receipt | Problem]:
-        judged = any(ask.change is None or ask.change.forget for ask in group)
         for _ in range(RETRIES):
-            if judged:
-                self._live.refresh()
+            if not self._live.is_current:
+                with suppress(
+                    ValueError, OSError
+                ):  # a file that cannot be served is refused, and the old model goes on
+                    self._live.reload()
             try:
                 with self._store.writing() as log:
-                    writing = _Writing(log, self._live.state)
-                    return [writing.outcome(ask) for ask in group]
+                    writing = _Writing(log, self._continued())
+                    outcomes = writing.outcomes(group)
             except _CutOffError:
+                self._live.refresh()
                 continue
+            self._trial = writing.trial
+            return outcomes
         raise StoreError("the log is being cut off again and again")
+
+    def _continued(self) -> Trial:
+        """Return the trial of the last commit, if it is still ahead of the state that answers."""
+        state, known = self._live.state, self._trial
+        return Trial(state) if known is None else known.continued(state)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The model after entries that are being written: a state, and entries on top that it can surely learn.
+
+    Adding up all counts of a large model takes longer than a commit. It is only done for entries that the model might
+    refuse: those that forget rows or bring a new label.
+    """
+
+    state: State
+    pending: tuple[Entry, ...] = ()
+
+    @property
+    def sequence(self) -> int:
+        """The number of the last entry."""
+        return self.pending[-1].sequence if self.pending else self.state.sequence
+
+    def continued(self, state: State) -> Trial:
+        """Return the trial on top of the state that answers now."""
+        if state.identity != self.state.identity or state.sequence > self.sequence:
+            return Trial(state)
+        if state.sequence < self.state.sequence:
+            return self
+        return Trial(state, tuple(entry for entry in self.pending if entry.sequence > state.sequence))
+
+    def after(self, entries: Sequence[Entry]) -> Trial:
+        """Return the trial after more entries."""
+        if all(self._can_surely_learn(entry.change) for entry in entries):
+            with suppress(*REFUSALS):
+                try_to_sum(self.state.classifier, [row for entry in entries for row in entry.change.learn])
+                return Trial(self.state, (*self.pending, *entries))
+        return Trial(self.state.after([*self.pending, *entries]))
+
+    def _can_surely_learn(self, change: Change) -> bool:
+        if change.forget or change.undoes is not None or objection(change, self.state.classifier, {}) is not None:
+            return False
+        return {row.get(change.label) for row in change.learn} <= {*self.state.classifier.statistics.labels}
 
 
 class _Writing:
-    """One commit: requests in order, each judged by the model as it is after those before it."""
+    """One commit: requests in order, each tried on the model as it is after those before it."""
 
-    def __init__(self, log: Log, state: State) -> None:
-        self._log, self._state = log, state
-        self._pending: list[Change] = []
-        self._current = False
+    def __init__(self, log: Log, trial: Trial) -> None:
+        self._log = log
+        floor, entries = log.after(trial.sequence, 1 << 62)
+        if floor > trial.sequence:
+            raise _CutOffError
+        self.trial = trial.after(entries) if entries else trial
 
-    def outcome(self, ask: Ask) -> Receipt | Problem:
-        """Write what is asked for, or say why not."""
+    def outcomes(self, asks: Sequence[Ask]) -> list[Receipt | Problem]:
+        """Write the requests that the model can take; the others are found by halving."""
+        try:
+            with self._log.attempt():
+                outcomes = [self._outcome(ask) for ask in asks]
+                self.trial = self._tried()
+                return outcomes
+        except _RefusedError as refused:
+            if len(asks) == 1:
+                return [refused.problem]
+        middle = len(asks) // 2
+        return [*self.outcomes(asks[:middle]), *self.outcomes(asks[middle:])]
+
+    def _tried(self) -> Trial:
+        """Apply what has just been written, as every worker will read it."""
+        entries = self._log.after(self.trial.sequence, 1 << 62)[1]
+        if not entries:
+            return self.trial
+        trial = self.trial.after(entries)
+        for entry in entries:
+            reason = trial.state.unapplied.get(entry.sequence)
+            if reason is not None:
+                raise _RefusedError(entry, reason)
+        return trial
+
+    def _outcome(self, ask: Ask) -> Receipt | Problem:
         try:
             return self._repeated(ask) or self._written(ask)
         except Problem as problem:
@@ -129,9 +219,7 @@ class _Writing:
         return known[1]
 
     def _written(self, ask: Ask) -> Receipt:
-        change = ask.change or self._undoing(ask.undo or 0)
-        self._judge(change)
-        receipt = self._log.append(change)
+        receipt = self._log.append(ask.change or self._undoing(ask.undo or 0))
         if ask.undo is not None:
             self._log.mark_undone(ask.undo, receipt.sequence)
         if ask.key is not None:
@@ -146,26 +234,7 @@ class _Writing:
             )
         if entry.undone_by is not None:
             raise Problem(409, "undone", f"entry {sequence} has been undone by entry {entry.undone_by}")
-        return entry.change.reversed()
-
-    def _judge(self, change: Change) -> None:
-        """Refuse to forget rows that were never learned: every worker must be able to follow."""
-        if not change.forget:
-            if self._current:
-                self._pending.append(change)
-            return
-        self._catch_up()
-        try:
-            self._state = trial(self._state, [*self._pending, change])
-        except DataError as error:
-            raise Problem(409, "never-learned", str(error)) from error
-        self._pending = []
-
-    def _catch_up(self) -> None:
-        """Take in what others, or this commit, have written since the state."""
-        if self._current:
-            return
-        floor, entries = self._log.after(self._state.sequence, 1 << 62)
-        if floor > self._state.sequence:
-            raise _CutOffError
-        self._pending, self._current = [entry.change for entry in entries], True
+        if sequence not in self.trial.state.unapplied:
+            return entry.change.reversed(sequence)
+        self._log.withdraw(sequence)  # the model does not hold its rows, so they only leave the log
+        return Change("undo", undoes=sequence)

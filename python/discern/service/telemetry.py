@@ -53,6 +53,7 @@ COUNTERS = {
 }
 GAUGES = {
     "sequence": "The number of the last entry of the log that is part of the model of a worker.",
+    "entries_not_applied": "Entries of the log that the model of a worker could not take.",
     "model_rows": "Rows that the model of a worker has learned.",
     "model_terms": "Terms of the model of a worker.",
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import math
 from collections.abc import Callable
@@ -16,13 +15,13 @@ from starlette.responses import Response
 from discern.data import DataError
 from discern.evidence import Evidence
 from discern.highlight import spoken_words
-from discern.mixed import Summing
 from discern.service.limits import ClientGoneError, Receive, Scope, Send
 from discern.service.live import BaseError, Live, State
 from discern.service.problems import Problem
+from discern.service.replay import try_to_sum
 from discern.service.rows import Reader, fields, parse
 from discern.service.settings import Settings
-from discern.service.store import Change, Entry, Receipt, Store
+from discern.service.store import Entry, LogGoneError, Receipt, Store, StoreError
 from discern.service.streams import Stream, rows_of
 from discern.service.teach import Ask, Teacher
 from discern.service.telemetry import Figures, Journal
@@ -64,6 +63,7 @@ class Worker:
         self._waiting = self._uploads = 0
         self._reading: tuple[State, Reader] | None = None
         self._held_out: dict[str, tuple[State, bytes]] = {}
+        self._gone: LogGoneError | None = None
 
     async def start(self) -> None:
         """Open the log and begin to follow it."""
@@ -71,7 +71,7 @@ class Worker:
 
     def _start(self) -> None:
         can_learn = self._base.classifier.recipe is None and not self._base.classifier.info()["slim"]
-        self.store = Store(self.settings.log_place, self.settings.synchronous) if can_learn else None
+        self.store = self._opened() if can_learn else None
         self.live = Live(self.settings.model, self.store, self._base, self.journal.tell, self.settings.compact_after)
         self.teacher = Teacher(self.store, self.live) if self.store is not None else None
         self.threads = ThreadPoolExecutor(THREADS, "answer")
@@ -79,6 +79,15 @@ class Worker:
         self.live.start()
         if self.teacher is not None:
             self.teacher.start()
+
+    def _opened(self) -> Store | None:
+        """Open the log that the service began with; without it this worker only predicts."""
+        try:
+            return Store(self.settings.log_place, self.settings.synchronous, self._base.log)
+        except LogGoneError as error:
+            self._gone = error
+            self.journal.tell("log-gone", error)
+            return None
 
     async def stop(self) -> None:
         """Write what is still to be written, and close the log."""
@@ -192,11 +201,14 @@ class Worker:
 
     # ------------------------------------------------------------------------------------------- teaching
 
-    def _teacher(self) -> Teacher:
-        if self.teacher is None:
+    def _taught(self) -> tuple[Teacher, Store]:
+        """Return the teacher and its log, or refuse."""
+        if self._gone is not None:
+            raise Problem(503, "not-durable", str(self._gone))
+        if self.teacher is None or self.store is None:
             detail = "this model is not a sum of its rows, or was saved slim: serve one of naive Bayes, saved whole"
             raise Problem(409, "cannot-learn", detail)
-        return self.teacher
+        return self.teacher, self.store
 
     async def change(self, request: Request, action: str) -> Response:
         """Learn, forget or relabel rows."""
@@ -208,13 +220,13 @@ class Worker:
             rows, old, new = fields(value, ["rows", "from", "to"])
             read = reader.rows(rows)
             old, new = reader.label(old, "'from'"), reader.label(new, "'to'")
-            change = Change(action, _labelled(read, state.label, new), _labelled(read, state.label, old))
+            change = state.change(action, _labelled(read, state.label, new), _labelled(read, state.label, old))
         else:
             read = reader.rows(fields(value, ["rows"])[0], labelled=True)
-            change = Change(action, *((read, ()) if action == "learn" else ((), read)))
-        self._teacher()
-        await self.in_thread(_of_data, _try_to_sum, state, [*change.learn, *change.forget])
-        return await self._written(request, Ask(change, None, _key(request), _digest(action, body)))
+            change = state.change(action, *((read, ()) if action == "learn" else ((), read)))
+        _, store = self._taught()
+        await self.in_thread(_of_data, try_to_sum, state.classifier, [*change.learn, *change.forget])
+        return await self._written(request, Ask(change, None, _key(request), store.digest(action, body)))
 
     async def undo(self, request: Request) -> Response:
         _refuse_type(request, ("application/json",))
@@ -223,10 +235,11 @@ class Worker:
         whole = isinstance(sequence, int | float) and not isinstance(sequence, bool) and sequence == int(sequence)
         if not whole or not 0 < sequence <= 2**53:
             raise Problem(422, "bad-parameter", "'sequence' must be the number of an entry")
-        return await self._written(request, Ask(None, int(sequence), _key(request), _digest("undo", body)))
+        _, store = self._taught()
+        return await self._written(request, Ask(None, int(sequence), _key(request), store.digest("undo", body)))
 
     async def _written(self, request: Request, ask: Ask) -> Response:
-        receipt: Receipt = await asyncio.wrap_future(self._teacher().ask(ask))
+        receipt: Receipt = await asyncio.wrap_future(self._taught()[0].ask(ask))
         if ask.change is not None and not receipt.repeated:
             self.figures.add("rows_learned", len(ask.change.learn))
             self.figures.add("rows_forgotten", len(ask.change.forget))
@@ -236,15 +249,18 @@ class Worker:
     async def feedback(self, limit: int) -> Response:
         store = self.store
         entries = await self.in_thread(store.recent, limit) if store is not None else []
-        return _answer(to_json({"entries": [_shown(entry) for entry in entries]}), self.state)
+        state = self.state
+        return _answer(to_json({"entries": [_shown(entry, state) for entry in entries]}), state)
 
     async def compact(self) -> Response:
-        self._teacher()
+        self._taught()
         try:
             through = await self.in_thread(self.live.compact)
-        except OSError as error:
+        except LogGoneError as error:
+            raise Problem(503, "not-durable", str(error)) from error
+        except (OSError, ValueError, StoreError) as error:
             self.journal.tell("compaction-failed", error)
-            detail = "the model file could not be written; the old one and the log go on: see to the disk, try again"
+            detail = "the compaction did not finish; the model file and the log are whole: see the log lines, try again"
             raise Problem(503, "not-durable", detail, {"Retry-After": "10"}) from error
         return _answer(to_json({"through": through, "checksum": self.state.checksum}), self.state)
 
@@ -271,7 +287,12 @@ class Worker:
             "checksum": state.checksum,
             "sequence": state.sequence,
             "can_learn": self.live.can_learn,
-            "log": {"entries": entries, "rows": rows, "engine": self.store.engine if self.store is not None else None},
+            "log": {
+                "entries": entries,
+                "rows": rows,
+                "not_applied": len(state.unapplied),
+                "engine": self.store.engine if self.store is not None else None,
+            },
             "has_evaluation": self.settings.held_out is not None,
             **about,
         }
@@ -314,11 +335,14 @@ class Worker:
     async def metrics(self) -> Response:
         state = self.state
         self.figures.put("sequence", state.sequence)
+        self.figures.put("entries_not_applied", len(state.unapplied))
         self.figures.put("model_rows", float(state.classifier.info()["rows"] or 0))
         self.figures.put("model_terms", float(state.classifier.solved.terms))
         return Response(self.figures.text(), media_type="text/plain; version=0.0.4")
 
     async def ready(self) -> Response:
+        if self._gone is not None:
+            raise Problem(503, "not-ready", str(self._gone))
         if self.live.failed is not None:
             raise Problem(
                 503,
@@ -328,13 +352,15 @@ class Worker:
         return _answer(to_json({"ready": True, "sequence": self.state.sequence}), self.state)
 
 
-def _shown(entry: Entry) -> dict[str, Any]:
-    change = entry.change
+def _shown(entry: Entry, state: State) -> dict[str, Any]:
+    change, reason = entry.change, state.unapplied.get(entry.sequence)
     about = {
         "sequence": entry.sequence,
         "action": change.action,
         "created": entry.created,
         "undone_by": entry.undone_by,
+        "applied": reason is None,
+        "reason": reason,
     }
     return {**about, "learn": list(change.learn)[:20], "forget": list(change.forget)[:20], "rows": change.rows}
 
@@ -370,13 +396,6 @@ def strongest(state: State, label: str, search: str, top: int, against: bool) ->
     wanted = search.casefold()
     words = [(term, weight) for term, weight in found if wanted in term.casefold()] if search else found
     return [{"term": term, "weight": weight} for term, weight in words[:top]]
-
-
-def _try_to_sum(state: State, rows: list[dict[str, Any]]) -> None:
-    """Refuse now what no worker could add up later."""
-    summing = Summing(state.classifier.features, state.classifier.settings, 1)
-    summing.add(state.batch(rows, label=True), state.label)
-    summing.sums()
 
 
 def _of_data(work: Callable[..., T], *arguments: Any) -> T:
@@ -437,10 +456,6 @@ def _key(request: Request) -> str | None:
     if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
         raise Problem(422, "bad-parameter", "the Idempotency-Key must be 1 to 255 visible ASCII characters")
     return key
-
-
-def _digest(action: str, body: bytes) -> str:
-    return hashlib.sha256(action.encode() + b"\0" + body).hexdigest()
 
 
 def _head(content: bytes, state: State) -> list[tuple[bytes, bytes]]:
