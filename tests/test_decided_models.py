@@ -257,6 +257,25 @@ def test_an_exchange_leaves_nothing_half_done() -> None:
         model.exchange([{"label": "new", "text": "all others gone"}], iter(()))
 
 
+LABELED = [{"label": "a", "text": "x1 x2"}, {"label": "bbb", "text": "y1 y2"}]
+
+
+def test_a_renamed_label_keeps_its_prior() -> None:
+    model = Classifier(smoothing=1.0, priors={"a": 0.5, "bbb": 0.2, "ccc": 0.3}).fit(LABELED)
+    model.rename_labels(["a", "ccc"])
+    assert model.learner.priors == (("a", 0.5), ("ccc", 0.2))
+
+
+def test_a_renamed_label_of_a_slim_model_is_in_no_byte(tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    Classifier(smoothing=1.0, priors={"a": 0.5, "bbb": 0.5}).fit(LABELED).save(path, slim=True)
+    model = load(path)
+    model.rename_labels(["a", "ccc"])
+    model.save(path, slim=True)
+    assert b"bbb" not in path.read_bytes()
+    assert load(path).info()["labels_by_default"] == []
+
+
 def test_notebooks_show_a_classifier(model: Classifier) -> None:
     assert "not fitted" in Classifier()._repr_html_()
     shown = (

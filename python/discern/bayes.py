@@ -241,10 +241,13 @@ class NaiveBayesSettings:
         return self if left == self.priors else replace(self, priors=left or "data")
 
     def renamed(self, new: Mapping[str, str]) -> NaiveBayesSettings:
-        """Return the settings for labels with other names."""
+        """Return the settings for labels with other names: each keeps its prior, even if its new name has one."""
         if isinstance(self.priors, str):
             return self
-        return replace(self, priors=tuple(sorted((new.get(label, label), value) for label, value in self.priors)))
+        given = dict(self.priors)
+        kept = {label: value for label, value in given.items() if label not in new}
+        kept |= {new[label]: value for label, value in given.items() if label in new}
+        return replace(self, priors=tuple(sorted(kept.items())))
 
     def to_json(self) -> dict[str, Any]:
         """Give the settings as plain values."""

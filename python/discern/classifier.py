@@ -739,10 +739,10 @@ class Classifier:
         if twin.decision is not None:
             renamed = twin.decision.renamed(new).for_labels(labels)
             twin.decision = renamed
+        twin.learner = twin.learner.renamed(new)
         if self._statistics is None:
             twin._model = replace(self.solved, labels=labels)
         else:
-            twin.learner = twin.learner.renamed(new)
             twin._statistics, twin._model = self._statistics.renamed(new), None
         _ = twin.solved
         self._become(twin)
