@@ -276,6 +276,15 @@ def test_a_renamed_label_of_a_slim_model_is_in_no_byte(tmp_path: Path) -> None:
     assert load(path).info()["labels_by_default"] == []
 
 
+def test_a_calibrated_model_with_one_label_left() -> None:
+    rows = texts(200)
+    model = Classifier(calibrate=True, smoothing=1.0).fit(rows)
+    assert model.calibration is not None
+    model.forget([row for row in rows if row["label"] == "ham"])
+    assert model.predict_proba(["spam1 word1"]).tolist() == [[1.0]]
+    assert model.decide_by(Decision.argmax(0.5)).predict(["spam1"]).tolist() == ["spam"]
+
+
 def test_notebooks_show_a_classifier(model: Classifier) -> None:
     assert "not fitted" in Classifier()._repr_html_()
     shown = (

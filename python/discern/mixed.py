@@ -510,7 +510,7 @@ class Model:
 
     def posterior(self, said: Said, raw: bool = False) -> Array:
         """Turn scores into probabilities."""
-        if self.calibration is None or raw:
+        if self.calibration is None or raw or len(self.labels) == 1:  # one column of scores would be taken for two
             return posterior(said.scores)
         return self.calibration(said.scores, said.known)
 
