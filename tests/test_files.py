@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays_of
 
 from discern import files
 from discern.files import ModelFileError
+from discern.lock import temporary_file
 
 arrays = st.dictionaries(
     st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=8).filter(
@@ -82,6 +83,16 @@ def test_numbers_that_are_none_cannot_be_saved(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="JSON"):
         files.save(tmp_path / "m.discern", {}, {"zz": float("nan")})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    (tmp_path / ".m.discern.killed.part").write_bytes(b"secret")
+    (tmp_path / ".other.discern.killed.part").write_bytes(b"not ours")
+    with temporary_file(path) as (_, mine):
+        files.save(path, {"x": np.zeros(2)}, {})
+        assert mine.exists()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == [".other.discern.killed.part", "m.discern"]
 
 
 # ---------------------------------------------------------------------------------------------- how it is written

@@ -260,15 +260,14 @@ class Classifier:
         except BaseException:
             self.request = before
             raise
-        self._warn_of_priors()
         return self
 
-    def _warn_of_priors(self) -> None:
+    def _warn_of_priors(self, labels: Iterable[str]) -> None:
         priors = self.request.learner.priors
-        unnamed = [] if isinstance(priors, str) else [label for label in self.labels if label not in dict(priors)]
+        unnamed = [] if isinstance(priors, str) else [label for label in labels if label not in dict(priors)]
         if unnamed:
             message = f"there is no prior for the label {unnamed[0]!r}: it has its share of the rows"
-            warnings.warn(message, stacklevel=4)
+            warnings.warn(message, stacklevel=5)
 
     def _fit(self, data: Any, reading: Reading | None, watch: Watch | None) -> Classifier:
         from discern.ledger import as_salt
@@ -291,6 +290,7 @@ class Classifier:
             sums, ledger = self._sum(stream, features, choice.text, salt)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
+        self._warn_of_priors(sums.labels)
         return self._take_sums(choice, sums, left_out, ledger)
 
     def _fit_space(
@@ -308,6 +308,7 @@ class Classifier:
         if not rows:
             raise DataError("there are no rows to learn from")
         sample = Sample.of(rows, self.label, [feature.name for feature in features], self.threads)
+        self._warn_of_priors(sample.labels)
         many = sample.rows >= LEAST_VALIDATED
         if self.model == "best":
             return self._fit_best(sample, features, left_out, watch, deadline if many else None)

@@ -45,23 +45,18 @@ def save(
     old file stays and ModelFileError is raised. Whoever has the old file open keeps it. A symbolic link is followed:
     the file that it points to is replaced.
     """
-    import tempfile
-    from pathlib import Path
+    from discern.lock import temporary_file
 
     content, digest = encode(arrays, metadata)
     target = place_of(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
+    with temporary_file(target) as (handle, temporary):
+        with os.fdopen(handle, "wb", closefd=False) as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
-        _read_back(temporary, target, check)
+            os.fsync(handle)
+        _read_back(str(temporary), target, check)
         os.chmod(temporary, _mode(target))
         os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
     folder = os.open(target.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from collections.abc import Iterator
@@ -37,6 +38,45 @@ def _holding(path: Path, *, wait: bool) -> Iterator[int | None]:
         if handle is not None:
             # First the name, then the lock: whoever has waited sees that the file is gone, and makes a new one.
             place.unlink(missing_ok=True)
+            os.close(handle)
+
+
+@contextmanager
+def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
+    """Open a file beside another that is to take its place; it is removed unless it was renamed.
+
+    Whoever writes such a file holds a lock on it. Files that nobody holds were left behind by a process that was
+    killed, and are removed: they may hold what was forgotten since.
+    """
+    import tempfile
+
+    _remove_abandoned(target)
+    while True:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        path = Path(name)
+        try:
+            _lock(handle, wait=True)
+            if _is_still(handle, path):  # else another process took it for abandoned before it was locked
+                yield handle, path
+                return
+        finally:
+            path.unlink(missing_ok=True)
+            os.close(handle)
+
+
+def _remove_abandoned(target: Path) -> None:
+    for path in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
+        try:
+            handle = os.open(path, os.O_RDWR)
+        except OSError:  # it is gone, or not ours
+            continue
+        try:
+            _lock(handle, wait=False)
+            if _is_still(handle, path):
+                path.unlink(missing_ok=True)
+        except BlockingIOError:
+            pass  # it is being written
+        finally:
             os.close(handle)
 
 

@@ -36,7 +36,7 @@ from tests.machines.walking import Walker, attempt, refuses, require, together
 
 Labels = Sequence[str]
 THREADS = 8
-WINDOWS_REFUSE_FIRST = False
+WINDOWS_REFUSE_FIRST = True
 """Whether a window refuses rows before it learns them when their predecessors cannot be forgotten (a threshold)."""
 
 
