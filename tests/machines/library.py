@@ -36,8 +36,6 @@ from tests.machines.walking import Walker, attempt, refuses, require, together
 
 Labels = Sequence[str]
 THREADS = 8
-WINDOWS_REFUSE_FIRST = True
-"""Whether a window refuses rows before it learns them when their predecessors cannot be forgotten (a threshold)."""
 
 
 OPERATIONS: dict[str, int] = {
@@ -354,7 +352,7 @@ class Machine(Walker):
         quietly(lambda: window.learn(batches[0]))
         reference = Reference.of(self.settings, batches[0], window.model)
         for batch in batches[1:]:
-            if WINDOWS_REFUSE_FIRST and random.random() < 0.3:
+            if random.random() < 0.3:
                 reference.rule = Rule(threshold=0.5, positive=random.choice(reference.labels))
                 window.model.decide_by(reference.rule.decision())
             reference = self._slid(window, reference, batch, size)
