@@ -241,3 +241,27 @@ def test_a_signal_that_comes_just_before_the_service_runs_ends_it(
     tmp_path: Path, run_python: Callable[..., str], name: str
 ) -> None:
     assert "ended with 0" in run_python(EARLY, saved(tmp_path), name)
+
+
+FORKING = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from discern.service.run import serve
+from discern.service.settings import Settings
+
+fork, parent = os.fork, os.getpid()
+
+def told_while_forking() -> int:
+    os.kill(parent, signal.SIGTERM)  # the supervisor hears of it while it forks, and tells the new worker at once
+    process = fork()
+    if not process:
+        time.sleep(0.2)  # the worker has not come to its own handlers
+    return process
+
+os.fork = told_while_forking
+print("ended with", serve(Settings(Path(sys.argv[1]), port=0, workers=2)))
+"""
+
+
+def test_a_signal_that_comes_while_a_worker_is_forked_ends_it(tmp_path: Path, run_python: Callable[..., str]) -> None:
+    assert "ended with 0" in run_python(FORKING, saved(tmp_path))
