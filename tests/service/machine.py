@@ -400,7 +400,8 @@ class Machine:
             self.log[1] = ([row], [])
             self._is_whole()
         assert self._send("POST", "/v1/predict", _plain(row))[0] == 200
-        self.service.stop()
+        if self.service.process.poll() is None:
+            self.service.stop()
         self.last, self.log = (self.last, self.log) if status == 200 else (0, {})
         self._again()
 
@@ -425,7 +426,8 @@ class Machine:
     def end(self) -> None:
         """Compact, stop, and open everything once more."""
         self._compact()
-        assert self.service.stop() == 0
+        if self.service.process.poll() is None:  # else it was killed after its answer
+            assert self.service.stop() == 0
         self._compare(read_base(self.model).classifier)
 
 
