@@ -322,7 +322,8 @@ class Machine:
 
     def _restart(self) -> None:
         if self.service.process.poll() is None:
-            assert self.service.stop() == 0
+            code = self.service.stop()
+            assert code == 0, f"the service ended with {code}"
         self._again()
 
     def _again(self) -> None:

@@ -205,6 +205,15 @@ def test_a_worker_that_dies_again_and_again_is_replaced_for_ever(monkeypatch: py
     assert len(pauses) == 2000  # one that has lived for long is replaced at once
 
 
+def test_a_signal_that_comes_when_a_worker_has_just_died_ends_the_service() -> None:
+    died = subprocess.Popen(["true"])
+    died.wait()
+    supervisor: Any = _Supervisor(Settings(Path("m")), None, None, Figures(1), Telling())  # type: ignore[arg-type]
+    supervisor._workers[died.pid] = 0, time.monotonic()
+    supervisor._end(signal.SIGTERM, None)
+    assert supervisor._ending
+
+
 def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "discern.cli", "serve", str(saved(tmp_path)), "--port", "0", "--json", "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)

@@ -6,6 +6,7 @@ worker is forked.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -206,4 +207,5 @@ class _Supervisor:
     def _end(self, _: int, __: FrameType | None) -> None:
         self._ending = True
         for process in self._workers:
-            os.kill(process, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # the signal came when it had just died
+                os.kill(process, signal.SIGTERM)
