@@ -80,5 +80,5 @@ def test_operations_with_a_log_on_postgresql(tmp_path: Path, server: str) -> Non
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", sorted(FAULTS))
 def test_the_machine_finds_faults(tmp_path: Path, name: str) -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match=r"^seed 3000, step \d+: "):
         run(tmp_path, 3000, 2000, prelude=FAULTS[name])

@@ -205,6 +205,15 @@ def test_a_worker_that_dies_again_and_again_is_replaced_for_ever(monkeypatch: py
     assert len(pauses) == 2000  # one that has lived for long is replaced at once
 
 
+def test_a_signal_that_comes_when_a_worker_has_just_died_ends_the_service() -> None:
+    died = subprocess.Popen(["true"])
+    died.wait()
+    supervisor: Any = _Supervisor(Settings(Path("m")), None, None, Figures(1), Telling())  # type: ignore[arg-type]
+    supervisor._workers[died.pid] = 0, time.monotonic()
+    supervisor._end(signal.SIGTERM, None)
+    assert supervisor._ending
+
+
 def test_the_command_says_where_it_listens(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "discern.cli", "serve", str(saved(tmp_path)), "--port", "0", "--json", "--quiet"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -241,3 +250,27 @@ def test_a_signal_that_comes_just_before_the_service_runs_ends_it(
     tmp_path: Path, run_python: Callable[..., str], name: str
 ) -> None:
     assert "ended with 0" in run_python(EARLY, saved(tmp_path), name)
+
+
+FORKING = """
+import os, signal, sys, threading, time
+from pathlib import Path
+from discern.service.run import serve
+from discern.service.settings import Settings
+
+fork, parent = os.fork, os.getpid()
+
+def told_while_forking() -> int:
+    os.kill(parent, signal.SIGTERM)  # the supervisor hears of it while it forks, and tells the new worker at once
+    process = fork()
+    if not process:
+        time.sleep(0.2)  # the worker has not come to its own handlers
+    return process
+
+os.fork = told_while_forking
+print("ended with", serve(Settings(Path(sys.argv[1]), port=0, workers=2)))
+"""
+
+
+def test_a_signal_that_comes_while_a_worker_is_forked_ends_it(tmp_path: Path, run_python: Callable[..., str]) -> None:
+    assert "ended with 0" in run_python(FORKING, saved(tmp_path))

@@ -6,6 +6,7 @@ worker is forked.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
 import os
@@ -16,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import uvicorn
 
@@ -33,6 +34,8 @@ ORPHANED = 0.5
 """Seconds between two looks of a worker whether the supervisor lives."""
 SOON = 5.0
 """A worker that dies within so many seconds of its start is replaced a little later each time."""
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
+"""Signals that end the service."""
 PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0)
 """Seconds to wait before it is replaced: a model that cannot be served must not take all of a core."""
 
@@ -120,7 +123,7 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
         server.should_exit = True
 
     # uvicorn takes signals over when it runs, and gives them back when it has stopped; one that comes before counts.
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in ENDINGS:
         signal.signal(number, stop)
     gc.collect()
     gc.freeze()  # what is there now stays, and need not be looked at again and again
@@ -152,7 +155,7 @@ class _Supervisor:
 
     def run(self) -> int:
         """Start the workers, replace those that die, and stop them when a signal comes."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDINGS:
             signal.signal(number, self._end)
         gc.collect()
         gc.freeze()  # what the workers share is not touched by their collectors
@@ -175,17 +178,23 @@ class _Supervisor:
             self._fork(worker)
 
     def _fork(self, worker: int) -> None:
+        """Start a worker; a signal that comes meanwhile reaches it afterwards, when it can be told."""
         parent = os.getpid()
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
         process = os.fork()
-        if process:
-            self._workers[process] = worker, time.monotonic()
-            if self._ending:  # the signal came while forking
-                os.kill(process, signal.SIGTERM)
-            return
+        if not process:
+            self._serve_and_exit(worker, parent)
+        self._workers[process] = worker, time.monotonic()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
+        if self._ending:  # the signal came before it was forked
+            os.kill(process, signal.SIGTERM)
+
+    def _serve_and_exit(self, worker: int, parent: int) -> NoReturn:
         code = 1
         try:
-            for number in (signal.SIGTERM, signal.SIGINT):
+            for number in ENDINGS:
                 signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
             self._figures.worker = self._journal.worker = worker
             threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
             code = _work(self._settings, self._base, self._listening, self._figures, self._journal)
@@ -198,4 +207,5 @@ class _Supervisor:
     def _end(self, _: int, __: FrameType | None) -> None:
         self._ending = True
         for process in self._workers:
-            os.kill(process, signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # the signal came when it had just died
+                os.kill(process, signal.SIGTERM)
