@@ -127,8 +127,8 @@ def test_settings_come_back_from_plain_values(settings: NaiveBayesSettings) -> N
 def test_a_single_class_keeps_its_prior_in_the_complement_model() -> None:
     alone = Counts.of(["win", "lunch"], ["a", "a"])
     assert solve(alone, NaiveBayesSettings("complement")).bias.tolist() == [0.0]
-    given = NaiveBayesSettings("complement", priors=(("a", 0.25),))
-    assert solve(alone, given).bias.tolist() == [np.log(0.25)]
+    given = NaiveBayesSettings("complement", priors=(("a", 0.25), ("b", 0.75)))
+    assert solve(alone, given).bias.tolist() == [0.0]
 
 
 def test_a_class_without_words_is_as_the_corpus() -> None:
@@ -171,8 +171,10 @@ def test_priors() -> None:
     assert log_priors("", rows, "uniform").shape == (0,)
     assert as_priors({"b": 0.9, "a": 0.1}) == (("a", 0.1), ("b", 0.9))
     assert as_priors({"a": 0.5, "b": 0.5 + 9e-10})  # rounding is no error
-    with pytest.raises(ValueError, match="no prior for the label 'c'"):
-        log_priors("abc", rows, (("a", 0.1), ("b", 0.9)))
+    given = (("a", 0.1), ("b", 0.9))
+    np.testing.assert_allclose(np.exp(log_priors("abc", np.array([1, 3, 4]), given)), [0.05, 0.45, 0.5])
+    np.testing.assert_allclose(np.exp(log_priors("bc", np.array([3, 1]), given)), [0.75, 0.25])
+    np.testing.assert_allclose(np.exp(log_priors("cd", np.array([3, 1]), given)), [0.75, 0.25])
     for wrong in ({"a": 0.5, "b": 0.6}, {"a": 0.5, "b": 0.4}, {"a": 0.0, "b": 1.0}, {"a": 2.0, "b": -1.0}):
         with pytest.raises(ValueError, match="positive and sum to 1"):
             as_priors(wrong)

@@ -378,17 +378,6 @@ def test_decay_of_all_columns() -> None:
             sums(DATA).decayed(factor)
 
 
-def test_terms_that_others_do_not_hold_are_left_out() -> None:
-    found = sums(DATA).among(sums(DATA[:2]))
-    assert found.columns[0].terms.to_list() == ["lunch", "win"]
-    assert found.rows == 5
-    whole = sums(DATA)
-    turned = Sums(whole.labels, whole.class_rows, tuple(reversed(whole.columns)))
-    assert whole.among(turned) == whole  # there is nothing to compare
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        whole.among(Sums(whole.labels, whole.class_rows, whole.columns[:1]))
-
-
 # --------------------------------------------------------------------------------------------- sums from a file
 
 

@@ -94,7 +94,6 @@ def test_prior_shift_is_found_and_undone():
         (lambda: Decision.argmax()([0.5, 0.5], "ab"), "do not fit"),
         (lambda: Decision.from_json({"threshold": [1]}), "no decision"),
         (lambda: Decision.at(0.5, "x")([[1.0, 0.0]], "ab"), "no label 'x'"),
-        (lambda: Decision.of_costs([[0, 1], [1, 0]], "ab")([[1.0, 0.0]], "ac"), "does not know the label 'c'"),
         (lambda: Decision.of_costs([[0]], ["unsure"], unsure=1), "is a label already"),
         (lambda: Decision.argmax()([[1.0]], "ab"), "do not fit"),
         (lambda: Decision.from_json({"kind": 1}), "no 'kind'"),

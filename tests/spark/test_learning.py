@@ -41,9 +41,14 @@ def test_same_bytes_added_up_by_spark(frame, rows, model_bytes, min_df) -> None:
     assert found.solved.terms == alone.solved.terms
 
 
-def test_rare_terms_do_not_come_to_the_driver(frame) -> None:
-    found = discern.spark.fit(frame, Classifier(**GIVEN, smoothing=1.0, min_df=60), most_on_driver=0)
-    assert min(found.statistics.columns[0].term_documents) >= 60
+def test_rare_terms_do_not_come_to_the_driver_of_a_slim_model(frame, rows, tmp_path) -> None:
+    settings = {**GIVEN, "smoothing": 1.0, "min_df": 60}
+    whole = discern.spark.fit(frame, Classifier(**settings), most_on_driver=0)
+    assert whole.checksum() == Classifier(**settings).fit(rows).checksum()
+    slim = discern.spark.fit(frame, Classifier(**settings), most_on_driver=0, slim=True)
+    with pytest.raises(ValueError, match="saved slim"):
+        _ = slim.statistics
+    assert slim.save(tmp_path / "a", slim=True) == whole.save(tmp_path / "b", slim=True)
 
 
 def test_bad_rows_are_refused_in_one_sentence(spark) -> None:
