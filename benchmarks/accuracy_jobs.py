@@ -18,12 +18,12 @@ import discern
 from benchmarks.data import real_folder
 from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, require
-from discern.columns import Feature
-from discern.data import batches
-from discern.evaluate import Evaluation
-from discern.samples import Sample as KeptRows
-from discern.samples import stratified
-from discern.validate import held_out
+from discern.data.readers import batches
+from discern.data.roles import Feature
+from discern.evaluation.evaluation import Evaluation
+from discern.models.rows import Sample as KeptRows
+from discern.models.rows import stratified
+from discern.models.validation import held_out
 
 ACCURACY = {"20newsgroups": 0.835, "r52_raw": 0.915, "ohsumed": 0.62, "banking77": 0.865, "imdb": 0.86, "r8_raw": 0.955}
 CALIBRATION = {"imdb": 0.02, "banking77": 0.02, "r8_raw": 0.03, "20newsgroups": 0.05}

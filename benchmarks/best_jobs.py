@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import discern
 import discern.classifier as classifier
-import discern.contest as contest
+import discern.models.search as contest
 from benchmarks.accuracy_jobs import read_table
 from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.measure import Sample, Side, require

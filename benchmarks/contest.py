@@ -22,14 +22,15 @@ from benchmarks.accuracy_jobs import read_table
 from benchmarks.best_jobs import BEST, parts
 from benchmarks.measure import LeftOutError
 from benchmarks.methods import METHODS, Answers, Method, Split
-from discern.evaluate import Evaluation
+from discern.evaluation.evaluation import Evaluation
 
 LIMIT = 60
 """CPU seconds that a cell may take, training and answers together."""
 TABLES = {"adult": "income", "german_credit": "risk"}
 SETS = (*BEST, *TABLES)
 IMPORTED = (
-    "discern.classifier", "discern.choice", "discern.contest", "discern.crossvalidation", "discern.spatial",
+    "discern.classifier", "discern.models.choice", "discern.models.search", "discern.analysis.crossvalidation",
+    "discern.models.space_model",
     "pandas", "sklearn.compose", "sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.naive_bayes",
     "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
     "fasttext", "vowpalwabbit", "river.feature_extraction", "river.naive_bayes", "nltk.classify.naivebayes",

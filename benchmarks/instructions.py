@@ -41,8 +41,8 @@ def texts() -> list[str]:
 def work(times: int) -> str:
     """Count the texts, and make rows of them; give the code path."""
     from discern import _native
-    from discern.statistics import Counts
-    from discern.text import TextSettings
+    from discern.data.text import TextSettings
+    from discern.statistics.counts import Counts
 
     documents, settings = texts(), TextSettings()
     labels = ["ham" if row % 2 else "spam" for row in range(len(documents))]

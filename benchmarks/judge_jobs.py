@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.data import real_folder
 from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, require
-from discern.evaluate import Evaluation
+from discern.evaluation.evaluation import Evaluation
 
 ROWS = 1_000_000
 SPLITS = 20

@@ -25,14 +25,15 @@ import discern
 from benchmarks.data import real_folder
 from benchmarks.job import Goal, Inputs, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, each, require
-from discern.bayes import Laplace, NaiveBayesSettings
-from discern.calibrate import Temperature
-from discern.data import Batch, Strings
+from discern.data.batch import Batch
 from discern.data.mailboxes import Mails, of_messages
-from discern.mail import COLUMNS, columns_of, split, with_headers
-from discern.samples import Folds
-from discern.samples import Sample as Rows
-from discern.validate import held_out
+from discern.data.message import COLUMNS, columns_of, split, with_headers
+from discern.data.strings import Strings
+from discern.evaluation.calibration import Temperature
+from discern.learners.bayes import Laplace, NaiveBayesSettings
+from discern.models.rows import Folds
+from discern.models.rows import Sample as Rows
+from discern.models.validation import held_out
 
 MAILS = 6_046
 LARGE = 25_000_000

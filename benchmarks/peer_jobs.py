@@ -18,10 +18,10 @@ from benchmarks.margin_jobs import EQUAL, fit_ours, objective, prepare_weighted_
 from benchmarks.measure import LeftOutError, Side, command, cpu, require
 from benchmarks.methods import Split, ask_fasttext, prepare_fasttext, train_fasttext, word_features
 from benchmarks.text_jobs import prepare_reviews
-from discern.data import as_texts
-from discern.scatter import Scatter
-from discern.statistics import Counts
-from discern.text import TextSettings
+from discern.data.batch import as_texts
+from discern.data.text import TextSettings
+from discern.statistics.counts import Counts
+from discern.statistics.scatter import Scatter
 
 TOKEN = r"(?u)\b\w\w+\b"
 

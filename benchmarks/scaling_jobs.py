@@ -21,9 +21,9 @@ from benchmarks.data import REVIEWS, read, vocabulary
 from benchmarks.job import Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.measure import LeftOutError, Sample, Side, cpu, require, task, wall, with_threads
 from benchmarks.text_jobs import same_counts, same_matrix
-from discern.data import as_texts
-from discern.statistics import Counts
-from discern.text import TextSettings
+from discern.data.batch import as_texts
+from discern.data.text import TextSettings
+from discern.statistics.counts import Counts
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 MANY_TERMS, MANY_CLASSES = 1_000_000, 10_000

@@ -9,9 +9,9 @@ import discern
 from benchmarks.data import LANGUAGES, NEWS, REVIEWS, read
 from benchmarks.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.measure import Sample, Side, cpu, each, require
-from discern.neighbours import CosineRows
-from discern.select import best_terms
-from discern.statistics import Counts
+from discern.learners.neighbours import CosineRows
+from discern.statistics.counts import Counts
+from discern.statistics.selection import best_terms
 
 
 def prepare_texts(folder: Path, quick: bool) -> Inputs:

@@ -17,7 +17,7 @@ import discern
 from benchmarks.data import REVIEWS, read
 from benchmarks.job import Goal, Job, Peer
 from benchmarks.measure import LeftOutError, Sample, Side, require
-from discern.cli.cluster import HANDING_OVER
+from discern.cli.spark import HANDING_OVER
 from discern.spark.parquet import SWITCH
 
 Inputs = SimpleNamespace
@@ -223,10 +223,10 @@ def count_partition_timed(described: str, counter: Any, batches: Iterator[Any]) 
 
 def count(inputs: Inputs) -> Sample:
     """Count, less what the counter took, which it measures in the workers, on their rows."""
-    from discern.columns import Feature
+    from discern.data.roles import Feature
+    from discern.data.text import TextSettings
     from discern.spark.parquet import map_rows
     from discern.spark.sums import PARTS, Counting
-    from discern.text import TextSettings
 
     described = Counting("label", (Feature("text", "text"),), TextSettings()).to_json()
     counter = inputs.spark.sparkContext.accumulator(0.0)

@@ -87,7 +87,7 @@ def fit_linear_ours(folder: str) -> dict[str, Any]:
     import numpy as np
 
     from discern import OnlineTextClassifier
-    from discern.data import batches
+    from discern.data.readers import batches
 
     model, rows, right = OnlineTextClassifier(), 0, 0
     train, test = (Path(folder) / name for name in ("train.csv", "test.csv"))

@@ -25,10 +25,10 @@ from benchmarks.job import (
     relatively_close,
 )
 from benchmarks.measure import LeftOutError, Side, command, cpu, each, require, task, wall
-from discern.bayes import NaiveBayesSettings, solve
-from discern.data import as_texts
-from discern.statistics import Counts
-from discern.text import TextSettings
+from discern.data.batch import as_texts
+from discern.data.text import TextSettings
+from discern.learners.bayes import NaiveBayesSettings, solve
+from discern.statistics.counts import Counts
 
 # ------------------------------------------------------------------------------------------- texts to a model
 

@@ -35,8 +35,8 @@ templates_path = ["_templates"]
 # Our own references must lead somewhere; names of other libraries and of types are not looked up, to need no network.
 nitpicky = True
 INTERNAL = (
-    r"discern\.(_native|columns|mixed|space|spatial|validate|vectors|contest|deciders|data\.rows)\..*"
-    r"|.*\.Judged|discern\.comparison\.Problem"
+    r"discern\.(_native|data\.(roles|vectors|batch)|models\.(naive_bayes|space|space_model|validation|search|deciders))\..*"
+    r"|.*\.Judged|discern\.analysis\.comparison\.Problem"
 )
 nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
 

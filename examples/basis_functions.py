@@ -17,8 +17,8 @@ from discern import (
     QuadraticDiscriminantAnalysis,
     QuadraticFeatures,
 )
-from discern.plots import DecisionBoundaryDisplay
-from discern.simulate import ring, scenario
+from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.learners.simulate import ring, scenario
 
 # %%
 # Quadratic terms are :math:`x_1, x_2, x_1x_2, x_1^2, x_2^2`, and a Gaussian bump around a centre :math:`c` is

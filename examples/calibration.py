@@ -11,9 +11,9 @@ import numpy as np
 from scipy import stats
 
 from discern import BasicLinearClassifier, CalibratedClassifier, GaussianNB
-from discern.evaluate import Evaluation
-from discern.plots import ReliabilityDisplay
-from discern.simulate import two_gaussians
+from discern.analysis.plots import ReliabilityDisplay
+from discern.evaluation.evaluation import Evaluation
+from discern.learners.simulate import two_gaussians
 
 # %%
 # Take the distances of each class for normal and use Bayes' rule: a logistic curve if both have the same spread. For

@@ -18,8 +18,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import LinearDiscriminantAnalysis
-from discern.evaluate import Evaluation
-from discern.plots import ConfusionMatrixDisplay
+from discern.analysis.plots import ConfusionMatrixDisplay
+from discern.evaluation.evaluation import Evaluation
 
 # %%
 # How many customers of each kind have a probability of default below 0.2, from there to 0.5, and above? These six

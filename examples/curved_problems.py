@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from problems import CURVED, METHODS
 
-from discern.comparison import compare_simulated
+from discern.analysis.comparison import compare_simulated
 
 figure, axes = plt.subplots(1, len(CURVED), figsize=(11.5, 4), layout="constrained")
 errors = {}

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import Classifier
+from discern.analysis.plots import EvidenceDisplay, WordWeightsDisplay
 from discern.cli.demo import NEW_MESSAGE, sample
-from discern.plots import EvidenceDisplay, WordWeightsDisplay
 
 model = Classifier().fit(sample())
 evidence = model.explain(NEW_MESSAGE)

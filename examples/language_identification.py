@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 import discern
-from discern.data import batches
+from discern.data.readers import batches
 
 SENTENCES = {
     "Danish": ["Hunden løber hurtigt gennem skoven", "Jeg vil gerne have en kop kaffe", "Hvor ligger den gamle kirke"],

@@ -12,7 +12,7 @@ import numpy as np
 from problems import METHODS, STRAIGHT
 from scipy import stats
 
-from discern.comparison import compare_simulated
+from discern.analysis.comparison import compare_simulated
 
 figure, axes = plt.subplots(1, len(STRAIGHT), figsize=(11.5, 4), layout="constrained")
 errors = {}

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import BayesianLogisticRegression, LogisticRegression, SeparationWarning
-from discern.simulate import two_gaussians
+from discern.learners.simulate import two_gaussians
 
 X, y = two_gaussians(distance=1.5).sample(200, 4)
 model = LogisticRegression(penalty=None).fit(X, y)

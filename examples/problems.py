@@ -9,7 +9,7 @@ from discern import (
     LogisticRegression,
     QuadraticDiscriminantAnalysis,
 )
-from discern.simulate import scenario
+from discern.learners.simulate import scenario
 
 STRAIGHT = {
     "1: normal, uncorrelated": (scenario(1), 40),

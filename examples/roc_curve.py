@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import LinearDiscriminantAnalysis
-from discern.evaluate import Evaluation
-from discern.plots import RocDisplay
+from discern.analysis.plots import RocDisplay
+from discern.evaluation.evaluation import Evaluation
 
 X, y = defaults.load()
 model = LinearDiscriminantAnalysis().fit(X, y)

@@ -19,10 +19,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import Classifier, MostRecall, choose_threshold, load
+from discern.analysis.plots import EvidenceDisplay, RocDisplay
 from discern.cli.demo import sample
-from discern.data import Reading, batches
-from discern.mail import columns_of, with_headers
-from discern.plots import EvidenceDisplay, RocDisplay
+from discern.data.message import columns_of, with_headers
+from discern.data.readers import batches
+from discern.data.source import Reading
 
 # %%
 # **Mails.** A folder whose sub-folders are the labels is read as it is; every mail becomes columns: subject, from,

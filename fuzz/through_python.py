@@ -17,9 +17,10 @@ import atheris
 import numpy as np
 
 with atheris.instrument_imports(include=["discern"]):
-    from discern import _native, files
+    from discern import _native
     from discern.classifier import Classifier, load
-    from discern.files import ModelFileError
+    from discern.models import file as files
+    from discern.models.file import ModelFileError
 
 KNOWN = [{"label": "spam", "text": "win a free prize"}, {"label": "ham", "text": "lunch at noon"}]
 MODEL, ASKED = (Classifier(text="text", smoothing=1.0).fit(KNOWN) for _ in range(2))

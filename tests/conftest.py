@@ -12,8 +12,8 @@ os.environ.setdefault("SCIPY_ARRAY_API", "1")  # read when SciPy is imported; wi
 import pytest
 from hypothesis import HealthCheck, settings
 
-from discern import files
 from discern.classifier import Classifier
+from discern.models import file as files
 
 slow_is_well = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 settings.register_profile(

@@ -26,20 +26,20 @@ from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
 TESTS = {
-    "statistics": ["tests/test_statistics.py", "tests/laws/test_counts.py"],
-    "bayes": ["tests/test_bayes.py", "tests/worked/test_naive_bayes.py"],
-    "decide": ["tests/worked/test_decisions.py", "tests/reference/test_decisions.py"],
-    "files": ["tests/test_files.py", "tests/test_golden.py"],
+    "statistics.counts": ["tests/test_statistics.py", "tests/laws/test_counts.py"],
+    "learners.bayes": ["tests/test_bayes.py", "tests/worked/test_naive_bayes.py"],
+    "evaluation.decisions": ["tests/worked/test_decisions.py", "tests/reference/test_decisions.py"],
+    "models.file": ["tests/test_files.py", "tests/test_golden.py"],
 }
 """The tests of each module, beside its own examples."""
 SAME = {
-    "bayes": {
+    "learners.bayes": {
         "line 269:56, another constant": "NumPy takes every negative size for the one that is left",
         "line 27:13, another constant": "weights are dense or sparse, and the same",
         "line 65:38, another constant": "a number so large is the same with 1 added",
         "line 345:38, another constant": "the Bernoulli model does not look at the sum over classes",
     },
-    "statistics": {
+    "statistics.counts": {
         "line 27:16, another constant": "a number so large is the same with 1 added",
         "line 27:37, another constant": "a number so large is the same with 1 added",
         "line 27:44, another constant": "a number so large is the same with 1 added",
@@ -50,7 +50,7 @@ SAME = {
         "line 351:38, another constant": "both ways give the same keys, one of them sooner",
         "line 707:107, another constant": "both lists always have four parts",
     },
-    "files": {
+    "models.file": {
         "line 62:20, another constant": "the mask that was there is read, whatever is set for a moment",
         "line 145:11, the other branch": "the same memory, got sooner or later",
         "line 152:79, another constant": "if the first place is not the checksum's own, that comes 64 characters later",
@@ -65,7 +65,7 @@ SAME = {
         "line 152:51, compares otherwise": "what is found after the first place is not at 0",
         "line 152:85, another constant": "what is found after the first place is not at 0",
     },
-    "decide": {
+    "evaluation.decisions": {
         "line 19:14, another constant": "with more columns another way to the same labels is faster",
         "line 135:76, another constant": "what is divided by it is not used",
     },
@@ -192,7 +192,7 @@ def run_tests(module: str, source: str) -> None:
     """Run the tests in this process, and end it."""
     import pytest
 
-    path = ROOT / "python" / "discern" / f"{module}.py"
+    path = ROOT / "python" / "discern" / f"{module.replace('.', '/')}.py"
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
@@ -206,7 +206,7 @@ def run_tests(module: str, source: str) -> None:
 
 def tell(module: str, count: int, seed: int) -> float:
     """Print what was not noticed, and give the share that was."""
-    source = (ROOT / "python" / "discern" / f"{module}.py").read_text(encoding="utf-8")
+    source = (ROOT / "python" / "discern" / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     start = time.monotonic()
     if notices(module, source, 600):
         raise SystemExit(f"the tests of {module} fail without any change")

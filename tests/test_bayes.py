@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from discern import bayes
-from discern.bayes import (
+from discern.learners import bayes
+from discern.learners.bayes import (
     Dirichlet,
     JelinekMercer,
     Laplace,
@@ -25,7 +25,7 @@ from discern.bayes import (
     smoothing_to_json,
     solve,
 )
-from discern.statistics import Counts
+from discern.statistics.counts import Counts
 
 TEXTS = ["win win prize", "win cash", "lunch at at noon", "noon noon win", "news"]
 LABELS = ["spam", "spam", "ham", "ham", "news"]

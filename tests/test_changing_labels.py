@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
-from discern.data import DataError
-from discern.decide import Decision
-from discern.files import ModelFileError
-from discern.window import Window
+from discern.data.strings import DataError
+from discern.evaluation.decisions import Decision
+from discern.models.file import ModelFileError
 
 HAM = {"label": "ham", "text": "lunch at noon"}
 SPAM = {"label": "spam", "text": "win money"}

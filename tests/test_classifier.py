@@ -11,7 +11,7 @@ import pytest
 
 import discern
 from discern import Classifier, DataError, Dirichlet, JelinekMercer, Laplace, load
-from discern.bayes import NaiveBayesSettings
+from discern.learners.bayes import NaiveBayesSettings
 
 ROWS = [
     {"label": "spam", "text": "win a free prize now"},

@@ -23,11 +23,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from discern.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.classifier import Classifier
 from discern.cli import app, demo, options, output, show
-from discern.request import MODELS
-from discern.text import ANALYZERS, TextSettings
+from discern.data.text import ANALYZERS, TextSettings
+from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.models.settings import MODELS
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = [

@@ -11,9 +11,9 @@ from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
 import discern
+from discern.analysis.comparison import Table, compare_simulated, stratified_folds
 from discern.cli import app
 from discern.cli.demo import sample
-from discern.comparison import Table, compare_simulated, stratified_folds
 
 
 def test_folds_are_even_and_keep_groups_together() -> None:
@@ -54,7 +54,7 @@ def test_subtraction_is_the_same_as_training_anew(monkeypatch: pytest.MonkeyPatc
         for name in ("multinomial", "bernoulli", "complement")
     }
     subtracted = discern.compare(methods, sample()[:200], folds=4)
-    monkeypatch.setattr("discern.comparison._Rows._is_settled", lambda rows, method: False)
+    monkeypatch.setattr("discern.analysis.comparison._Rows._is_settled", lambda rows, method: False)
     anew = discern.compare(methods, sample()[:200], folds=4)
     for one, other in zip(subtracted.results, anew.results, strict=True):
         assert one.evaluation == other.evaluation

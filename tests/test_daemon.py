@@ -111,7 +111,7 @@ def test_the_client_loads_nothing(model: Path, daemon: subprocess.Popen[bytes]) 
         "from discern.cli import main\n"
         "try: main()\n"
         "except SystemExit as ended: assert ended.code == 0, ended.code\n"
-        "print([name for name in ('numpy', 'typer', 'rich', 'discern.classifier', 'discern.data') if name in sys.modules])"
+        "print([name for name in ('numpy', 'typer', 'rich', 'discern.classifier', 'discern.data.batch') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", program, str(model)], input=SPAM, capture_output=True, check=True)
     assert ran.stdout == b"[]\n"

@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.data import Batch, DataError, Strings, as_texts, batches, canonical, did_you_mean, size_of
+from discern.data.batch import Batch, as_texts, did_you_mean
+from discern.data.readers import batches, size_of
+from discern.data.strings import DataError, Strings
+from discern.data.values import canonical
 
 strings = st.lists(st.text(st.characters(exclude_categories=()), max_size=10), max_size=10)
 
@@ -104,7 +107,7 @@ def test_size_of(tmp_path: Path) -> None:
 def test_what_was_read_stays_while_anybody_looks_at_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr("discern.data.window.BLOCK", 64)
+    monkeypatch.setattr("discern.data.source.BLOCK", 64)
     texts = [f'row {row} says "{"x" * (row % 50)}"' for row in range(200)]
     with open(tmp_path / "rows.csv", "w", newline="") as file:
         csv.writer(file).writerows([("label", "text"), *(("a", text) for text in texts)])
@@ -121,7 +124,7 @@ def test_a_pipe_is_read_in_whatever_pieces_it_gives(tmp_path: Path, run_python) 
     # A pipe gives less than asked for: the header may come in pieces.
     program = """
 import os, sys, threading, time
-from discern.data import batches
+from discern.data.readers import batches
 path = sys.argv[1]
 os.mkfifo(path)
 

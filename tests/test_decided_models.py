@@ -11,11 +11,11 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
+from discern.analysis.crossvalidation import choose_decision, cross_validate
 from discern.classifier import Classifier, load
 from discern.cli.entry import app
-from discern.crossvalidation import choose_decision, cross_validate
-from discern.decide import Decision, LeastCost, MostRecall
-from discern.files import ModelFileError
+from discern.evaluation.decisions import Decision, LeastCost, MostRecall
+from discern.models.file import ModelFileError
 
 
 def texts(rows: int, seed: int = 0, share: float = 0.3) -> list[dict[str, str]]:
@@ -159,11 +159,11 @@ def test_wrong_usage_is_a_sentence(files: tuple[Path, Path], options: list[objec
 
 
 def test_a_file_with_a_bad_decision_is_refused(model: Classifier, tmp_path: Path) -> None:
-    import discern.files
+    import discern.models.file
 
     arrays, metadata = model._content()
     for bad in ({"threshold": -1, "positive": "spam"}, {"threshold": 0.5, "positive": "x"}, {"what": 1}, 5):
-        discern.files.save(tmp_path / "bad.discern", arrays, {**metadata, "decision": bad})
+        discern.models.file.save(tmp_path / "bad.discern", arrays, {**metadata, "decision": bad})
         with pytest.raises(ModelFileError, match="damaged"):
             load(tmp_path / "bad.discern")
 

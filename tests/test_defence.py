@@ -8,9 +8,9 @@ import polars
 import pyarrow
 import pytest
 
+from discern.analysis.defence import Guard, doubtful
 from discern.classifier import Classifier
-from discern.data import DataError
-from discern.defence import Guard, doubtful
+from discern.data.strings import DataError
 
 HAM = [f"ham{i}" for i in range(400)]
 SPAM = [f"spam{i}" for i in range(60)]

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from discern import comparison
+from discern.analysis import comparison
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "examples"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from discern import files
-from discern.files import ModelFileError
-from discern.lock import temporary_file
+from discern.data.lock import temporary_file
+from discern.models import file as files
+from discern.models.file import ModelFileError
 
 arrays = st.dictionaries(
     st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), min_size=1, max_size=8).filter(

@@ -9,7 +9,7 @@ import pytest
 
 from discern.classifier import load
 from discern.estimators.neighbours import KNeighborsClassifier
-from discern.request import MODELS
+from discern.models.settings import MODELS
 from tests.golden.make import DECISIONS, FOLDER, kinds, neighbours, processor, said, said_by_neighbours
 
 EVERY = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from discern.classifier import Classifier
 from discern.cli import app
 from discern.cli.demo import sample, split
-from discern.decide import Decision
+from discern.evaluation.decisions import Decision
 
 
 def call(*arguments: Any) -> Any:

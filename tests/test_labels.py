@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discern._native as native
-from discern.labels import number
+from discern.data.encode import number
 
 
 def same_as_unique(labels):

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from discern.classifier import Classifier
 from discern.cli import app
-from discern.datasets import CATALOGUE, fetch
-from discern.mail import with_headers
+from discern.data.datasets import CATALOGUE, fetch
+from discern.data.message import with_headers
 
 ENVELOPE = b"From ann@example.org Thu Aug 22 12:36:23 2002\n"
 SPAM = b"From: win@example.com\nSubject: free prize\n\nclaim your free cash prize now\n"

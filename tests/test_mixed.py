@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from discern.classifier import Classifier, Receipt, load
-from discern.columns import Feature
-from discern.data import DataError
+from discern.data.roles import Feature
+from discern.data.strings import DataError
 
 Bytes = Callable[[Classifier], bytes]
 

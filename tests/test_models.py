@@ -15,22 +15,23 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import discern.contest as contest
-import discern.files as files
-import discern.spatial as spatial
+import discern.models.file as files
+import discern.models.search as contest
+import discern.models.space_model as spatial
+from discern.analysis.crossvalidation import cross_validate
 from discern.classifier import Classifier, load
 from discern.cli.entry import app
-from discern.columns import MOST_NUMBER, Feature
-from discern.contest import TUNED, another_deal
-from discern.crossvalidation import cross_validate
-from discern.data import DataError, batches
-from discern.deciders import LEARNERS, Strength
-from discern.files import ModelFileError
-from discern.request import EVENTS, IN_CONTESTS, MODELS, NOT_SUMS
-from discern.samples import Folds, Sample, stratified
-from discern.space import Plan
-from discern.spatial import Recipe, SpaceModel
-from discern.text import TextSettings
+from discern.data.readers import batches
+from discern.data.roles import MOST_NUMBER, Feature
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
+from discern.models.deciders import LEARNERS, Strength
+from discern.models.file import ModelFileError
+from discern.models.rows import Folds, Sample, stratified
+from discern.models.search import TUNED, another_deal
+from discern.models.settings import EVENTS, IN_CONTESTS, MODELS, NOT_SUMS
+from discern.models.space import Plan
+from discern.models.space_model import Recipe, SpaceModel
 
 SPACE = tuple(NOT_SUMS)
 TOPICS = {

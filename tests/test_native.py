@@ -21,11 +21,12 @@ import pyarrow as pa
 import pytest
 
 import discern
-from discern import _native, files
+from discern import _native
 from discern.classifier import Classifier, load
-from discern.data import batches
-from discern.statistics import Counter, Counts
-from discern.text import TextSettings
+from discern.data.readers import batches
+from discern.data.text import TextSettings
+from discern.models import file as files
+from discern.statistics.counts import Counter, Counts
 
 # ------------------------------------------------------------------------------------------------- the stub
 
@@ -148,8 +149,8 @@ except KeyboardInterrupt:
 def test_control_c_while_counting() -> None:
     program = """
 import numpy as np
-from discern.statistics import Counter
-from discern.text import TextSettings
+from discern.statistics.counts import Counter
+from discern.data.text import TextSettings
 counter = Counter(TextSettings(ngrams=(1, 2)), threads=2)
 texts = [" ".join(f"w{i * j % 7919}" for j in range(3000)) for i in range(300)]
 labels = np.zeros(len(texts), np.int32)
@@ -253,7 +254,8 @@ def test_many_threads_on_one_classifier(tmp_path: Path) -> None:
 
 CODE_PATH_PROGRAM = """
 import json, sys
-from discern import _native, files
+from discern import _native
+from discern.models import file as files
 from discern.classifier import Classifier
 
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -456,7 +458,7 @@ def test_scores_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_environment_sets_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    from discern.statistics import default_threads
+    from discern.data.threads import default_threads
 
     monkeypatch.setenv("DISCERN_THREADS", "3")
     assert default_threads() == 3

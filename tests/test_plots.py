@@ -16,9 +16,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import SVC
 
 import discern
-from discern import plots
+from discern.analysis import plots
+from discern.analysis.highlight import evidence_html
 from discern.cli.demo import sample, split
-from discern.highlight import evidence_html
 
 
 @pytest.fixture(autouse=True)

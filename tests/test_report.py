@@ -13,10 +13,10 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from typer.testing import CliRunner
 
+from discern.analysis.report import THRESHOLDS, report
 from discern.classifier import Classifier
 from discern.cli import app
 from discern.cli.demo import sample, split
-from discern.report import THRESHOLDS, report
 
 NASTY = '$x_{ 東京 </script><img src=x onerror="alert(1)">'
 

@@ -5,10 +5,14 @@ import os
 import numpy as np
 import pytest
 
-from discern import statistics
-from discern.data import Strings
-from discern.statistics import Counter, Counts, Moments, Sums, check_terms
-from discern.text import TextSettings
+from discern.data import threads
+from discern.data.strings import Strings
+from discern.data.text import TextSettings
+from discern.statistics import counts as statistics
+from discern.statistics import sums as total
+from discern.statistics.counts import Counter, Counts, check_terms
+from discern.statistics.moments import Moments
+from discern.statistics.sums import Sums
 
 
 def test_a_counter_over_batches_equals_one_count() -> None:
@@ -213,13 +217,13 @@ def test_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     cores = len(os.sched_getaffinity(0))
     for given, expected in (("3", 3), ("1", 1), ("0", cores), ("", cores), ("many", cores), ("-2", cores)):
         monkeypatch.setenv("DISCERN_THREADS", given)
-        assert statistics.default_threads() == expected
+        assert threads.default_threads() == expected
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {1, 2, 3} if process == 0 else {1})
-    assert statistics.default_threads() == 3  # those of this process
+    assert threads.default_threads() == 3  # those of this process
     monkeypatch.delattr(os, "sched_getaffinity")
     for counted, expected in ((5, 5), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
-        assert statistics.default_threads() == expected
+        assert threads.default_threads() == expected
 
 
 # ------------------------------------------------------------------------------------------------------- moments
@@ -346,7 +350,7 @@ def test_sums_that_were_never_learned_are_refused() -> None:
 
 def test_nothing_is_left_of_numbers_taken_away() -> None:
     number = Moments.of(np.array([[1e9], [1e9 + 1]]), np.array([0, 1]), 2)
-    rest = statistics._less(number, Moments.of(np.array([[1e9]]), np.array([0]), 2))
+    rest = total._less(number, Moments.of(np.array([[1e9]]), np.array([0]), 2))
     assert rest.counts.tolist() == [[0.0], [1.0]]
     assert (rest.first[0].tolist(), rest.second[0].tolist()) == ([0.0], [0.0])
     np.testing.assert_allclose(rest.means()[1], [1e9 + 1], rtol=1e-15)
@@ -359,11 +363,11 @@ def test_what_rounding_may_leave_grows_with_the_square_of_the_pivot() -> None:
         return Moments(np.array([1e15]), np.array([[float(number)]]), np.array([[0.0]]), np.array([[second]]))
 
     # A number near 1e15 is known to 10 (ROUNDING), which two of them may miss by 2 · 10².
-    assert statistics._less(of(2, 0.0), of(1, 199.0)).second.tolist() == [[0.0]]
-    assert statistics._less(of(2, 0.0), of(2, -199.0)).second.tolist() == [[0.0]]
+    assert total._less(of(2, 0.0), of(1, 199.0)).second.tolist() == [[0.0]]
+    assert total._less(of(2, 0.0), of(2, -199.0)).second.tolist() == [[0.0]]
     for number, second in ((1, 201.0), (2, -201.0), (2, 201.0)):
         with pytest.raises(ValueError, match="not among those learned"):
-            statistics._less(of(2, 0.0), of(number, second))
+            total._less(of(2, 0.0), of(number, second))
 
 
 def test_decay_of_all_columns() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import CountVectorizer
 
-from discern.text import STEMMED, TextSettings, language_of, stop_words
+from discern.data.text import STEMMED, TextSettings, language_of, stop_words
 
 SKLEARN = TextSettings(words="sklearn")
 WORDS = TextSettings()

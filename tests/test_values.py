@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.columns import Feature, levels_of, numbers_of
-from discern.data import Batch, DataError, as_texts, canonical, is_missing, label_text, row_sizes, values_of, written
+from discern.data.batch import Batch, as_texts, row_sizes, values_of
 from discern.data.keys import value_hashes
-from discern.data.values import doubles
-from discern.evaluate import Evaluation
+from discern.data.roles import Feature, levels_of, numbers_of
+from discern.data.strings import DataError
+from discern.data.values import canonical, doubles, is_missing, label_text, written
+from discern.evaluation.evaluation import Evaluation
 
 WRITTEN: list[tuple[Any, str]] = [
     ("007 ", "007 "),
@@ -195,7 +196,7 @@ def test_columns_of_pandas_with_several_types() -> None:
 
 
 def batches_of(source: Any) -> Any:
-    from discern.data import batches
+    from discern.data.readers import batches
 
     return batches(source)
 

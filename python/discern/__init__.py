@@ -7,15 +7,15 @@ Names are imported when they are first used, so that ``import discern`` costs al
 
 from typing import TYPE_CHECKING
 
-from discern.lazy import from_homes
+from discern.data.lazy import from_homes
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "BalancedWinnow": "discern.estimators.online",
     "BasicLinearClassifier": "discern.estimators.centres",
-    "BayesClassifier": "discern.densities",
-    "BayesRate": "discern.densities",
+    "BayesClassifier": "discern.learners.densities",
+    "BayesRate": "discern.learners.densities",
     "BayesianLogisticRegression": "discern.estimators.logistic",
     "BernoulliNB": "discern.estimators.bayes",
     "CalibratedClassifier": "discern.estimators.calibrate",
@@ -23,33 +23,33 @@ _HOMES = {
     "Classifier": "discern.classifier",
     "ComplementNB": "discern.estimators.bayes",
     "CountVectorizer": "discern.estimators.text",
-    "CrossValidation": "discern.crossvalidation",
-    "DataError": "discern.data",
-    "Decision": "discern.decide",
+    "CrossValidation": "discern.analysis.crossvalidation",
+    "DataError": "discern.data.strings",
+    "Decision": "discern.evaluation.decisions",
     "DecisionClassifier": "discern.estimators.decide",
-    "Density": "discern.densities",
-    "Dirichlet": "discern.bayes",
+    "Density": "discern.learners.densities",
+    "Dirichlet": "discern.learners.bayes",
     "Discretizer": "discern.estimators.discretize",
-    "Drift": "discern.window",
-    "Evaluation": "discern.evaluate",
-    "Evidence": "discern.evidence",
+    "Drift": "discern.analysis.drift",
+    "Evaluation": "discern.evaluation.evaluation",
+    "Evidence": "discern.models.evidence",
     "GaussianBasis": "discern.estimators.basis",
     "GaussianNB": "discern.estimators.tables",
-    "Guard": "discern.defence",
+    "Guard": "discern.analysis.defence",
     "HashingVectorizer": "discern.estimators.text",
-    "JelinekMercer": "discern.bayes",
+    "JelinekMercer": "discern.learners.bayes",
     "KNeighborsClassifier": "discern.estimators.neighbours",
-    "Laplace": "discern.bayes",
-    "LeastCost": "discern.decide",
+    "Laplace": "discern.learners.bayes",
+    "LeastCost": "discern.evaluation.decisions",
     "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
     "LinearSVC": "discern.estimators.linear",
     "LogisticRegression": "discern.estimators.logistic",
-    "ModelFileError": "discern.files",
-    "MostRecall": "discern.decide",
+    "ModelFileError": "discern.models.file",
+    "MostRecall": "discern.evaluation.decisions",
     "MultinomialNB": "discern.estimators.bayes",
     "NBSVM": "discern.estimators.linear",
     "NaiveBayes": "discern.estimators.mixed",
-    "NotSeparableError": "discern.linear",
+    "NotSeparableError": "discern.learners.margins",
     "OnlineTextClassifier": "discern.estimators.adaptive",
     "Perceptron": "discern.estimators.online",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
@@ -58,65 +58,58 @@ _HOMES = {
     "RidgeClassifier": "discern.estimators.ridge",
     "SVC": "discern.estimators.kernel",
     "SelectKBest": "discern.estimators.select",
-    "Separation": "discern.separation",
-    "SeparationWarning": "discern.separation",
-    "Similar": "discern.similarity",
-    "SingularCovarianceWarning": "discern.gaussian",
-    "TermDocumentMatrix": "discern.matrix",
-    "TextSettings": "discern.text",
+    "Separation": "discern.learners.separation",
+    "SeparationWarning": "discern.learners.separation",
+    "Similar": "discern.analysis.similarity",
+    "SingularCovarianceWarning": "discern.learners.discriminants",
+    "TermDocumentMatrix": "discern.statistics.matrix",
+    "TextSettings": "discern.data.text",
     "TfidfTransformer": "discern.estimators.text",
     "TfidfVectorizer": "discern.estimators.text",
     "UnigramLanguageModel": "discern.estimators.language",
-    "Weighting": "discern.weighting",
-    "Window": "discern.window",
+    "Weighting": "discern.statistics.weighting",
+    "Window": "discern.analysis.drift",
     "Winnow": "discern.estimators.online",
     "chi2": "discern.estimators.select",
-    "choose_decision": "discern.crossvalidation",
-    "choose_threshold": "discern.decide",
+    "choose_decision": "discern.analysis.crossvalidation",
+    "choose_threshold": "discern.evaluation.decisions",
     "code_path": "discern._native",
-    "compare": "discern.comparison",
-    "corrected_resampled_t": "discern.significance",
-    "cross_validate": "discern.crossvalidation",
-    "doubtful": "discern.defence",
-    "drift": "discern.window",
-    "estimate_priors": "discern.decide",
-    "find_separation": "discern.separation",
+    "compare": "discern.analysis.comparison",
+    "corrected_resampled_t": "discern.evaluation.significance",
+    "cross_validate": "discern.analysis.crossvalidation",
+    "doubtful": "discern.analysis.defence",
+    "drift": "discern.analysis.drift",
+    "estimate_priors": "discern.evaluation.decisions",
+    "find_separation": "discern.learners.separation",
     "load": "discern.classifier",
-    "mcnemar": "discern.significance",
-    "mixture": "discern.densities",
+    "mcnemar": "discern.evaluation.significance",
+    "mixture": "discern.learners.densities",
     "mutual_information": "discern.estimators.select",
-    "reweight": "discern.decide",
-    "similar": "discern.similarity",
-    "wilson": "discern.significance",
+    "reweight": "discern.evaluation.decisions",
+    "similar": "discern.analysis.similarity",
+    "wilson": "discern.evaluation.significance",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
 
 if TYPE_CHECKING:
     from discern._native import code_path as code_path
-    from discern.bayes import Dirichlet as Dirichlet
-    from discern.bayes import JelinekMercer as JelinekMercer
-    from discern.bayes import Laplace as Laplace
+    from discern.analysis.comparison import compare as compare
+    from discern.analysis.crossvalidation import CrossValidation as CrossValidation
+    from discern.analysis.crossvalidation import choose_decision as choose_decision
+    from discern.analysis.crossvalidation import cross_validate as cross_validate
+    from discern.analysis.defence import Guard as Guard
+    from discern.analysis.defence import doubtful as doubtful
+    from discern.analysis.drift import Drift as Drift
+    from discern.analysis.drift import Window as Window
+    from discern.analysis.drift import drift as drift
+    from discern.analysis.similarity import Similar as Similar
+    from discern.analysis.similarity import similar as similar
     from discern.classifier import Classifier as Classifier
     from discern.classifier import Receipt as Receipt
     from discern.classifier import load as load
-    from discern.comparison import compare as compare
-    from discern.crossvalidation import CrossValidation as CrossValidation
-    from discern.crossvalidation import choose_decision as choose_decision
-    from discern.crossvalidation import cross_validate as cross_validate
-    from discern.data import DataError as DataError
-    from discern.decide import Decision as Decision
-    from discern.decide import LeastCost as LeastCost
-    from discern.decide import MostRecall as MostRecall
-    from discern.decide import choose_threshold as choose_threshold
-    from discern.decide import estimate_priors as estimate_priors
-    from discern.decide import reweight as reweight
-    from discern.defence import Guard as Guard
-    from discern.defence import doubtful as doubtful
-    from discern.densities import BayesClassifier as BayesClassifier
-    from discern.densities import BayesRate as BayesRate
-    from discern.densities import Density as Density
-    from discern.densities import mixture as mixture
+    from discern.data.strings import DataError as DataError
+    from discern.data.text import TextSettings as TextSettings
     from discern.estimators.adaptive import OnlineTextClassifier as OnlineTextClassifier
     from discern.estimators.basis import GaussianBasis as GaussianBasis
     from discern.estimators.basis import QuadraticFeatures as QuadraticFeatures
@@ -150,25 +143,32 @@ if TYPE_CHECKING:
     from discern.estimators.text import HashingVectorizer as HashingVectorizer
     from discern.estimators.text import TfidfTransformer as TfidfTransformer
     from discern.estimators.text import TfidfVectorizer as TfidfVectorizer
-    from discern.evaluate import Evaluation as Evaluation
-    from discern.evidence import Evidence as Evidence
-    from discern.files import ModelFileError as ModelFileError
-    from discern.gaussian import SingularCovarianceWarning as SingularCovarianceWarning
-    from discern.linear import NotSeparableError as NotSeparableError
-    from discern.matrix import TermDocumentMatrix as TermDocumentMatrix
-    from discern.separation import Separation as Separation
-    from discern.separation import SeparationWarning as SeparationWarning
-    from discern.separation import find_separation as find_separation
-    from discern.significance import corrected_resampled_t as corrected_resampled_t
-    from discern.significance import mcnemar as mcnemar
-    from discern.significance import wilson as wilson
-    from discern.similarity import Similar as Similar
-    from discern.similarity import similar as similar
-    from discern.text import TextSettings as TextSettings
-    from discern.weighting import Weighting as Weighting
-    from discern.window import Drift as Drift
-    from discern.window import Window as Window
-    from discern.window import drift as drift
+    from discern.evaluation.decisions import Decision as Decision
+    from discern.evaluation.decisions import LeastCost as LeastCost
+    from discern.evaluation.decisions import MostRecall as MostRecall
+    from discern.evaluation.decisions import choose_threshold as choose_threshold
+    from discern.evaluation.decisions import estimate_priors as estimate_priors
+    from discern.evaluation.decisions import reweight as reweight
+    from discern.evaluation.evaluation import Evaluation as Evaluation
+    from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
+    from discern.evaluation.significance import mcnemar as mcnemar
+    from discern.evaluation.significance import wilson as wilson
+    from discern.learners.bayes import Dirichlet as Dirichlet
+    from discern.learners.bayes import JelinekMercer as JelinekMercer
+    from discern.learners.bayes import Laplace as Laplace
+    from discern.learners.densities import BayesClassifier as BayesClassifier
+    from discern.learners.densities import BayesRate as BayesRate
+    from discern.learners.densities import Density as Density
+    from discern.learners.densities import mixture as mixture
+    from discern.learners.discriminants import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.learners.margins import NotSeparableError as NotSeparableError
+    from discern.learners.separation import Separation as Separation
+    from discern.learners.separation import SeparationWarning as SeparationWarning
+    from discern.learners.separation import find_separation as find_separation
+    from discern.models.evidence import Evidence as Evidence
+    from discern.models.file import ModelFileError as ModelFileError
+    from discern.statistics.matrix import TermDocumentMatrix as TermDocumentMatrix
+    from discern.statistics.weighting import Weighting as Weighting
 
 
 __getattr__ = from_homes(__name__, _HOMES)

@@ -16,27 +16,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-import discern.files as files
-from discern.bayes import NaiveBayesSettings
-from discern.columns import Feature, leading_rows
-from discern.data import Batch, DataError, Reading, batches, can_be_read_again, did_you_mean, label_text
-from discern.mixed import Model, Said, Summing, solve_columns
-from discern.request import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
-from discern.statistics import Sums
-from discern.text import TextSettings
+import discern.models.file as files
+from discern.data.batch import Batch, did_you_mean
+from discern.data.readers import batches, can_be_read_again
+from discern.data.roles import Feature, leading_rows
+from discern.data.source import Reading
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
+from discern.data.values import label_text
+from discern.learners.bayes import NaiveBayesSettings
+from discern.models.naive_bayes import Model, Said, Summing, solve_columns
+from discern.models.settings import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
+from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.calibrate import Temperature
-    from discern.choice import Choice
-    from discern.contest import Watch
-    from discern.decide import Decision
-    from discern.evaluate import Evaluation
-    from discern.evidence import Evidence
-    from discern.ledger import Ledger
-    from discern.samples import Sample
-    from discern.spatial import Recipe, SpaceModel
+    from discern.evaluation.calibration import Temperature
+    from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
+    from discern.models.choice import Choice
+    from discern.models.evidence import Evidence
+    from discern.models.rows import Sample
+    from discern.models.search import Watch
+    from discern.models.space_model import Recipe, SpaceModel
+    from discern.statistics.ledger import Ledger
 
 
 T = TypeVar("T")
@@ -270,7 +274,7 @@ class Classifier:
             warnings.warn(message, stacklevel=5)
 
     def _fit(self, data: Any, reading: Reading | None, watch: Watch | None) -> Classifier:
-        from discern.ledger import as_salt
+        from discern.statistics.ledger import as_salt
 
         started = time.monotonic()
         first, stream = leading_rows(batches(data, reading))
@@ -302,8 +306,8 @@ class Classifier:
         deadline: float,
     ) -> Classifier:
         """Learn a model in a vector space, or the best of all."""
-        import discern.spatial as spatial
-        from discern.samples import LEAST_VALIDATED, Sample
+        import discern.models.space_model as spatial
+        from discern.models.rows import LEAST_VALIDATED, Sample
 
         if not rows:
             raise DataError("there are no rows to learn from")
@@ -329,8 +333,8 @@ class Classifier:
         deadline: float | None,
     ) -> Classifier:
         """Compare models until the deadline and learn the best; without one it is naive Bayes."""
-        import discern.spatial as spatial
-        from discern.contest import Contest, gives_up
+        import discern.models.space_model as spatial
+        from discern.models.search import Contest, gives_up
 
         request = self.request
 
@@ -552,7 +556,7 @@ class Classifier:
         features: Sequence[Feature],
         salt: bytes | None,
     ) -> tuple[Choice, Sums, Ledger | None]:
-        from discern.samples import Sample, keep
+        from discern.models.rows import Sample, keep
 
         again = can_be_read_again(data)
         kept, whole = keep(stream, thin=again)
@@ -598,7 +602,7 @@ class Classifier:
 
         Examples
         --------
-        >>> from discern.decide import Decision
+        >>> from discern.evaluation.decisions import Decision
         >>> model = Classifier().fit([{"label": "ham", "text": "x1 x2"}, {"label": "spam", "text": "y1 x2"}])
         >>> model.decide_by(Decision.at(0.3, "spam")).predict(["x2"]).tolist()
         ['spam']
@@ -620,8 +624,8 @@ class Classifier:
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Give log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
-        from discern.bayes import log_multinomial_coefficient
-        from discern.mixed import TextColumn
+        from discern.learners.bayes import log_multinomial_coefficient
+        from discern.models.naive_bayes import TextColumn
 
         model, parts = self.solved, []
         if not isinstance(model, Model):
@@ -662,7 +666,7 @@ class Classifier:
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Judge the model on rows with labels."""
-        from discern.evaluate import Evaluation
+        from discern.evaluation.evaluation import Evaluation
 
         (model, decision), total = self._answering(), None
         for batch, said in self._scored(model, data, reading):
@@ -897,7 +901,7 @@ class Classifier:
 
     @classmethod
     def _from_content(cls, arrays: dict[str, NDArray[Any]], metadata: dict[str, Any]) -> Classifier:
-        from discern.ledger import Ledger
+        from discern.statistics.ledger import Ledger
 
         features = tuple(Feature.from_json(feature) for feature in metadata["features"])
         label, chosen = str(metadata["label"]), metadata["chosen"]
@@ -942,7 +946,7 @@ class Classifier:
     def _with_space(
         self, described: dict[str, Any], labels: tuple[str, ...], arrays: dict[str, NDArray[Any]]
     ) -> Classifier:
-        from discern.spatial import Recipe, SpaceModel
+        from discern.models.space_model import Recipe, SpaceModel
 
         recipe = Recipe.from_json(described)
         if recipe.model != self.model or self.settings not in recipe.plan.text:
@@ -969,7 +973,7 @@ class Classifier:
         """Give what notebooks show: settings, and the strongest words of the labels."""
         from html import escape
 
-        from discern.markup import classifier_html
+        from discern.evaluation.markup import classifier_html
 
         return classifier_html(self) if self.is_fitted else f"<p>{escape(repr(self))}</p>"
 
@@ -996,7 +1000,7 @@ def load(path: str | os.PathLike[str]) -> Classifier:
 def _calibration_of(described: Any) -> Temperature | None:
     if described is None:
         return None
-    from discern.calibrate import Temperature
+    from discern.evaluation.calibration import Temperature
 
     return Temperature.from_json(described)
 
@@ -1004,7 +1008,7 @@ def _calibration_of(described: Any) -> Temperature | None:
 def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
     if described is None:
         return None
-    from discern.decide import Decision
+    from discern.evaluation.decisions import Decision
 
     decision = Decision.from_json(described)
     decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
@@ -1034,7 +1038,7 @@ def _decided(model: Model | SpaceModel, decision: Decision | None, said: Said) -
 def _empty_ledger(salt: bytes | None) -> Ledger | None:
     if salt is None:
         return None
-    from discern.ledger import Ledger
+    from discern.statistics.ledger import Ledger
 
     return Ledger.empty(salt)
 

@@ -63,7 +63,7 @@ def test_every_name_has_a_page() -> None:
 
 def test_every_picture_is_drawn_somewhere() -> None:
     code = executed() + (ROOT / "tests" / "test_plots.py").read_text("utf-8")
-    assert [name for name in names.members("plots") if name.rpartition(".")[2] not in code] == []
+    assert [name for name in names.members("analysis.plots") if name.rpartition(".")[2] not in code] == []
 
 
 def test_every_method_has_a_docstring() -> None:

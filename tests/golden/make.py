@@ -17,8 +17,8 @@ import numpy as np
 import threadpoolctl
 
 from discern.classifier import Classifier, load
-from discern.decide import Decision
 from discern.estimators.neighbours import KNeighborsClassifier
+from discern.evaluation.decisions import Decision
 
 FOLDER = Path(__file__).parent
 SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "knn")

@@ -14,8 +14,8 @@ import numpy as np
 
 import discern
 from discern import _native
-from discern.kernel import Kernel
-from discern.text import TextSettings
+from discern.data.text import TextSettings
+from discern.learners.kernel import Kernel
 
 AFTER, LATE = 0.15, 0.5
 """Seconds until the alarm."""

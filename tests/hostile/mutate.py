@@ -22,11 +22,12 @@ import pandas
 import pytest
 import scipy.sparse
 
-from discern import _native, files
+from discern import _native
 from discern.classifier import Classifier
-from discern.decide import Decision
 from discern.estimators.neighbours import KNeighborsClassifier
-from discern.files import ModelFileError
+from discern.evaluation.decisions import Decision
+from discern.models import file as files
+from discern.models.file import ModelFileError
 
 MEMORY = 64 << 20
 ASKED = ["win prize", "lunch at noon", "née 你好", "", "win " * 50]
@@ -85,7 +86,7 @@ def neighbours() -> list[KNeighborsClassifier]:
 
 def many_labels() -> Classifier:
     """So many labels and terms that the weights are kept sparse."""
-    import discern.bayes as bayes
+    import discern.learners.bayes as bayes
 
     most, bayes.MOST_DENSE = bayes.MOST_DENSE, 50
     try:

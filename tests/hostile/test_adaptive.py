@@ -11,8 +11,8 @@ import pytest
 
 import discern
 from discern import _native
-from discern.data import DataError
-from discern.text import TextSettings
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
 
 TEXTS, LABELS = ["win a prize", "see you at lunch"], ["spam", "ham"]
 

@@ -175,8 +175,8 @@ def test_a_file(tmp_path: Path, model: Path, kind: str, name: str) -> None:
         return
     assert result.exit_code == 0, result.stderr
     assert result.stdout.count("\n") == len(expected)
-    from discern.data import batches
-    from discern.data.rows import as_texts
+    from discern.data.batch import as_texts
+    from discern.data.readers import batches
 
     texts = [text for batch in batches(path) for text in _texts(as_texts(batch.column("text"), "it"))]
     assert texts == expected
@@ -185,7 +185,7 @@ def test_a_file(tmp_path: Path, model: Path, kind: str, name: str) -> None:
 def _texts(column: Any) -> list[str]:
     if isinstance(column, list):
         return column
-    from discern.data import Strings
+    from discern.data.strings import Strings
 
     kind, starts, ends, data = column
     assert kind == "spans"
@@ -332,7 +332,7 @@ def test_predictions_of_awkward_texts_can_be_read_again(tmp_path: Path, model: P
         out, again = tmp_path / f"out.{ending}", tmp_path / f"again.{ending}"
         assert run("predict", model, tmp_path / "in.csv", "--append", "-o", out).exit_code == 0
         assert run("predict", model, out, "--append", "-o", again).exit_code == 0
-        from discern.data import batches
+        from discern.data.readers import batches
 
         found = (
             [text for batch in batches(again) for text in batch.column("text").to_pylist()]

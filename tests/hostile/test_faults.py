@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import discern
-from discern import _native, files
+from discern import _native
 from discern.classifier import Classifier, load
-from discern.statistics import Counts
+from discern.models import file as files
+from discern.statistics.counts import Counts
 from tests.hostile import interrupts
 
 # ----------------------------------------------------------------------------------------------------- Ctrl-C

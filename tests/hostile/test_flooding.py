@@ -10,7 +10,7 @@ import pytest
 
 from discern import _native
 from discern.classifier import Classifier
-from discern.text import TextSettings
+from discern.data.text import TextSettings
 
 COUNT = 60_000
 ROUNDS = 3

@@ -9,7 +9,8 @@ import pyarrow.parquet
 import pytest
 
 from discern.classifier import Classifier
-from discern.data import DataError, batches
+from discern.data.readers import batches
+from discern.data.strings import DataError
 
 FRAME = pandas.DataFrame(
     {"label": ["a", "b"] * 4, "text": ["win prize", "lunch noon"] * 4, "size": [3, 1, 4, 1, 5, 9, 2, 6]}

@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discern import _native
-from discern.data import Batch, DataError, Reading
+from discern.data import source as window_module
 from discern.data import tables as tables_module
-from discern.data import window as window_module
+from discern.data.batch import Batch
 from discern.data.documents import read_lines
 from discern.data.mailboxes import read_mbox
+from discern.data.source import Reading
+from discern.data.strings import DataError
 from discern.data.tables import CsvRowEnds, read_csv, read_jsonl
 
 PIECE = 1 << 14

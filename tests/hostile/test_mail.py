@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern import mail
-from discern.mail import COLUMNS, columns_of, decode, text_of_html
+from discern.data import message as mail
+from discern.data.message import COLUMNS, columns_of, decode, text_of_html
 
 
 def found(content: bytes, seconds: float = 1.0) -> dict[str, str]:
@@ -240,7 +240,7 @@ def test_any_page(page: str) -> None:
 def test_a_mail_of_25_megabytes_in_a_second_and_256_megabytes(kind: str) -> None:
     program = f"""
 import pathlib, re, resource, time
-from discern.mail import columns_of
+from discern.data.message import columns_of
 head = b"Subject: big\\nContent-Type: {kind}\\nContent-Transfer-Encoding: base64\\n\\n--b\\n\\n"
 content = head + (b"QUJD" * 19 + b"\\n") * (25_000_000 // 77)
 start = time.process_time()

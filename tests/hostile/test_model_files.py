@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discern
-from discern import files
 from discern.classifier import Classifier, load
-from discern.files import ModelFileError
+from discern.models import file as files
+from discern.models.file import ModelFileError
 
 ROWS = [
     {"label": "spam", "text": "win a free prize now"},
@@ -467,7 +467,7 @@ def test_sparse_weights_that_point_outside_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: int, place: int
 ) -> None:
     """Differences of such places wrap around: SciPy's own check lets them pass, and then the process ends."""
-    monkeypatch.setattr("discern.bayes.MOST_DENSE", 10)
+    monkeypatch.setattr("discern.learners.bayes.MOST_DENSE", 10)
     model = Classifier(text="text").fit([{"label": f"l{i % 9}", "text": f"word{i} win"} for i in range(30)])
     arrays, metadata = model._content(slim=True)
     ends = arrays["0.excess.indptr"].astype(np.uint64)

@@ -16,7 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discern.classifier import Classifier
-from discern.data import DataError, Reading, Sources, Strings, batches, can_be_read_again, window
+from discern.data import source as window
+from discern.data.readers import Sources, batches, can_be_read_again
+from discern.data.source import Reading
+from discern.data.strings import DataError, Strings
 
 BLOCKS = [1, 2, 3, 7, 64, 1 << 20]
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import discern
 from discern.classifier import Classifier
-from discern.data import DataError
+from discern.data.strings import DataError
 from tests.test_conformance import EVERY, name_of, takes_matrix
 
 ROWS = 24

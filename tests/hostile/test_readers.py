@@ -17,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discern.classifier import Classifier
-from discern.data import DataError, Reading, Strings, batches, window
+from discern.data import source as window
+from discern.data.readers import batches
+from discern.data.source import Reading
+from discern.data.strings import DataError, Strings
 
 BLOCKS = [1, 2, 3, 5, 7, 16, 64, 1000, 1 << 22]
 FORMATS = ["csv", "tsv", "jsonl", "parquet"]

@@ -16,7 +16,9 @@ from typer.testing import CliRunner
 
 from discern.classifier import Classifier
 from discern.cli import app
-from discern.data import DataError, Reading, batches
+from discern.data.readers import batches
+from discern.data.source import Reading
+from discern.data.strings import DataError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 FORMATS = ["csv", "tsv", "jsonl", "text", "mbox", "eml", "parquet", "arrow", "svmlight"]

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discern
-from discern.data import Strings, batches
+from discern.data.readers import batches
+from discern.data.strings import Strings
 
 WORDS = ["win", "prize", "lunch", "noon", "see", "you", "straße", "a_word_that_is_too_long_for_a_slot", "x"]
 ROWS = st.lists(

@@ -19,11 +19,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discern import Classifier
-from discern.columns import infer, leading_rows
-from discern.data import Batch, batches, written
-from discern.service.live import State
+from discern.data.batch import Batch
+from discern.data.readers import batches
+from discern.data.roles import infer, leading_rows
+from discern.data.values import written
 from discern.service.rows import Reader, parse
 from discern.service.settings import Limits
+from discern.service.state import State
 
 Columns = dict[str, list[Any]]
 FOUR = timezone(timedelta(hours=4))

@@ -6,8 +6,8 @@ from collections import defaultdict
 import pytest
 from hypothesis import given
 
-from discern.statistics import Counts
-from discern.text import TextSettings
+from discern.data.text import TextSettings
+from discern.statistics.counts import Counts
 from tests.laws.strategies import rows, some_rows, text_settings
 
 

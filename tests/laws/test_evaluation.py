@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.curves import Ranking
-from discern.decide import Decision, LeastCost, MostRecall, reweight
-from discern.evaluate import Evaluation
+from discern.evaluation.curves import Ranking
+from discern.evaluation.decisions import Decision, LeastCost, MostRecall, reweight
+from discern.evaluation.evaluation import Evaluation
 
 shares = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 1.0]) | st.floats(0, 1, allow_subnormal=False)
 scored = st.lists(st.tuples(shares, st.booleans()), min_size=2, max_size=60).filter(

@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse
 
 import discern._native as native
-from discern.linear import MarginSettings, fit_margins
-from discern.online import BalancedWinnowRule, OnlineSettings, PerceptronRule, Rule, State, WinnowRule
-from discern.vectors import native_table
+from discern.data.vectors import native_table
+from discern.learners.margins import MarginSettings, fit_margins
+from discern.learners.perceptron import BalancedWinnowRule, OnlineSettings, PerceptronRule, Rule, State, WinnowRule
 
 BEYOND = 2.0**110
 """Beyond the range of 32 bits all numbers are read as given; a power of two changes no decision."""

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-import discern.bayes as bayes
-from discern.bayes import Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, solve
+import discern.learners.bayes as bayes
 from discern.classifier import Classifier
-from discern.statistics import Counts
+from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, solve
+from discern.statistics.counts import Counts
 from tests.laws.strategies import some_rows, texts
 
 learners = st.sampled_from(

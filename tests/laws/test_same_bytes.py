@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discern.classifier import Classifier, load
-from discern.data import DataError
+from discern.data.strings import DataError
 from tests.laws.strategies import row, rows, some_rows, text_settings
 
 Bytes = Callable[[Classifier], bytes]

@@ -6,7 +6,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.scatter import Scatter
+from discern.statistics.scatter import Scatter
 
 KINDS = [{}, {"pooled": True}, {"fourth": True}]
 

@@ -9,8 +9,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discern
-from discern.logistic import Rows, fit, fit_firth
-from discern.separation import find_separation
+from discern.learners.logistic import Rows, fit, fit_firth
+from discern.learners.separation import find_separation
 
 # Allison (2008), "Convergence failures in logistic regression": x from −5 to 5, and the same with two rows at 0.
 ALLISON = (np.array([[-5.0], [-4], [-3], [-2], [-1], [1], [2], [3], [4], [5]]), np.repeat([0, 1], 5))

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from discern.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.classifier import Classifier
-from discern.columns import Feature
-from discern.data import batches
-from discern.samples import Folds, Sample, stratified
-from discern.validate import held_out
+from discern.data.readers import batches
+from discern.data.roles import Feature
+from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.models.rows import Folds, Sample, stratified
+from discern.models.validation import held_out
 
 LABELS = ["ham", "news", "spam"]
 WORDS = ["win", "prize", "lunch", "noon", "née", "你好"]

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from discern import files
+from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
-from discern.decide import Decision
-from discern.window import Window
+from discern.evaluation.decisions import Decision
+from discern.models import file as files
 from tests.machines.reference import Reference, Rule, quietly, same_numbers
 from tests.machines.rows import (
     ENOUGH,

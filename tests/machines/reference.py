@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from discern.classifier import Classifier
-from discern.decide import Decision
-from discern.request import Request
+from discern.evaluation.decisions import Decision
+from discern.models.settings import Request
 from tests.machines.rows import UNSURE, Row, key
 
 NUMBERS_ARE_EXACT = False

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from discern.bayes import Dirichlet, JelinekMercer, Laplace
-from discern.columns import yes_or_no
+from discern.data.roles import yes_or_no
+from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
 
 Row = dict[str, Any]
 

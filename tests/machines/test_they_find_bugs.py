@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from discern import files
 from discern.classifier import Classifier
-from discern.decide import Decision
-from discern.ledger import Ledger
-from discern.statistics import Counts, Sums
+from discern.evaluation.decisions import Decision
+from discern.models import file as files
+from discern.statistics.counts import Counts
+from discern.statistics.ledger import Ledger
+from discern.statistics.sums import Sums
 from tests.machines import commands, library
 
 MOST_STEPS = 2_000

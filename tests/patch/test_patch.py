@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import discern
-from discern.compat import sklearn as compat
+from discern.estimators import compat
 
 FOLDER = Path(__file__).parent
 SCRIPTS = {

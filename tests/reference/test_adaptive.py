@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import discern
-from discern.text import TextSettings
+from discern.data.text import TextSettings
 
 NEGLIGIBLE = 0.005
 

@@ -8,8 +8,8 @@ from sklearn.preprocessing import PolynomialFeatures
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern import simulate
-from discern.basis import kmeans_centres, squared_distances
+from discern.learners import simulate
+from discern.learners.basis import kmeans_centres, squared_distances
 
 
 def test_quadratic_features_are_those_of_the_reference():

@@ -11,7 +11,7 @@ from scipy.special import log_softmax
 from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression
 
-from discern.calibrate import (
+from discern.evaluation.calibration import (
     METHODS,
     GaussianMap,
     IsotonicMap,

@@ -8,7 +8,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import discern
-from discern.decide import Decision
+from discern.evaluation.decisions import Decision
 
 
 def test_costs_on_three_classes_with_unsure():

@@ -13,7 +13,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.discretize import STRATEGIES, assign, assign_columns, edges, entropy_cuts
+from discern.data.bins import STRATEGIES, assign, assign_columns, edges, entropy_cuts
 
 nan, inf = np.nan, np.inf
 

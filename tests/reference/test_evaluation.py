@@ -5,9 +5,9 @@ import pytest
 import scipy.stats
 import sklearn.metrics as reference
 
-from discern.curves import Ranking
-from discern.evaluate import BINS, Evaluation
-from discern.significance import bootstrap, corrected_resampled_t, mcnemar, wilson
+from discern.evaluation.curves import Ranking
+from discern.evaluation.evaluation import BINS, Evaluation
+from discern.evaluation.significance import bootstrap, corrected_resampled_t, mcnemar, wilson
 
 
 def scored_rows(classes, rows=400, seed=3, ties=False):
@@ -173,7 +173,7 @@ def test_texts_lists_and_arrays_are_the_same():
 
 
 def test_too_many_rows_are_not_kept(monkeypatch):
-    monkeypatch.setattr("discern.evaluate.MOST_KEPT", 20)
+    monkeypatch.setattr("discern.evaluation.evaluation.MOST_KEPT", 20)
     true, shares = scored_rows(2, rows=8)
     small = Evaluation.of(true, true, shares, range(2))
     both = small + small

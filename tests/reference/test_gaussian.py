@@ -12,7 +12,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.gaussian import CovarianceSettings, SingularCovarianceWarning, solve_linear
+from discern.learners.discriminants import CovarianceSettings, SingularCovarianceWarning, solve_linear
 
 LINEAR, QUADRATIC = discern.LinearDiscriminantAnalysis, discern.QuadraticDiscriminantAnalysis
 DATA = [load_iris, load_wine, load_breast_cancer]
@@ -299,7 +299,7 @@ def test_many_classes_are_scored_in_groups():
     model = QUADRATIC(shrinkage=0.5).fit(X, y)
     scores = model.decision_function(X[:7])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("discern.gaussian.QUADRATIC_BYTES", 1)
+        patch.setattr("discern.learners.discriminants.QUADRATIC_BYTES", 1)
         np.testing.assert_allclose(model.decision_function(X[:7]), scores, rtol=1e-9)
     assert scores.shape == (7, 250)
 

@@ -16,8 +16,8 @@ from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.calibrate import calibrate
-from discern.kernel import Kernel, SupportVectorSettings, fit_machines
+from discern.evaluation.calibration import calibrate
+from discern.learners.kernel import Kernel, SupportVectorSettings, fit_machines
 
 OPTIONS = [
     {"kernel": "linear"},
@@ -251,7 +251,7 @@ MEMORY = """
 import sys
 from pathlib import Path
 import numpy as np
-from discern.kernel import Kernel, SupportVectorSettings, fit_machines
+from discern.learners.kernel import Kernel, SupportVectorSettings, fit_machines
 random = np.random.default_rng(0)
 X = random.normal(size=(6000, 5))
 y = (X[:, 0] + 2 * random.normal(size=6000) > 0).astype(int)

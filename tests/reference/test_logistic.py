@@ -13,7 +13,7 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.logistic import Objective, Rows, fit, statistics
+from discern.learners.logistic import Objective, Rows, fit, statistics
 
 
 def problem(seed, rows=300, columns=4, classes=2):
@@ -276,7 +276,7 @@ def test_the_evidence_is_an_integral():
     # One coefficient: the integral over it can be done by quadrature, and Laplace's value is near.
     from scipy.integrate import quad
 
-    from discern.inference import laplace
+    from discern.learners.inference import laplace
 
     random = np.random.default_rng(13)
     X = random.standard_normal((60, 1))

@@ -106,7 +106,7 @@ def test_batches_go_on_from_what_was_learned(learner):
 
 
 def test_the_threads_change_nothing():
-    from discern.online import Lesson, OnlineSettings, PerceptronRule, learn
+    from discern.learners.perceptron import Lesson, OnlineSettings, PerceptronRule, learn
 
     X, y = load_wine(return_X_y=True)
     lesson, rule = Lesson(X, y, None, [0, 1, 2], [(1.0, 1.0)] * 3), PerceptronRule()

@@ -10,8 +10,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern import ridge
-from discern.scatter import Scatter
+from discern.learners import ridge
+from discern.statistics.scatter import Scatter
 
 RIDGE = discern.RidgeClassifier
 

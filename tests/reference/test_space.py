@@ -17,11 +17,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.neighbours import CosineRows, EuclideanRows, HammingRows, Neighbours
-from discern.select import Contingency, best_terms, rank_terms, scores_by_class
-from discern.statistics import Counts
-from discern.text import stop_words
-from discern.weighting import Weighting
+from discern.data.text import stop_words
+from discern.learners.neighbours import CosineRows, EuclideanRows, HammingRows, Neighbours
+from discern.statistics.counts import Counts
+from discern.statistics.selection import Contingency, best_terms, rank_terms, scores_by_class
+from discern.statistics.weighting import Weighting
 
 DOCUMENTS = [
     "Chinese Beijing Chinese",
@@ -110,7 +110,7 @@ def test_many_classes_and_terms_are_summed_sparsely(monkeypatch):
     X, y = scipy.sparse.random_array((200, 3000), density=0.01, rng=random, format="csr"), random.integers(0, 90, 200)
     X.data[:] = random.integers(1, 4, X.nnz)
     dense = Contingency.of_matrix(X, y, 90)
-    monkeypatch.setattr("discern.select.max", lambda *_: 0, raising=False)
+    monkeypatch.setattr("discern.statistics.selection.max", lambda *_: 0, raising=False)
     sparse = Contingency.of_matrix(X, y, 90)
     for name in ("terms", "classes", "values", "sizes"):
         np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
@@ -372,7 +372,7 @@ def test_nothing_forgotten_is_in_the_file(tmp_path):
     ],
 )
 def test_altered_files_are_refused(name, value, tmp_path):
-    from discern import files
+    from discern.models import file as files
 
     model = discern.KNeighborsClassifier(1, metric="cosine").fit([[1.0, 2.0], [2.0, 1.0]], ["a", "b"])
     path = tmp_path / "neighbours.discern"

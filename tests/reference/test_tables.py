@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 import discern
-from discern.statistics import Moments
+from discern.statistics.moments import Moments
 
 DATA = [load_iris, load_wine, load_breast_cancer, load_digits]
 
@@ -258,7 +258,7 @@ def test_nearly_as_many_classes_as_rows_is_warned_of():
 def test_posteriors_equal_those_of_scipy(classes):
     from scipy.special import softmax
 
-    from discern.bayes import posterior
+    from discern.learners.bayes import posterior
 
     scores = np.random.default_rng(classes).normal(size=(5000, classes)) * np.logspace(-3, 3, 5000)[:, None] - 1e5
     np.testing.assert_allclose(posterior(scores), softmax(scores, axis=1), rtol=1e-13, atol=1e-300)

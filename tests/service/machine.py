@@ -21,12 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from discern.bayes import Dirichlet, JelinekMercer
 from discern.classifier import Classifier
-from discern.data import DataError
-from discern.decide import Decision
-from discern.service.live import read_base
-from discern.statistics import Counts, Moments, Sums
+from discern.data.strings import DataError
+from discern.evaluation.decisions import Decision
+from discern.learners.bayes import Dirichlet, JelinekMercer
+from discern.service.state import read_base
+from discern.statistics.counts import Counts
+from discern.statistics.moments import Moments
+from discern.statistics.sums import Sums
 from tests.service.running import Client, Process, kill_all_of, kill_one_of
 
 Row = dict[str, Any]

@@ -21,9 +21,9 @@ import uvicorn
 
 from discern.classifier import Classifier
 from discern.cli.demo import sample, split
-from discern.service.live import read_base
 from discern.service.run import configured, listen
 from discern.service.settings import Settings
+from discern.service.state import read_base
 from discern.service.telemetry import Figures, Journal
 
 PROGRAM = """

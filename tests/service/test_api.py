@@ -352,7 +352,7 @@ def test_the_service_is_not_imported_for_nothing() -> None:
 
 
 def test_the_decision_saved_with_the_model_is_used(tmp_path: Path) -> None:
-    from discern.decide import Decision
+    from discern.evaluation.decisions import Decision
 
     model = Classifier.load(saved(tmp_path))
     decision = Decision.of_costs([[0, 9], [1, 0]], model.labels, unsure=0.3)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from discern.service.live import Live, State, read_base
+from discern.service.state import Live, State, read_base
 from discern.service.store import Store
 from tests.service.powercut import Disk, compiled, environment, records
 from tests.service.running import Client, Process, expected_file, kill_all_of, kill_one_of, saved

@@ -18,9 +18,9 @@ import psutil
 import pytest
 
 from discern.classifier import Classifier
-from discern.decide import Decision
-from discern.service.live import Live, State, read_base
+from discern.evaluation.decisions import Decision
 from discern.service.settings import Settings
+from discern.service.state import Live, State, read_base
 from discern.service.store import Change, LogGoneError, Store
 from tests.service.running import Client, Process, in_process
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from discern.service.limits import Connection, _network
+from discern.service.gate import Connection, _network
 from discern.service.settings import Limits, Settings
 from discern.service.telemetry import JournalHandler
 from tests.service.running import Client, Process, Telling, in_process, saved
@@ -206,7 +206,7 @@ def test_ten_gigabytes_in_chunks_are_refused_at_the_limit(
 
 
 def test_bodies_have_limited_room_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discern.service.limits.MOST_HELD", 1)
+    monkeypatch.setattr("discern.service.gate.MOST_HELD", 1)
     limits = Limits(body=100_000, row=100_000, idle_seconds=3.0)  # then there is room for four of these
     head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
     with in_process(Settings(saved(tmp_path), limits=limits)) as (client, _), contextlib.ExitStack() as stack:
@@ -564,7 +564,7 @@ def test_a_long_row_is_refused_before_it_ends(rows_service: Client, path: str) -
 def test_unfinished_rows_of_streams_have_limited_room_with_bodies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discern.service.limits.MOST_HELD", 1)
+    monkeypatch.setattr("discern.service.gate.MOST_HELD", 1)
     limits = Limits(body=100_000, row=100_000, idle_seconds=3.0)  # then there is room for four of these
     head = stream_head("/v1/predict/csv", "text/csv")
     with in_process(Settings(saved(tmp_path), limits=limits)) as (client, _), contextlib.ExitStack() as stack:

@@ -15,7 +15,7 @@ import discern.service.teach as teach
 teach._Writing._tried = lambda self: self.trial
 """,
     "entries are only applied together": """
-import discern.service.live as live, discern.service.replay as replay
+import discern.service.state as live, discern.service.replay as replay
 live.replayed = replay._together
 """,
     "entries for other columns are applied as empty rows": """
@@ -32,11 +32,11 @@ store.Store._refuse_if_gone = lambda self: None
 worker.Worker._opened = lambda self: store.Store(self.settings.log_place, self.settings.synchronous)
 """,
     "the threshold of a label that is gone stays": """
-import discern.decide as decide
+import discern.evaluation.decisions as decide
 decide.Decision.for_labels = lambda self, labels, gone=(): self
 """,
     "a new file is not compared with the model": """
-import discern.service.live as live
+import discern.service.state as live
 from discern.classifier import Classifier
 live._verify, save = (lambda *_: None), Classifier.save
 Classifier.save = lambda self, path: save(Classifier.load(live.Path(path).parent / "m.discern"), path)

@@ -20,9 +20,9 @@ import psutil
 import pytest
 
 from discern.classifier import Classifier
-from discern.service.live import read_base
 from discern.service.run import _Supervisor
 from discern.service.settings import Settings
+from discern.service.state import read_base
 from discern.service.telemetry import Figures
 from tests.service.running import HELD_OUT, STARTED, Client, Process, Telling, expected_file, saved
 

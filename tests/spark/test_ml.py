@@ -6,8 +6,8 @@ import pytest
 from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import SQLTransformer
 
-from discern.bayes import JelinekMercer
 from discern.classifier import Classifier
+from discern.learners.bayes import JelinekMercer
 from discern.spark import SparkClassifier, SparkClassifierModel
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import discern.spark
 from discern.classifier import Classifier
-from discern.data import DataError
+from discern.data.strings import DataError
 from discern.estimators.gaussian import LinearDiscriminantAnalysis
 from discern.spark import parquet as reading
 from discern.spark.parquet import local_files, splits_of
@@ -88,7 +88,7 @@ def cross_validation(files: Any) -> Any:
 
 @pytest.mark.parametrize("sums", [space, discriminant, judgement, cross_validation])
 def test_all_that_adds_up_rows_reads_files(spark, files, monkeypatch, sums) -> None:
-    monkeypatch.setattr("discern.samples.MOST_KEPT", 30_000)
+    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 30_000)
     handed = read_by_spark(monkeypatch)
     found = sums(files)
     assert not handed

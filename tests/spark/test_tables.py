@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import discern.spark
-from discern.data import DataError
+from discern.data.strings import DataError
 from discern.estimators.centres import BasicLinearClassifier
 from discern.estimators.gaussian import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 

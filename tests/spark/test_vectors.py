@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import discern.classifier
-import discern.logistic as logistic
+import discern.learners.logistic as logistic
 import discern.spark
 import discern.spark.vectors as vectors
 from discern.classifier import Classifier
-from discern.linear import MarginSettings, fit_margins
-from discern.samples import Sample
+from discern.learners.margins import MarginSettings, fit_margins
+from discern.models.rows import Sample
 from discern.spark.frames import batch_of
 
 GIVEN: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid", "number": "size", "calibrate": False}
@@ -51,7 +51,7 @@ def hinge_objective(model: Classifier, rows: Any) -> tuple[float, float]:
 @pytest.fixture(autouse=True)
 def half(monkeypatch) -> None:
     """About half of the rows is kept on the driver: what is minimised starts from their optimum, not from its own."""
-    monkeypatch.setattr("discern.samples.MOST_KEPT", 180_000)
+    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 180_000)
 
 
 @pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"features": 20}])
@@ -96,7 +96,7 @@ def test_discriminants_in_one_reduce(frame, rows, model) -> None:
 
 
 def test_calibrated_like_on_one_machine(frame, rows, monkeypatch) -> None:
-    monkeypatch.setattr("discern.samples.MOST_KEPT", 1 << 26)
+    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 1 << 26)
     settings = {**GIVEN, "model": "lda", "features": 12, "calibrate": "auto"}
     found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
     assert found.calibration == alone.calibration

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 import discern
-from discern.curves import Ranking
-from discern.decide import Decision, LeastCost, MostRecall, best_labels, choose_threshold, probability_given
-from discern.evaluate import Evaluation
+from discern.evaluation.curves import Ranking
+from discern.evaluation.decisions import (
+    Decision,
+    LeastCost,
+    MostRecall,
+    best_labels,
+    choose_threshold,
+    probability_given,
+)
+from discern.evaluation.evaluation import Evaluation
 
 # ISLR Tables 4.4 and 4.5: how many "No" and "Yes" rows have a probability below 0.2, below 0.5, and above.
 ROWS = {"No": {0.1: 9432, 0.3: 212, 0.7: 23}, "Yes": {0.1: 138, 0.3: 114, 0.7: 81}}

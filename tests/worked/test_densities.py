@@ -7,8 +7,9 @@ from scipy.special import ndtr
 from sklearn.pipeline import make_pipeline
 
 import discern
-from discern import BayesClassifier, Density, mixture, simulate
-from discern.densities import as_density
+from discern import BayesClassifier, Density, mixture
+from discern.learners import simulate
+from discern.learners.densities import as_density
 
 LINEAR, QUADRATIC = discern.LinearDiscriminantAnalysis, discern.QuadraticDiscriminantAnalysis
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import discern
-from discern.linear import MarginSettings, common_mixture, fit_margins
+from discern.learners.margins import MarginSettings, common_mixture, fit_margins
 
 # Rows, labels, and the widest separator with a free intercept: w·x + b.
 BY_HAND = {

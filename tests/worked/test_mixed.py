@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tests.worked.test_naive_bayes as books
-from discern.bayes import Dirichlet, JelinekMercer
 from discern.classifier import Classifier
+from discern.learners.bayes import Dirichlet, JelinekMercer
 from tests.worked.test_naive_bayes import CITIES, QUESTION
 
 EXACT = {"rel": 1e-12, "abs": 0.0}

@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from discern.bayes import Laplace, NaiveBayesSettings, posterior, solve
 from discern.classifier import Classifier
-from discern.statistics import Counts
+from discern.learners.bayes import Laplace, NaiveBayesSettings, posterior, solve
+from discern.statistics.counts import Counts
 
 EXACT = {"rel": 1e-12, "abs": 0.0}
 

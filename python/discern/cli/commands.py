@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discern.cli import judge, options
+from discern.cli import options
+from discern.cli import report as judge
 from discern.cli.mail import labelled
 from discern.cli.output import (
     counted,
@@ -21,11 +22,11 @@ from discern.cli.output import (
     say,
     to_json,
 )
-from discern.lock import locked
+from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.data import Reading
+    from discern.data.source import Reading
 
 
 def fit(
@@ -96,11 +97,11 @@ def fit(
         ledger=ledger_salt or ledger,
         threads=threads,
     )
-    from discern.data import Sources
+    from discern.data.readers import Sources
 
     refuse_bad_place(output)
     if spark is not None:
-        from discern.cli.cluster import fit_on_spark
+        from discern.cli.spark import fit_on_spark
 
         classifier = fit_on_spark(classifier, spark, data, given, encoding, slim)
         _report_fit(classifier, _save(classifier, output, slim), json, quiet)
@@ -204,7 +205,7 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
 def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
     """Load a model, with some of its settings changed."""
     from discern.classifier import Classifier
-    from discern.data import refuse_missing
+    from discern.data.source import refuse_missing
 
     refuse_missing(path)
     classifier = Classifier.load(path)
@@ -232,7 +233,7 @@ def evaluate(
     """Judge a model on rows with labels: accuracy, log loss, confusion matrix, and a table of the labels."""
     classifier = loaded(model, text, threads, label)
     decision = judge.decision_of(classifier.labels, threshold, positive, cost)
-    from discern.data import Sources
+    from discern.data.readers import Sources
 
     with reading(data, given, quiet, encoding=encoding, on_error=on_error) as how:
         evaluation = classifier.evaluate(Sources(tuple(data)), reading=how)
@@ -278,7 +279,7 @@ def explain(
 
 def row_of(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
     """Give a row its values; the text goes to the only text column."""
-    from discern.data import did_you_mean
+    from discern.data.batch import did_you_mean
 
     row: dict[str, str | None] = {feature.name: None for feature in classifier.features}
     texts = [feature.name for feature in classifier.features if feature.role == "text"]
@@ -360,7 +361,7 @@ def _change(
     output: Path,
     json: bool,
 ) -> None:
-    from discern.data import batches
+    from discern.data.readers import batches
 
     quiet = how.quiet
     before = {"rows": classifier.rows, "terms": classifier.solved.terms}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discern.cli.client import BLOCK, MARK, PATIENCE
-from discern.lock import held
+from discern.data.lock import held
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discern.cli import options
-from discern.cli.judge import Costs, Positive, Threshold, decision_of
 from discern.cli.output import percent, reading, refuse_bad_place, say, to_json
-from discern.lock import locked
+from discern.cli.report import Costs, Positive, Threshold, decision_of
+from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.data import Reading
-    from discern.decide import Choice, Decision, Rule
+    from discern.data.source import Reading
+    from discern.evaluation.decisions import Choice, Decision, Rule
 
 MostFalsePositives = Annotated[
     float | None,
@@ -90,8 +90,8 @@ def decide(
 
 
 def _rule(most_false_positives: float | None, least_precision: float | None, least_cost: str | None) -> Rule | None:
-    from discern.decide import LeastCost as Cheapest
-    from discern.decide import MostRecall
+    from discern.evaluation.decisions import LeastCost as Cheapest
+    from discern.evaluation.decisions import MostRecall
 
     if [most_false_positives, least_precision, least_cost].count(None) < 2:
         raise typer.BadParameter("give one of --most-false-positives, --least-precision and --least-cost")
@@ -107,7 +107,7 @@ def _rule(most_false_positives: float | None, least_precision: float | None, lea
 
 
 def _chosen(classifier: Classifier, data: str, positive: str, rule: Rule, held_out: bool, how: Reading) -> Choice:
-    from discern.crossvalidation import choose_decision
+    from discern.analysis.crossvalidation import choose_decision
 
     return choose_decision(classifier, data, positive, rule, held_out=held_out, reading=how)
 
@@ -116,7 +116,7 @@ def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[
     """Give the decision for another mix of labels, if one is given."""
     if not shares:
         return decision
-    from discern.decide import Decision
+    from discern.evaluation.decisions import Decision
 
     new = {}
     for written in shares:

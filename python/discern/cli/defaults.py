@@ -76,6 +76,6 @@ def unknown(written: Mapping[str, Any], known: Mapping[str, Iterable[str]]) -> s
 
 
 def _complaint(what: str, name: str, known: Iterable[str]) -> str:
-    from discern.data import did_you_mean
+    from discern.data.batch import did_you_mean
 
     return f"the configuration {str(found())!r} has {what}, which is unknown{did_you_mean(name, sorted(known))}"

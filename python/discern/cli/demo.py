@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from discern.classifier import Classifier
-    from discern.evaluate import Evaluation
-    from discern.evidence import Evidence
+    from discern.evaluation.evaluation import Evaluation
+    from discern.models.evidence import Evidence
 
 Row = dict[str, str]
 SEED = 7

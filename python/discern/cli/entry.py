@@ -10,15 +10,15 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from discern.cli.catalogue import datasets
 from discern.cli.commands import evaluate, explain, fit, forget, learn, merge
+from discern.cli.datasets import datasets
 from discern.cli.decide import decide
 from discern.cli.defaults import NEVER
 from discern.cli.demo import demo
-from discern.cli.judge import compare, report
-from discern.cli.look import drift, info, similar
+from discern.cli.info import drift, info, similar
 from discern.cli.mail import filter, relabel
 from discern.cli.predictions import predict
+from discern.cli.report import compare, report
 from discern.cli.serve import serve
 
 EXIT_CODES = {

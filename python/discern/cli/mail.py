@@ -14,11 +14,11 @@ import typer
 from discern.cli import options
 from discern.cli.client import HAM_CUTOFF, SPAM_CUTOFF
 from discern.cli.output import counted, in_bytes, reading, refuse_bad_place, say, to_json
-from discern.lock import locked
+from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.data import Batch
+    from discern.data.batch import Batch
 
 UNSURE = "unsure"
 SPAM, HAM, NOT_SURE, ERROR = range(4)
@@ -142,7 +142,7 @@ class Cutoffs:
 
 def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
     """Decide on a message."""
-    from discern.data import did_you_mean
+    from discern.data.batch import did_you_mean
     from discern.data.mailboxes import of_messages
 
     spam = cutoffs.spam
@@ -163,7 +163,7 @@ def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
 
 def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) -> None:
     import discern.cli.daemon as daemon
-    from discern.data import refuse_missing
+    from discern.data.source import refuse_missing
 
     if not daemon.can_be_served():
         raise ValueError("this system has no unix sockets: use discern filter without --daemon")
@@ -185,7 +185,7 @@ def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) 
 
 def marked(content: bytes, verdict: Verdict) -> bytes:
     """Give the message with what was decided in its headers."""
-    from discern.mail import with_headers
+    from discern.data.message import with_headers
 
     # A label may hold anything; a header may not.
     label = "".join(character if " " <= character <= "~" else "?" for character in verdict.label)
@@ -217,7 +217,8 @@ def relabel(
     Rows that were never learned with the old label are refused.
     """
     from discern.cli.commands import loaded
-    from discern.data import batches, did_you_mean
+    from discern.data.batch import did_you_mean
+    from discern.data.readers import batches
 
     if old == new:
         raise typer.BadParameter("--from and --to must be different labels")
@@ -241,7 +242,7 @@ def relabel(
 
 def labelled(rows: Iterable[Batch], column: str, label: str) -> Iterator[Batch]:
     """Give all rows a label; refuses rows that have one of their own."""
-    from discern.data import DataError
+    from discern.data.strings import DataError
 
     for batch in rows:
         if column in batch.columns:

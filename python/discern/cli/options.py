@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    import discern.bayes as bayes
+    import discern.learners.bayes as bayes
 
 
 class Format(StrEnum):
@@ -109,7 +109,7 @@ def parse_smoothing(value: str) -> bayes.Smoothing | str:
     >>> parse_smoothing("dirichlet:500")
     Dirichlet(mass=500.0)
     """
-    from discern.bayes import Dirichlet, JelinekMercer, Laplace
+    from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
 
     if value == "auto":
         return value

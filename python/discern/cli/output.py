@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 if TYPE_CHECKING:
-    from discern.data import Reading
+    from discern.data.source import Reading
 
 LEAST = 1 << 23
 """Smaller inputs are read before a progress bar could be seen."""
@@ -131,7 +131,7 @@ def reading(
 
     At the end it is said how many rows could not be read.
     """
-    from discern.data import Reading
+    from discern.data.source import Reading
 
     how = Reading(given, encoding=encoding, on_error=on_error, at_once=at_once)
 
@@ -165,7 +165,7 @@ def _tell_faults(how: Reading, quiet: bool) -> None:
 
 
 def _total(sources: Sequence[str], given: str | None) -> int | None:
-    from discern.data import size_of
+    from discern.data.readers import size_of
 
     if given == "parquet" or any(source.endswith(".parquet") for source in sources):
         return None  # what is read of it is not what it takes on disk

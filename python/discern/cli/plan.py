@@ -13,7 +13,8 @@ from discern.cli.output import counted, in_bytes, say, to_json
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.data import Batch, Reading
+    from discern.data.batch import Batch
+    from discern.data.source import Reading
 
 PATIENCE = 3.0
 """Seconds that are spent on reading."""
@@ -110,8 +111,9 @@ class Skimmed:
 
 def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
     """Read for a few seconds, and keep rows from everywhere: files are often sorted by label."""
-    from discern.columns import leading_rows
-    from discern.data import DataError, batches
+    from discern.data.readers import batches
+    from discern.data.roles import leading_rows
+    from discern.data.strings import DataError
 
     started, found, stride = time.perf_counter(), Skimmed([], 0, 0, {}, True), 1
     found.first, stream = leading_rows(batches(iter(data), how))
@@ -188,7 +190,7 @@ def _total(data: Sequence[str], found: Skimmed) -> int | None:
     from glob import glob
     from pathlib import Path
 
-    from discern.data import COMPRESSIONS
+    from discern.data.source import COMPRESSIONS
 
     size = 0.0
     for source in data:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discern.classifier import Classifier
-    from discern.data import Batch, Reading
+    from discern.data.batch import Batch
+    from discern.data.source import Reading
 
 UNSURE = "unsure"
 
@@ -92,7 +93,7 @@ def predict(
                 typer.echo(f"{visible(label)}  {percent(probability)}")
         return
     busy = output is None and sys.stdout.isatty()
-    from discern.data import Sources
+    from discern.data.readers import Sources
 
     with reading(data or [], given, quiet, busy, encoding, on_error, line_buffered) as how:
         found = _started(decided(classifier, message or Sources(tuple(data or ())), how, wanted))
@@ -145,8 +146,8 @@ class Decided:
 
 def decided(classifier: Classifier, data: Any, how: Reading | None, wanted: Wanted) -> Iterator[Decided]:
     """Decide on all rows; a batch at a time is in memory."""
-    from discern.data import batches
-    from discern.decide import probability_given
+    from discern.data.readers import batches
+    from discern.evaluation.decisions import probability_given
 
     for batch in batches(data, how):
         [(given, shares)] = classifier.judged(batch)
@@ -223,7 +224,7 @@ class Layout:
             return []
         surplus = next((name for name in batch.columns if name not in (self.kept or ())), None)
         if surplus is not None:
-            from discern.data import DataError
+            from discern.data.strings import DataError
 
             raise DataError(
                 f"{batch.source} has a column {surplus!r} that the rows before {batch.start} do not have, so it has no "
@@ -302,7 +303,7 @@ def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> in
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from discern.data import DataError
+    from discern.data.strings import DataError
 
     refuse_bad_place(output)
     rows, schema, writer = 0, None, None

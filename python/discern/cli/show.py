@@ -13,13 +13,13 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from discern.analysis.highlight import spoken_words
 from discern.cli.output import in_bytes, percent, visible
-from discern.highlight import spoken_words
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.evaluate import Evaluation
-    from discern.evidence import Evidence
+    from discern.evaluation.evaluation import Evaluation
+    from discern.models.evidence import Evidence
 
 PIPE_WIDTH = 1000
 """Where there is no terminal nothing is wrapped or cut."""

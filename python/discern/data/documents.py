@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from discern.data.rows import Batch, Column
+from discern.data.batch import Batch, Column
+from discern.data.source import Reading, Window, compression_of, last_line_end, open_file, runs, settled, whole
 from discern.data.strings import DataError, Strings
-from discern.data.window import Reading, Window, compression_of, last_line_end, open_file, runs, settled, whole
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.data.rows import Batch, typed_numbers
+from discern.data.batch import Batch, typed_numbers
 from discern.data.strings import Strings
 from discern.data.values import canonical
 

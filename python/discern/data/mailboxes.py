@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from discern.data.rows import Batch, Column, did_you_mean
+from discern.data.batch import Batch, Column, did_you_mean
+from discern.data.message import COLUMNS, MOST_BYTES, columns_of
+from discern.data.source import Reading, Window, compression_of, open_file, whole
 from discern.data.strings import DataError, Strings
-from discern.data.window import Reading, Window, compression_of, open_file, whole
-from discern.mail import COLUMNS, MOST_BYTES, columns_of
 
 ENVELOPE = re.compile(rb"\n\r?\n(?=From [^\n]{0,400}\d:\d\d)")
 """Between two messages of an mbox: a blank line, then the line that begins a message, which holds a time."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 import discern._native as _native
-from discern.data.rows import Batch, Column, named_columns, without_index
+from discern.data.batch import Batch, Column, named_columns, without_index
+from discern.data.source import LineEnds, Reading, Window, last_line_end, open_file, refuse_pipe, runs, settled
 from discern.data.strings import DataError, Strings
-from discern.data.window import LineEnds, Reading, Window, last_line_end, open_file, refuse_pipe, runs, settled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,13 +11,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
-from discern.adaptive import TextLearner
-from discern.bayes import posterior
-from discern.data import Batch, DataError, Reading, batches, can_be_read_again
-from discern.estimators.limits import numbered
+from discern.data.batch import Batch
+from discern.data.readers import batches, can_be_read_again
+from discern.data.source import Reading
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
+from discern.estimators.checks import numbered
 from discern.estimators.text import _length, raw_texts
-from discern.evidence import Evidence, TermEvidence
-from discern.text import TextSettings
+from discern.learners.bayes import posterior
+from discern.learners.streaming import TextLearner
+from discern.models.evidence import Evidence, TermEvidence
 
 Array = NDArray[Any]
 
@@ -129,7 +132,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn from a file, frame or table with a column of texts and one of labels, batch by batch, as ``fit`` does.
 
-        ``source`` is anything that :func:`discern.data.batches` reads. Labels are read as texts.
+        ``source`` is anything that :func:`discern.data.readers.batches` reads. Labels are read as texts.
         """
         self._validate_params()
         if self.passes > 1 and not can_be_read_again(source):

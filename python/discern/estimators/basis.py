@@ -18,7 +18,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from discern.basis import (
+from discern.estimators.checks import refuse_huge
+from discern.learners.basis import (
     fitting_width,
     gaussian_features,
     kmeans_centres,
@@ -26,7 +27,6 @@ from discern.basis import (
     quadratic_names,
     sampled_centres,
 )
-from discern.estimators.limits import refuse_huge
 
 Array = NDArray[Any]
 

@@ -16,7 +16,10 @@ from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
-from discern.bayes import (
+from discern.data.encode import Numbered
+from discern.estimators.base import begin_merge
+from discern.estimators.checks import numbered, refuse_huge
+from discern.learners.bayes import (
     Dirichlet,
     JelinekMercer,
     Laplace,
@@ -28,9 +31,6 @@ from discern.bayes import (
     multinomial_weight,
     posterior,
 )
-from discern.estimators.limits import numbered, refuse_huge
-from discern.estimators.sums import begin_merge
-from discern.labels import Numbered
 
 Array = NDArray[Any]
 

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, indexable, validate_data
 
-from discern.calibrate import METHODS, Calibration, calibrate
+from discern.evaluation.calibration import METHODS, Calibration, calibrate
 
 Array = NDArray[Any]
 LEAST_LOG = -690.0

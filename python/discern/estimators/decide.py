@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, _check_y, check_is_fitted
 
-from discern.decide import Choice, Decision, choose_threshold
+from discern.evaluation.decisions import Choice, Decision, choose_threshold
 
 
 def _inner_has(name: str) -> Any:
@@ -40,7 +40,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         What it costs to say "unsure" instead of a label.
     rule : callable, optional
         Chooses the threshold for ``positive`` on cross-fitted probabilities: ``discern.LeastCost(1, 5)``,
-        ``discern.MostRecall(precision=0.95)``, or any function of a :class:`discern.curves.Ranking`.
+        ``discern.MostRecall(precision=0.95)``, or any function of a :class:`discern.evaluation.curves.Ranking`.
     positive : label, optional
         The label that the threshold is for; by default the last.
     cv : int or splitter, optional
@@ -50,7 +50,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : the fitted classifier
     decision_ : Decision
-    choice_ : discern.decide.Choice, if a ``rule`` was given: threshold, its interval, and what it reached
+    choice_ : discern.evaluation.decisions.Choice, if a ``rule`` was given: threshold, its interval, and what it reached
     classes_ : array of labels
 
     Examples

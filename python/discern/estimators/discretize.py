@@ -11,9 +11,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
-from discern.discretize import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
+from discern.data.bins import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
 from discern.estimators.bayes import checked_weights
-from discern.estimators.limits import numbered
+from discern.estimators.checks import numbered
 
 Array = NDArray[Any]
 

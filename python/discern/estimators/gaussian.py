@@ -12,8 +12,8 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from discern.estimators.sums import Array, ScatterClassifier
-from discern.gaussian import (
+from discern.estimators.base import Array, ScatterClassifier
+from discern.learners.discriminants import (
     CovarianceSettings,
     LinearDiscriminant,
     QuadraticDiscriminant,
@@ -25,7 +25,7 @@ from discern.gaussian import (
     solve_linear,
     solve_quadratic,
 )
-from discern.scatter import Scatter
+from discern.statistics.scatter import Scatter
 
 
 class _Discriminant(ScatterClassifier):
@@ -118,8 +118,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Parameters and attributes are scikit-learn's. What differs: the model comes from sums about pivots, so that
     ``partial_fit`` in any batches gives what ``fit`` gives, and models can ``merge`` and ``forget``; rows can have
     weights; all solvers shrink and transform; and a covariance that is singular or ill-conditioned is shrunk, with a
-    :class:`~discern.gaussian.SingularCovarianceWarning`, where scikit-learn drops directions in silence. Columns that
-    never vary have no weight.
+    :class:`~discern.learners.discriminants.SingularCovarianceWarning`, where scikit-learn drops directions in silence.
+    Columns that never vary have no weight.
 
     Parameters
     ----------

@@ -17,11 +17,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.calibrate import METHODS
+from discern.data.vectors import is_sparse
 from discern.estimators.calibrate import calibrated
-from discern.estimators.limits import class_weights, refuse_huge
-from discern.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
-from discern.vectors import is_sparse
+from discern.estimators.checks import class_weights, refuse_huge
+from discern.evaluation.calibration import METHODS
+from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
 
 Array = NDArray[Any]
 FOLDS = 5

@@ -12,13 +12,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
-from discern.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
-from discern.estimators.limits import numbered
+from discern.data.encode import Numbered
+from discern.data.text import TextSettings
+from discern.estimators.checks import numbered
 from discern.estimators.text import _length, raw_texts
-from discern.labels import Numbered
-from discern.language import LanguageModels
-from discern.statistics import Counter, Counts
-from discern.text import TextSettings
+from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
+from discern.learners.language import LanguageModels
+from discern.statistics.counts import Counter, Counts
 
 Array = NDArray[Any]
 

@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.estimators.limits import class_weights, refuse_unfit
-from discern.inference import (
+from discern.estimators.checks import class_weights, refuse_unfit
+from discern.learners.inference import (
     Posterior,
     Summary,
     best_prior_scale,
@@ -26,8 +26,8 @@ from discern.inference import (
     sampled_probabilities,
     score_covariances,
 )
-from discern.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
-from discern.separation import Separation, SeparationWarning
+from discern.learners.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
+from discern.learners.separation import Separation, SeparationWarning
 
 Array = NDArray[Any]
 

@@ -12,8 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
 from discern.classifier import Classifier
-from discern.columns import ROLES
-from discern.data import Batch, batches
+from discern.data.batch import Batch
+from discern.data.readers import batches
+from discern.data.roles import ROLES
 
 LABEL = "\0label"
 

@@ -16,10 +16,10 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.files import ModelFileError
-from discern.files import load as load_file
-from discern.files import save as save_file
-from discern.neighbours import Neighbours, distance_weights, vote_shares
+from discern.learners.neighbours import Neighbours, distance_weights, vote_shares
+from discern.models.file import ModelFileError
+from discern.models.file import load as load_file
+from discern.models.file import save as save_file
 
 Array = NDArray[Any]
 _NATIVE = "discern"

@@ -17,10 +17,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from discern.data.vectors import each_column_once, is_sparse
+from discern.estimators.checks import class_weights, classes_of, refuse_unfit
 from discern.estimators.kernel import gamma_of
-from discern.estimators.limits import class_weights, classes_of, refuse_unfit
-from discern.kernel import Kernel
-from discern.online import (
+from discern.learners.kernel import Kernel
+from discern.learners.perceptron import (
     BalancedWinnowRule,
     Lesson,
     OnlineSettings,
@@ -34,7 +35,6 @@ from discern.online import (
     learn_with_kernel,
     novikoff_bound,
 )
-from discern.vectors import each_column_once, is_sparse
 
 Array = NDArray[Any]
 SPARSE_BIAS_RATE = 0.01

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from discern.estimators.limits import class_weights
-from discern.estimators.sums import Array, ScatterClassifier
-from discern.gaussian import gathered, linear_scores
-from discern.ridge import (
+from discern.estimators.base import Array, ScatterClassifier
+from discern.estimators.checks import class_weights
+from discern.learners.discriminants import gathered, linear_scores
+from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
     Rows,
@@ -22,7 +22,7 @@ from discern.ridge import (
     solve_positive,
     solve_rows,
 )
-from discern.scatter import Scatter
+from discern.statistics.scatter import Scatter
 
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 

@@ -12,8 +12,8 @@ from sklearn.utils import check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from discern.estimators.limits import refuse_huge
-from discern.select import Contingency, best, chi2_scores, scores_alone, scores_by_class
+from discern.estimators.checks import refuse_huge
+from discern.statistics.selection import Contingency, best, chi2_scores, scores_alone, scores_by_class
 
 Array = NDArray[Any]
 

@@ -10,10 +10,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, check_non_negative, validate_data
 
 import discern._native as _native
+from discern.data.encode import Numbered
+from discern.data.threads import default_threads
 from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, remaining
-from discern.estimators.limits import numbered, refuse_huge
-from discern.labels import Numbered
-from discern.statistics import Moments, default_threads
+from discern.estimators.checks import numbered, refuse_huge
+from discern.statistics.moments import Moments
 
 
 class GaussianNB(_NaiveBayes):

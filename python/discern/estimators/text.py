@@ -17,11 +17,11 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 import discern._native as _native
-from discern.data import Strings, as_texts
-from discern.data.rows import is_arrow
-from discern.statistics import default_threads
-from discern.text import TextSettings
-from discern.weighting import Weighting
+from discern.data.batch import as_texts, is_arrow
+from discern.data.strings import Strings
+from discern.data.text import TextSettings
+from discern.data.threads import default_threads
+from discern.statistics.weighting import Weighting
 
 # Patterns that match whole runs of word characters, as the default pattern does.
 _RUNS = re.compile(r"(?:\(\?u\))?(?:\\b)?((?:\\w)*)\\w(?:\+|\{(\d+),\})(?:\\b)?")

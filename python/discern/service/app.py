@@ -14,10 +14,10 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 import discern.service.schema as schema
-from discern.service.limits import Application, Gate
-from discern.service.live import State
+from discern.service.gate import Application, Gate
 from discern.service.problems import KINDS, MEDIA_TYPE, Problem
 from discern.service.settings import Settings
+from discern.service.state import State
 from discern.service.store import StoreError
 from discern.service.telemetry import Figures, Journal
 from discern.service.worker import Worker, to_json
@@ -248,7 +248,7 @@ def _add_pages(api: FastAPI, worker: Worker) -> None:
 
 def _page_files() -> dict[str, bytes]:
     own = resources.files("discern.service") / "page"
-    shared = resources.files("discern") / "page"
+    shared = resources.files("discern.analysis") / "page"
     found = {place.name: place.read_bytes() for place in own.iterdir() if "." + place.name.rsplit(".", 1)[-1] in PAGE}
     for name in ("report.css", "report.js"):  # the explorer is the report's
         found[name] = (shared / name).read_bytes()

@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from discern.classifier import Classifier
-from discern.data import Batch
-from discern.mixed import Summing
+from discern.data.batch import Batch
+from discern.models.naive_bayes import Summing
 from discern.service.store import Change, Entry, Row
 
 REFUSALS = (ValueError, ArithmeticError, LookupError, TypeError)

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from discern.columns import MOST_NUMBER, Feature
-from discern.data import Batch, Strings, label_text, written
-from discern.service.live import State
+from discern.data.batch import Batch
+from discern.data.roles import MOST_NUMBER, Feature
+from discern.data.strings import Strings
+from discern.data.values import label_text, written
 from discern.service.problems import Problem
 from discern.service.settings import Limits
+from discern.service.state import State
 
 Row = dict[str, Any]
 

@@ -22,9 +22,9 @@ from typing import Any, NoReturn
 import uvicorn
 
 from discern.service.app import create
-from discern.service.limits import Connection
-from discern.service.live import Live, State, read_base
+from discern.service.gate import Connection
 from discern.service.settings import Settings
+from discern.service.state import Live, State, read_base
 from discern.service.store import Base, Store
 from discern.service.telemetry import Figures, Journal, JournalHandler
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from discern.columns import MOST_NUMBER, Feature
+from discern.data.roles import MOST_NUMBER, Feature
 from discern.service.problems import MEDIA_TYPE
 from discern.service.rows import LONGEST_LABEL, LONGEST_VALUE
 from discern.service.settings import Settings

@@ -29,7 +29,7 @@ from typing import Any
 import sqlalchemy as sql
 from sqlalchemy import event
 
-from discern.lock import locked
+from discern.data.lock import locked
 
 Row = dict[str, Any]
 

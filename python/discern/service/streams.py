@@ -11,13 +11,15 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Any
 
-from discern.data import Batch, DataError, Reading
+from discern.data.batch import Batch
+from discern.data.source import Reading
+from discern.data.strings import DataError
 from discern.data.tables import read_csv, read_jsonl
-from discern.service.limits import ClientGoneError, CutOffError, Message, Receive, Send
-from discern.service.live import State
+from discern.service.gate import ClientGoneError, CutOffError, Message, Receive, Send
 from discern.service.problems import Problem
 from discern.service.rows import Reader
 from discern.service.settings import Limits
+from discern.service.state import State
 
 IN_MEMORY = 4 << 20
 """Bytes of an answer that wait in memory."""

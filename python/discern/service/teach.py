@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from discern.service.live import Live, State
 from discern.service.problems import Problem
 from discern.service.replay import REFUSALS, objection, try_to_sum
+from discern.service.state import Live, State
 from discern.service.store import Change, Entry, Log, Receipt, Store, StoreError
 
 MOST_AT_ONCE = 256

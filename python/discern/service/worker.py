@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discern.data import DataError
-from discern.evidence import Evidence
-from discern.highlight import spoken_words
-from discern.service.limits import ClientGoneError, Receive, Scope, Send
-from discern.service.live import BaseError, Live, State
+from discern.analysis.highlight import spoken_words
+from discern.data.strings import DataError
+from discern.models.evidence import Evidence
+from discern.service.gate import ClientGoneError, Receive, Scope, Send
 from discern.service.problems import Problem
 from discern.service.replay import try_to_sum
 from discern.service.rows import Reader, fields, parse
 from discern.service.settings import Settings
+from discern.service.state import BaseError, Live, State
 from discern.service.store import Entry, LogGoneError, Receipt, Store, StoreError
 from discern.service.streams import Stream, rows_of
 from discern.service.teach import Ask, Teacher
@@ -411,7 +411,7 @@ def _figures(state: State, data: Any) -> dict[str, Any]:
 
 
 def _shown_figures(state: State, data: Any) -> bytes:
-    from discern.report import fragment, subject_of
+    from discern.analysis.report import fragment, subject_of
 
     return fragment(subject_of(state.classifier, data)).encode()
 

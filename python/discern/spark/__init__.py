@@ -7,7 +7,7 @@ What is here is imported when it is first used: a worker that counts imports wha
 
 from typing import TYPE_CHECKING
 
-from discern.lazy import from_homes
+from discern.data.lazy import from_homes
 
 if TYPE_CHECKING:
     from discern.spark.judging import cross_validate, evaluate, predict

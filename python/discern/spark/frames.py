@@ -12,8 +12,9 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discern.columns import LOOKED_AT, leading_rows
-from discern.data import Batch, DataError, did_you_mean
+from discern.data.batch import Batch, did_you_mean
+from discern.data.roles import LOOKED_AT, leading_rows
+from discern.data.strings import DataError
 
 if TYPE_CHECKING:
     import pyarrow as pa

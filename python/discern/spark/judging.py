@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.classifier import Classifier
-from discern.data import DataError
-from discern.evaluate import Evaluation
-from discern.samples import row_keys
+from discern.data.strings import DataError
+from discern.evaluation.evaluation import Evaluation
+from discern.models.rows import row_keys
 from discern.spark.frames import (
     batch_of,
     columns_of,
@@ -26,13 +26,13 @@ from discern.spark.frames import (
 )
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, fold_numbers, sums_of_folds
-from discern.statistics import Sums
+from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from discern.crossvalidation import CrossValidation
+    from discern.analysis.crossvalidation import CrossValidation
 
 JUDGED = "fold int, evaluation string"
 
@@ -176,7 +176,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     There are no figures of single rows then.
     """
     # Not above: a worker that predicts or judges needs neither.
-    import discern.crossvalidation as single
+    import discern.analysis.crossvalidation as single
     from discern.spark.learning import Rows, features_of
 
     if folds < 2:

@@ -9,23 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.samples as samples
+import discern.models.rows as samples
 from discern.classifier import Classifier
-from discern.columns import Feature
-from discern.data import DataError, row_sizes
-from discern.samples import LEAST_VALIDATED, Sample, row_keys
+from discern.data.batch import row_sizes
+from discern.data.roles import Feature
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
+from discern.models.rows import LEAST_VALIDATED, Sample, row_keys
 from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
-from discern.statistics import Sums
-from discern.text import TextSettings
+from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
-    from discern.spatial import SpaceModel
+    from discern.models.space_model import SpaceModel
 
 
 def fit(
@@ -80,9 +81,9 @@ def fit(
 def _fit_space(rows: Rows) -> SpaceModel:
     """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
     # Not above: a worker that samples rows needs none of it.
+    from discern.models.space_model import calibration_of
+    from discern.models.validation import with_numbers
     from discern.spark.vectors import LEARNED, fit_space
-    from discern.spatial import calibration_of
-    from discern.validate import with_numbers
 
     classifier = rows.classifier
     if classifier.model not in LEARNED:
@@ -111,7 +112,7 @@ def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feat
 
 @dataclass
 class Rows:
-    """The rows of a frame to learn from, as :class:`discern.samples.Sample` offers rows in memory."""
+    """The rows of a frame to learn from, as :class:`discern.models.rows.Sample` offers rows in memory."""
 
     frame: DataFrame
     classifier: Classifier

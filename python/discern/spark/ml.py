@@ -21,8 +21,8 @@ from pyspark.ml.util import (
     MLWriter,
 )
 
-from discern.bayes import smoothing_from_json, smoothing_to_json
 from discern.classifier import Classifier
+from discern.learners.bayes import smoothing_from_json, smoothing_to_json
 from discern.spark.judging import predict
 from discern.spark.learning import fit
 

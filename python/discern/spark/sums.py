@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.columns import Feature
-from discern.data import Strings
-from discern.files import narrow
-from discern.mixed import Summing
-from discern.samples import row_keys
+from discern.data.roles import Feature
+from discern.data.strings import Strings
+from discern.data.text import TextSettings
+from discern.models.file import narrow
+from discern.models.naive_bayes import Summing
+from discern.models.rows import row_keys
 from discern.spark.frames import (
     columns_of,
     map_partitions,
@@ -30,8 +31,8 @@ from discern.spark.frames import (
     record,
 )
 from discern.spark.parquet import map_rows
-from discern.statistics import Counts, Sums
-from discern.text import TextSettings
+from discern.statistics.counts import Counts
+from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.centres import Centres
-from discern.columns import numbers_of
-from discern.data import Batch, DataError
+from discern.data.batch import Batch
+from discern.data.roles import numbers_of
+from discern.data.strings import DataError
+from discern.estimators.base import ScatterClassifier
 from discern.estimators.centres import BasicLinearClassifier
 from discern.estimators.gaussian import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from discern.estimators.sums import ScatterClassifier
-from discern.scatter import Scatter
+from discern.learners.centres import Centres
 from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
 from discern.spark.parquet import map_rows
+from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:
     import pyarrow as pa

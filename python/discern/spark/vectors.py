@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.logistic as logistic
-from discern.bayes import log_priors
+import discern.learners.logistic as logistic
 from discern.classifier import Classifier
-from discern.columns import Feature
-from discern.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
-from discern.linear import MarginSettings, fit_margins, squared_hinge
-from discern.samples import Sample
-from discern.scatter import Scatter
-from discern.select import Contingency, best, scores_alone
-from discern.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
+from discern.data.roles import Feature
+from discern.learners.bayes import log_priors
+from discern.learners.margins import MarginSettings, fit_margins, squared_hinge
+from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
+from discern.models.rows import Sample
+from discern.models.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
+from discern.models.space_model import Recipe, SpaceModel
 from discern.spark.frames import (
     columns_of,
     distribute,
@@ -37,8 +36,11 @@ from discern.spark.frames import (
 )
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
-from discern.spatial import Recipe, SpaceModel
-from discern.statistics import Counts, Moments, Sums
+from discern.statistics.counts import Counts
+from discern.statistics.moments import Moments
+from discern.statistics.scatter import Scatter
+from discern.statistics.selection import Contingency, best, scores_alone
+from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,7 +94,7 @@ def _sums(frame: DataFrame, features: Sequence[Feature], plan: Plan, label: str)
 
 
 def space_of(plan: Plan, features: Sequence[Feature], sums: Sequence[Sums]) -> Space:
-    """Make the space of all rows from their sums, as :class:`discern.space.Columns` does from the rows."""
+    """Make the space of all rows from their sums, as :class:`discern.models.space.Columns` does from the rows."""
     parts = []
     texts = [feature for feature in features if feature.role == "text"]
     for feature, text in plan.parts(features):

@@ -1,0 +1,1 @@
+"""Studies of classifiers: cross-validation, comparison, drift, reports, plots."""

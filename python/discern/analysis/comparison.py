@@ -1,0 +1,402 @@
+"""Several classifiers on one data set by the same folds, or on one simulated problem over many samples."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from discern.classifier import Classifier
+from discern.data.batch import Batch, values_of
+from discern.data.readers import batches
+from discern.data.roles import leading_rows
+from discern.data.source import Reading
+from discern.evaluation.evaluation import Evaluation
+from discern.evaluation.markup import record_table, section
+from discern.evaluation.significance import Interval, corrected_resampled_t, mean_interval
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows in memory, column by column, so that some of them can be taken again and again."""
+
+    columns: dict[str, list[Any]]
+
+    @classmethod
+    def of(cls, data: Any, reading: Reading | None = None) -> Table:
+        """Read everything there is."""
+        columns: dict[str, list[Any]] = {}
+        rows = 0
+        for batch in batches(data, reading):
+            for name in batch.columns:
+                columns.setdefault(name, [None] * rows)
+            rows += batch.rows
+            for name, column in columns.items():
+                column += _values(batch.columns.get(name), batch.rows)
+        return cls(columns)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), []))
+
+    def take(self, chosen: Any) -> dict[str, list[Any]]:
+        """Give some rows, by their numbers, as a mapping of columns."""
+        numbers = np.asarray(chosen).tolist()
+        return {name: [column[number] for number in numbers] for name, column in self.columns.items()}
+
+    def labels(self, name: str) -> NDArray[np.str_]:
+        """Give the label of each row; complains as training does."""
+        [batch] = batches(self.columns)
+        numbers, labels = batch.labels(name)
+        return np.array(labels, np.str_)[numbers]
+
+
+def _values(column: Any, rows: int) -> list[Any]:
+    return [None] * rows if column is None else values_of(column)
+
+
+def stratified_folds(
+    labels: Any, folds: int = 10, random_state: int = 0, groups: Sequence[Any] | None = None
+) -> Integers:
+    """Give the fold of each row: every label spread evenly, and rows of one group, such as repeated texts, together.
+
+    Examples
+    --------
+    >>> np.bincount(stratified_folds(["a"] * 6 + ["b"] * 3, folds=3)).tolist()
+    [3, 3, 3]
+    """
+    names = np.asarray(labels)
+    _, numbers, counts = np.unique(names, return_inverse=True, return_counts=True)
+    if folds < 2 or folds > len(names):
+        raise ValueError(f"the rows cannot be split into {folds} folds; give from 2 to {len(names)}")
+    members: dict[Any, list[int]] = {}
+    for row, group in enumerate(groups if groups is not None else range(len(names))):
+        members.setdefault(group, []).append(row)
+    together = list(members.values())
+    random = np.random.default_rng(random_state)
+    filled = np.zeros((folds, len(counts)))
+    assigned = np.zeros(len(names), np.int64)
+    # Large groups first, then by chance; each goes where its label, and then all rows, are fewest.
+    for place in sorted(random.permutation(len(together)).tolist(), key=lambda place: -len(together[place])):
+        rows = together[place]
+        label = numbers[rows[0]]
+        fold = int(np.lexsort((filled.sum(axis=1), filled[:, label]))[0])
+        assigned[rows] = fold
+        np.add.at(filled[fold], numbers[rows], 1)
+    return assigned
+
+
+@dataclass(frozen=True)
+class Compared:
+    """How one method did: all rows judged out of fold, the figures of each fold, and its time."""
+
+    name: str
+    evaluation: Evaluation
+    has_probabilities: bool
+    fold_log_losses: Floats
+    fold_errors: Floats
+    fit_seconds: float
+    predict_seconds: float
+
+    @property
+    def log_loss(self) -> float:
+        """The log loss over all rows; not a number for a method without probabilities."""
+        return self.evaluation.log_loss if self.has_probabilities else float("nan")
+
+    @property
+    def log_loss_interval(self) -> Interval | None:
+        """The normal interval of the log loss over rows."""
+        return self.evaluation.intervals()["log_loss"] if self.has_probabilities else None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods judged on the same folds, the one of least log loss first; those without probabilities last, by error."""
+
+    results: tuple[Compared, ...]
+    folds: int
+
+    @property
+    def best(self) -> Compared:
+        """The method of least log loss."""
+        return self.results[0]
+
+    def p_value(self, result: Compared) -> float | None:
+        """Give how likely so great a distance from the best is by chance, by the corrected resampled t test."""
+        if result is self.best:
+            return None
+        both = result.has_probabilities and self.best.has_probabilities
+        figures = [one.fold_log_losses if both else one.fold_errors for one in (result, self.best)]
+        return corrected_resampled_t((figures[0] - figures[1]).tolist(), self.folds - 1, 1).p_value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the table as plain values."""
+        return {
+            "folds": self.folds,
+            "rows": self.best.evaluation.rows,
+            "methods": [self._row(one) for one in self.results],
+        }
+
+    def _row(self, result: Compared) -> dict[str, Any]:
+        interval, error = result.log_loss_interval, result.evaluation.intervals()["error"]
+        return {
+            "method": result.name,
+            "log_loss": result.log_loss if interval else None,
+            "log_loss_interval": [interval.low, interval.high] if interval else None,
+            "accuracy": result.evaluation.accuracy,
+            "error": result.evaluation.error,
+            "error_interval": [error.low, error.high],
+            "p_value": self.p_value(result),
+            "fit_seconds": result.fit_seconds,
+            "predict_seconds": result.predict_seconds,
+            "fold_errors": result.fold_errors.tolist(),
+            "fold_log_losses": result.fold_log_losses.tolist() if interval else None,
+        }
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Give the table for people: a row of texts for each method, below :data:`HEAD`."""
+        for row in self.to_dict()["methods"]:
+            low, high = row["error_interval"]
+            yield (
+                row["method"],
+                f"{row['log_loss']:.4f}" if row["log_loss"] is not None else "–",
+                "[{:.4f}, {:.4f}]".format(*row["log_loss_interval"]) if row["log_loss_interval"] else "",
+                f"{row['error']:.2%}",
+                f"[{low:.2%}, {high:.2%}]",
+                "best" if row["p_value"] is None else f"{row['p_value']:.3f}",
+                f"{row['fit_seconds']:.2f} s",
+                f"{row['predict_seconds']:.2f} s",
+            )
+
+    def __str__(self) -> str:
+        lines = [HEAD, *self.rows()]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(HEAD))]
+        return "\n".join(
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def _repr_html_(self) -> str:
+        """Show the table in a notebook."""
+        return section(f"{self.folds}-fold comparison", record_table(HEAD, self.rows()))
+
+    def plot(self, ax: Any = None, figure: str = "error") -> Any:
+        """Draw a box for each method: its errors, or its ``"log loss"``, over the folds."""
+        from discern.analysis.plots import BoxPlotDisplay
+
+        shown = [one for one in self.results if figure == "error" or one.has_probabilities]
+        values = {one.name: one.fold_errors if figure == "error" else one.fold_log_losses for one in shown}
+        return BoxPlotDisplay(values, figure).plot(ax=ax)
+
+
+"""Models that are sums of their rows and choose no settings by validation."""
+HEAD = ("method", "log loss", "95% interval", "error", "95% interval", "p", "training", "predicting")
+
+
+def compare(
+    methods: Mapping[str, Any],
+    X: Any,
+    y: Any = None,
+    *,
+    folds: int = 10,
+    random_state: int = 0,
+    reading: Reading | None = None,
+) -> Comparison:
+    """Compare classifiers on one data set, all by the same stratified folds; repeated rows stay on one side.
+
+    Naive Bayes is trained once: a fold's model is the whole minus the fold, which is the same model.
+
+    Parameters
+    ----------
+    methods : mapping of name to classifier
+        :class:`discern.Classifier` objects where ``X`` is a file or rows with labels, or scikit-learn classifiers where
+        ``y`` is given. They are copied, not changed.
+    X, y
+        Rows with a label column, or features and labels.
+
+    Examples
+    --------
+    >>> from discern import BernoulliNB, GaussianNB
+    >>> X = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0], [2.0]], 30, axis=0)
+    >>> compared = compare({"Gauss": GaussianNB(), "signs": BernoulliNB()}, X, np.repeat(["a", "b"], 30), folds=5)
+    >>> [result.name for result in compared.results]
+    ['Gauss', 'signs']
+    """
+    if not methods:
+        raise ValueError("there is nothing to compare; give two or more methods")
+    if y is None:
+        table = Table.of(X, reading)
+        named = {getattr(method, "label", "label") for method in methods.values()}
+        if len(named) > 1:
+            raise ValueError(f"the methods learn from different label columns: {', '.join(sorted(named))}")
+        data: _Data = _Rows(table, table.labels(named.pop()))
+    else:
+        data = _Features(X, np.asarray(y))
+    numbers = stratified_folds(data.labels, folds, random_state, data.groups())
+    results = [_cross_fitted(name, method, data, numbers, folds) for name, method in methods.items()]
+    results.sort(
+        key=lambda one: (not one.has_probabilities, one.log_loss if one.has_probabilities else one.evaluation.error)
+    )
+    return Comparison(tuple(results), folds)
+
+
+class _Data(Protocol):
+    @property
+    def labels(self) -> Any: ...
+    def groups(self) -> list[Any] | None: ...
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]: ...
+    def features(self, chosen: Integers) -> Any: ...
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows with a label column, for classifiers on named columns."""
+
+    table: Table
+    labels: Any
+
+    def groups(self) -> list[Any]:
+        return list(zip(*(map(str, column) for column in self.table.columns.values()), strict=True))
+
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
+        """Give the model of each fold: trained anew, or the whole minus the fold, which is the same and faster."""
+        if not self._is_settled(method):
+            for fold in range(folds):
+                yield copy.deepcopy(method).fit(self.table.take(np.flatnonzero(numbers != fold)))
+            return
+        whole = copy.deepcopy(method).fit(self.table.columns)
+        for fold in range(folds):
+            part = self.table.take(np.flatnonzero(numbers == fold))
+            whole.forget(part)
+            yield whole
+            whole.learn(part)
+
+    def _is_settled(self, method: Any) -> bool:
+        """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
+        if not isinstance(method, Classifier) or not method.request.is_sum:
+            return False
+        first, _ = leading_rows(batches(self.table.columns))
+        features, _ = method.request.features_of(first or Batch({}, 0))
+        return not method.request.validates(features)
+
+    def features(self, chosen: Integers) -> Any:
+        return self.table.take(chosen)
+
+
+@dataclass(frozen=True)
+class _Features:
+    """Features and labels, for scikit-learn classifiers."""
+
+    X: Any
+    labels: Any
+
+    def groups(self) -> list[Any] | None:
+        if hasattr(self.X, "toarray") or hasattr(self.X, "iloc"):
+            return None
+        return [row if isinstance(row, str) else np.asarray(row).tobytes() for row in self.X]
+
+    def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
+        """Give the model of each fold, trained anew."""
+        for fold in range(folds):
+            chosen = np.flatnonzero(numbers != fold)
+            yield copy.deepcopy(method).fit(self.features(chosen), self.labels[chosen])
+
+    def features(self, chosen: Integers) -> Any:
+        if hasattr(self.X, "iloc"):
+            return self.X.iloc[chosen]
+        return [self.X[row] for row in chosen.tolist()] if isinstance(self.X, list) else self.X[chosen]
+
+
+def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds: int) -> Compared:
+    has_probabilities = hasattr(method, "predict_proba")
+    parts, seconds = [], np.zeros(2)
+    start = time.perf_counter()
+    for fold, fitted in enumerate(data.models(method, numbers, folds)):
+        middle = time.perf_counter()
+        held_out = np.flatnonzero(numbers == fold)
+        parts.append(_judged(fitted, data.features(held_out), data.labels[held_out], has_probabilities))
+        seconds += middle - start, time.perf_counter() - middle
+        start = time.perf_counter()
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    losses, errors = (np.array([getattr(part, figure) for part in parts]) for figure in ("log_loss", "error"))
+    return Compared(name, total, has_probabilities, losses, errors, *seconds.tolist())
+
+
+def _judged(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Evaluation:
+    labels = list(fitted.labels if hasattr(fitted, "labels") else fitted.classes_)
+    decided: Any = np.asarray(fitted.predict(features))
+    if has_probabilities:
+        return Evaluation.of(true, decided, fitted.predict_proba(features), labels)
+    return Evaluation.of(true, decided, (decided[:, None] == np.array(labels)).astype(np.float64), labels)
+
+
+# ------------------------------------------------------------------------------------------- simulated problems
+
+
+class Problem(Protocol):
+    """A problem whose rows can be drawn, and whose least possible error is known."""
+
+    def sample(self, n: int, random_state: int) -> tuple[Any, Any]:
+        """Draw rows and their labels."""
+
+    def bayes_rate(self) -> Any:
+        """Give the least possible error."""
+
+
+@dataclass(frozen=True)
+class SimulatedComparison:
+    """Errors of methods on large samples, each trained on many small ones; and the error that no method can beat."""
+
+    errors: dict[str, Floats]
+    bayes_rate: float | None
+
+    def intervals(self) -> dict[str, Interval]:
+        """Give the interval of the mean error of each method."""
+        return {name: mean_interval(errors) for name, errors in self.errors.items()}
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a box for each method, and the Bayes rate as a line."""
+        from discern.analysis.plots import BoxPlotDisplay
+
+        return BoxPlotDisplay(self.errors, "test error", self.bayes_rate).plot(ax=ax)
+
+
+def compare_simulated(
+    methods: Mapping[str, Any],
+    problem: Problem,
+    *,
+    rows: int = 100,
+    repeats: int = 100,
+    test_rows: int = 10_000,
+    random_state: int = 0,
+) -> SimulatedComparison:
+    """Train each method on ``repeats`` samples of a problem, and judge it on rows drawn once.
+
+    As in Figures 4.10 and 4.11 of An Introduction to Statistical Learning.
+    """
+    X, true = problem.sample(test_rows, random_state)
+    errors: dict[str, list[float]] = {name: [] for name in methods}
+    for repeat in range(1, repeats + 1):
+        features, labels = problem.sample(rows, random_state + repeat)
+        for name, method in methods.items():
+            decided = copy.deepcopy(method).fit(features, labels).predict(X)
+            errors[name].append(float(np.mean(np.asarray(decided) != np.asarray(true))))
+    return SimulatedComparison({name: np.array(values) for name, values in errors.items()}, _bayes_rate(problem))
+
+
+def _bayes_rate(problem: Any) -> float | None:
+    """Give the least possible error, whether it comes as a number, with its standard error, or in an object."""
+    if not hasattr(problem, "bayes_rate"):
+        return None
+    rate = problem.bayes_rate()
+    return float(rate[0] if isinstance(rate, tuple) else getattr(rate, "rate", rate))

@@ -1,0 +1,210 @@
+"""Cross-validation of a classifier on named columns, from one counting pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.classifier import Classifier
+from discern.data.batch import did_you_mean
+from discern.data.readers import batches
+from discern.data.roles import Feature, leading_rows
+from discern.data.source import Reading
+from discern.data.strings import DataError
+from discern.evaluation.decisions import Choice as Chosen
+from discern.evaluation.decisions import Rule, choose_threshold
+from discern.evaluation.evaluation import Evaluation
+from discern.evaluation.significance import Interval, mean_interval
+from discern.learners.bayes import posterior
+from discern.models.rows import Folds, Sample, stratified
+from discern.models.settings import NOT_SUMS, Request
+from discern.models.validation import held_out
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MEANS = ("accuracy", "log_loss", "brier")
+FIGURES = (*MEANS, "calibration_error")
+"""The calibration error of a fold is no mean over its rows, and larger than that of all rows: it has no interval."""
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """How good a classifier is on rows it has not seen.
+
+    ``folds`` has an evaluation for each fold (with leave-one-out, one for all rows), ``total`` is their sum.
+    ``probabilities`` are those of each row, in the order of the data, under the model that never saw it, labels in the
+    order of ``labels``; ``decided`` are the labels given.
+
+    Examples
+    --------
+    >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(60)]
+    >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
+    >>> isinstance(result, CrossValidation), result.probabilities.shape, result.total.rows
+    (True, (60, 2), 60)
+    """
+
+    folds: tuple[Evaluation, ...]
+    total: Evaluation
+    labels: tuple[str, ...]
+    probabilities: NDArray[np.float64]
+    decided: NDArray[np.str_]
+
+    @property
+    def accuracy(self) -> float:
+        """The share of all rows called right."""
+        return self.total.accuracy
+
+    @property
+    def log_loss(self) -> float:
+        """The mean log loss of all rows."""
+        return self.total.log_loss
+
+    def values(self, figure: str) -> NDArray[np.float64]:
+        """Give a figure of each fold, such as ``"accuracy"``."""
+        return np.array([getattr(fold, figure) for fold in self.folds], np.float64)
+
+    def interval(self, figure: str = "accuracy", level: float = 0.95) -> Interval:
+        """Say where a figure lies: by how it varies from fold to fold, or from row to row if there is but one fold."""
+        if len(self.folds) > 1:
+            return mean_interval(self.values(figure), level)
+        return self.total.intervals(level)[figure]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything but the rows as plain values."""
+        figures = {}
+        for figure in FIGURES:
+            where = self.interval(figure) if figure in MEANS else None
+            figures[figure] = {
+                "value": float(getattr(self.total, figure)),
+                "folds": self.values(figure).tolist(),
+                "interval": None if where is None else [where.low, where.high],
+            }
+        return {"rows": self.total.rows, "folds": len(self.folds), **figures}
+
+    def __str__(self) -> str:
+        lines = [f"{self.total.rows:,} rows, {len(self.folds)} folds"]
+        for figure, values in self.to_dict().items():
+            if isinstance(values, dict):
+                where = "" if values["interval"] is None else " [{:.4f}, {:.4f}]".format(*values["interval"])
+                lines.append(f"  {figure:18} {values['value']:.4f}{where}")
+        return "\n".join(lines)
+
+
+def cross_validate(
+    classifier: Classifier, data: Any, folds: int | str = 10, *, reading: Reading | None = None
+) -> CrossValidation:
+    """Judge a classifier on rows left out, exactly as if it were trained again without them.
+
+    Rows are read and counted once; the model of a fold is the total minus the fold (in a vector space it is trained
+    again). Folds are stratified, rows that are the same stay in one fold, and the order of the rows does not matter.
+    What the classifier chooses by validation (smoothing, n-grams, bins, calibration) is chosen once, by all rows.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        Its settings are used; it is not changed.
+    data : path, frame or rows
+    folds : int or "leave-one-out"
+
+    Examples
+    --------
+    >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(60)]
+    >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
+    >>> result.accuracy, len(result.folds)
+    (1.0, 3)
+    """
+    parts = [batch for batch in batches(data, reading) if batch.rows]
+    if not parts:
+        raise DataError("there are no rows to judge by")
+    first, _ = leading_rows(iter(parts))
+    assert first is not None
+    request = classifier.request.suiting(first)
+    features, _ = request.features_of(first)
+    sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
+    if classifier.model == "best":
+        raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")
+    if folds == "leave-one-out" and classifier.model in NOT_SUMS:
+        raise ValueError(f"{classifier.model!r} is trained again for each fold: give a number of folds, such as 10")
+    if folds == "leave-one-out":
+        left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
+    elif isinstance(folds, int):
+        left_out = stratified(sample.classes, sample.keys, folds)
+    else:
+        raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
+    judged_rows = _as_sums if request.is_sum else _in_space
+    scores, shares = judged_rows(request, sample, features, left_out)
+    labels = np.array(sample.labels, dtype=np.str_)
+    true, decided = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
+    bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
+    judged = tuple(
+        Evaluation.of(true[start:end], decided[start:end], shares[start:end], sample.labels)
+        for start, end in pairwise(bounds)
+    )
+    total = judged[0]
+    for part in judged[1:]:
+        total = total + part
+    back = np.argsort(left_out.order)
+    return CrossValidation(judged, total, sample.labels, shares[back], decided[back])
+
+
+def _as_sums(
+    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give scores and probabilities of rows left out of sums."""
+    choice = request.planned(sample, features)
+    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, request.min_df or 1)
+    if choice.calibration is None:
+        return said.scores, posterior(said.scores)
+    return said.scores, choice.calibration(said.scores, said.known)
+
+
+def _in_space(
+    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
+    import discern.models.space_model as spatial
+
+    recipe = request.recipe_of(request.model)
+    scores = spatial.held_out(sample, features, recipe, left_out)
+    calibration = None if request.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    return scores, posterior(scores) if calibration is None else calibration(scores)
+
+
+def choose_decision(
+    classifier: Classifier,
+    data: Any,
+    positive: str,
+    rule: Rule,
+    *,
+    folds: int = 10,
+    held_out: bool = False,
+    reading: Reading | None = None,
+) -> Chosen:
+    """Choose the threshold of a label by a rule, on rows that the model that judges them has not seen.
+
+    Those are the rows learned, each judged by the model of the other folds; or, with ``held_out``, rows that were not
+    learned, judged by the classifier itself. Give the decision to :meth:`Classifier.decide_by`.
+
+    Examples
+    --------
+    >>> from discern.evaluation.decisions import MostRecall
+    >>> rows = [{"label": "ham", "text": f"w{i % 3} x{i % 4}"} for i in range(60)]
+    >>> rows += [{"label": "spam", "text": f"w{i % 3} y{i % 4}"} for i in range(60)]
+    >>> model = Classifier().fit(rows)
+    >>> chosen = choose_decision(model, rows, "spam", MostRecall(false_positive_rate=0.01))
+    >>> chosen.recall, chosen.false_positive_rate
+    (1.0, 0.0)
+    """
+    if positive not in classifier.labels:
+        raise ValueError(f"there is no label {positive!r}{did_you_mean(positive, classifier.labels)}")
+    if held_out:
+        judged = classifier.evaluate(data, reading=reading).judged
+    else:
+        judged = cross_validate(classifier, data, folds, reading=reading).total.judged
+    true = np.array(judged.names, np.str_)[judged.true]
+    return choose_threshold(true, judged.probabilities, judged.columns, positive, rule)

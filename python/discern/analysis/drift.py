@@ -1,0 +1,136 @@
+"""A model of the recent past, and what has changed."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from discern.classifier import Classifier
+from discern.data.batch import Batch
+from discern.data.readers import batches
+from discern.data.source import Reading
+
+
+class Window:
+    """A classifier of the last rows or days: new rows are added, old ones are subtracted.
+
+    At any time the model is the one that was trained on the rows within the window alone, to the same file bytes
+    (numbers with normal densities: to rounding). The rows of the window are kept, to be subtracted when their time has
+    come. For a model that forgets slowly without keeping rows see :meth:`Classifier.decay`, which is not exact.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        Not yet fitted. What it chooses by validation is chosen by the first rows.
+    rows : int, optional
+        How many rows the window holds.
+    days : float, optional
+        How many days it reaches back from the latest rows.
+
+    Examples
+    --------
+    >>> window = Window(Classifier(text="text", smoothing=1.0), rows=2)
+    >>> for word, label in [("win", "spam"), ("lunch", "ham"), ("prize", "spam")]:
+    ...     _ = window.learn([{"label": label, "text": word}])
+    >>> window.model.rows, window.model.solved.only_text.terms.to_list()
+    (2, ['lunch', 'prize'])
+    """
+
+    def __init__(self, classifier: Classifier, *, rows: int | None = None, days: float | None = None) -> None:
+        if (rows is None) == (days is None):
+            raise ValueError("give either rows or days")
+        if not (rows or days or 0) > 0:
+            raise ValueError("a window must be longer than nothing")
+        self.model = classifier
+        self._rows = rows
+        self._reach = None if days is None else timedelta(days=days)
+        self._kept: deque[tuple[datetime, Batch]] = deque()
+        self._turn = threading.Lock()
+
+    def learn(self, data: Any, when: datetime | None = None, *, reading: Reading | None = None) -> Classifier:
+        """Learn rows of a time, by default now, and forget those that are now outside, or change nothing.
+
+        Returns the classifier.
+        """
+        when = when or datetime.now()
+        new = [batch for batch in batches(data, reading) if batch.rows]
+        with self._turn:
+            if self._kept and when < self._kept[-1][0]:
+                raise ValueError(f"rows must come in the order of time: {when} is before {self._kept[-1][0]}")
+            kept = deque([*self._kept, *((when, batch) for batch in new)])
+            old = _older_than(kept, when - self._reach) if self._reach is not None else _beyond(kept, self._rows or 0)
+            if not self.model.is_fitted and new:
+                self.model.learn(iter(new))
+                new = []
+            if old or new:
+                self.model.exchange(iter(old), iter(new))
+            self._kept = kept
+        return self.model
+
+
+def _older_than(kept: deque[tuple[datetime, Batch]], limit: datetime) -> list[Batch]:
+    """Remove the rows before a time, and return them."""
+    old = []
+    while kept and kept[0][0] < limit:
+        old.append(kept.popleft()[1])
+    return old
+
+
+def _beyond(kept: deque[tuple[datetime, Batch]], most: int) -> list[Batch]:
+    """Remove the oldest rows until ``most`` are left, and return them."""
+    surplus, old = sum(batch.rows for _, batch in kept) - most, []
+    while surplus > 0:
+        when, batch = kept.popleft()
+        first = np.arange(batch.rows) < surplus
+        old.append(batch.take(first))
+        if not first.all():
+            kept.appendleft((when, batch.take(~first)))
+        surplus -= int(first.sum())
+    return old
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How the log odds of a label, given a term, moved from one model to another, in nats.
+
+    Examples
+    --------
+    >>> Drift("free", "spam", before=1.5, after=0.5).change
+    -1.0
+    """
+
+    term: str
+    label: str
+    before: float
+    after: float
+
+    @property
+    def change(self) -> float:
+        """By how much the log odds moved."""
+        return self.after - self.before
+
+
+def drift(before: Classifier, after: Classifier, top: int = 20) -> list[Drift]:
+    """Give the terms whose log odds moved most between two models; a term that a model does not know says nothing.
+
+    Examples
+    --------
+    >>> old = Classifier(smoothing=1.0).fit([{"label": "spam", "text": "win"}, {"label": "ham", "text": "lunch"}])
+    >>> new = Classifier(smoothing=1.0).fit([{"label": "spam", "text": "win"}, {"label": "ham", "text": "win"}])
+    >>> [(moved.term, moved.label, round(moved.change, 2)) for moved in drift(old, new, top=1)]
+    [('lunch', 'ham', -0.69)]
+    """
+    labels = sorted({*before.labels} & {*after.labels})
+    if not labels:
+        raise ValueError("the two models have no label in common")
+    moved = []
+    for label in labels:
+        old, new = (dict(model.weights(label, model.solved.parameters)) for model in (before, after))
+        for term in {*old, *new}:
+            moved.append(Drift(term, label, old.get(term, 0.0), new.get(term, 0.0)))
+    return sorted(moved, key=lambda one: (-abs(round(one.change, 9)), one.term, one.label))[:top]

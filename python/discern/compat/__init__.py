@@ -1,1 +1,0 @@
-"""discern in the place of other libraries."""

@@ -1,0 +1,241 @@
+"""Numbers to bins: the edges of equally wide, equally full or class-separating intervals, and the bin of a number.
+
+Edges e₀ < e₁ < … < e_B make B bins. A number belongs to the bin whose lower edge it has reached; numbers below e₁ or
+above e_B₋₁, infinities among them, belong to the first and to the last. A missing number (NaN) has the code −1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+from discern.data.threads import default_threads
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+STRATEGIES = ("quantile", "uniform", "mdl")
+MISSING = -1
+"""The code of a missing number."""
+
+
+def edges(
+    values: NDArray[Any],
+    classes: NDArray[Any] | None = None,
+    strategy: str = "quantile",
+    bins: int = 5,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Give the edges of the bins of a column of numbers.
+
+    Parameters
+    ----------
+    values : ndarray
+        The numbers; what is missing or infinite says nothing about the edges.
+    classes : ndarray of int, optional
+        The class of each number, from 0; for ``"mdl"``.
+    strategy : {"quantile", "uniform", "mdl"}
+        Bins with equally many numbers, bins of equal width, or bins that tell the classes apart: cut where the entropy
+        of the classes falls most, as long as that pays for its description (Fayyad and Irani 1993).
+    bins : int
+        How many bins; fewer if some would be empty because their edges coincide. ``"mdl"`` finds its own number.
+    weights : ndarray, optional
+        The weight of each number: one of weight 2 is as two numbers.
+
+    Returns
+    -------
+    ndarray
+        From the least number to the greatest; −∞ and ∞ if there are not two different numbers.
+
+    Examples
+    --------
+    >>> edges(np.array([1.0, 2.0, 3.0, 4.0, np.nan]), bins=2).tolist()
+    [1.0, 2.5, 4.0]
+    >>> edges(np.array([1.0, 2.0, 3.0, 7.0, 8.0, 9.0]), np.array([0, 0, 0, 1, 1, 1]), "mdl").tolist()
+    [1.0, 5.0, 9.0]
+    """
+    if strategy not in STRATEGIES:
+        raise ValueError(f"strategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
+    values = np.asarray(values, np.float64)
+    finite = np.isfinite(values) if weights is None else np.isfinite(values) & (weights > 0)
+    if not finite.all():
+        values, weights = values[finite], None if weights is None else weights[finite]
+        classes = None if classes is None else np.asarray(classes)[finite]
+    least, most = values.min(initial=np.inf), values.max(initial=-np.inf)
+    if not least < most:
+        return np.array([-np.inf, np.inf])
+    if strategy == "mdl":
+        if classes is None:
+            raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
+        inner = entropy_cuts(values, np.asarray(classes), weights)
+    elif strategy == "uniform":
+        inner = _evenly(least, most, bins)[1:-1]
+    else:
+        inner = _quantiles(values, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
+    return np.unique(np.concatenate([[least], inner, [most]]))
+
+
+def _quantiles(
+    values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Give the numbers that these shares reach; where one is just reached, the middle between it and the next.
+
+    It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
+    """
+    last = len(values) - 1
+    if weights is None:
+        targets = shares * len(values)
+        first = np.ceil(targets).astype(np.int64) - 1
+        just = targets == first + 1
+        values = np.partition(values, np.unique(np.minimum([first, first + 1], last)))  # the rest may lie as it likes
+    else:
+        order = np.argsort(values)
+        values, reached = values[order], np.cumsum(weights[order])
+        targets = shares * reached[-1]
+        first = np.searchsorted(reached, targets)
+        just = reached[first] == targets
+    here, there = values[first], values[np.minimum(first + 1, last)]
+    return np.asarray(np.where(just, np.clip(here / 2 + there / 2, here, there), here))
+
+
+def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
+    with np.errstate(over="ignore", invalid="ignore"):
+        even = np.linspace(least, most, bins + 1)
+    return even if np.isfinite(even).all() else np.linspace(least / 2, most / 2, bins + 1) * 2
+
+
+def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Give the number of the bin of each number of a column, from 0; −1 if it is missing.
+
+    Examples
+    --------
+    >>> assign(np.array([-9.0, 2.4, 2.5, np.inf, np.nan]), np.array([1.0, 2.5, 4.0])).tolist()
+    [0, 0, 1, 1, -1]
+    """
+    return assign_columns(np.asarray(values)[:, None], [edges]).ravel()
+
+
+def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
+    """Give the same for a table of numbers, with the edges of each of its columns."""
+    between = [column[1:-1].tolist() for column in edges]
+    return _native.bin_codes(np.ascontiguousarray(table, np.float64), between, default_threads())
+
+
+# ------------------------------------------------------------------------------------------- entropy and its price
+
+
+def entropy_cuts(
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
+    lows, highs, sums = _blocks(values, classes, weights)
+    bits = _looked_up_bits(len(values)) if weights is None else _bits
+    cuts, open_parts = [], [(0, len(lows))]
+    while open_parts:
+        start, end = open_parts.pop()
+        place = _best_cut(sums[start : end + 1] - sums[start], bits)
+        if place is not None:
+            place += start
+            cuts.append(_halfway(float(highs[place - 1]), float(lows[place])))
+            open_parts += [(start, place), (place, end)]
+    return np.sort(np.array(cuts, np.float64))
+
+
+def _blocks(
+    values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
+    """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
+
+    Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
+    """
+    order = np.argsort(values)
+    values, classes = values[order], classes[order]
+    starts = np.flatnonzero(np.r_[True, values[1:] > values[:-1]])
+    least, most = np.minimum.reduceat(classes, starts), np.maximum.reduceat(classes, starts)
+    same = (least == most)[1:] & (least == most)[:-1] & (least[1:] == least[:-1])
+    starts = starts[np.r_[True, ~same]]
+    ends = np.r_[starts[1:], len(values)]
+    block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
+    width = int(classes.max()) + 1
+    ordered = None if weights is None else weights[order]
+    counts = np.bincount(block * width + classes, ordered, (len(starts) + 1) * width).reshape(-1, width)
+    return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
+
+
+def _halfway(low: float, high: float) -> float:
+    """Give a cut between two neighbours: above the first, not above the second."""
+    middle = low / 2 + high / 2
+    return middle if low < middle <= high else high
+
+
+Bits = Callable[[Any], Any]
+
+
+def _bits(counts: Any) -> Any:
+    """Give n log₂ n of each count."""
+    from scipy.special import xlogy
+
+    return xlogy(counts, counts) / np.log(2)
+
+
+def _looked_up_bits(most: int) -> Bits:
+    """Give the same for whole numbers up to ``most``, computed once."""
+    table = _bits(np.arange(most + 1.0))
+    return lambda counts: table[counts]
+
+
+def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
+    """Give the block before which the entropy falls most if cut there; None if that does not pay.
+
+    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993)
+    accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
+
+        Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
+    """
+    whole, left = sums[-1], sums[1:-1]
+    if not len(left) or np.count_nonzero(whole) < 2:
+        return None
+    remaining = _entropy(left, bits) + _entropy(whole - left, bits)
+    place = int(np.argmin(remaining))
+    parts = np.stack([whole, left[place], whole - left[place]])
+    entropies, k = _entropy(parts, bits), np.count_nonzero(parts, axis=1)
+    tree = k * entropies / parts.sum(axis=1)
+    log_patterns = k[0] * np.log2(3) + np.log1p(-2 * 3.0 ** -float(k[0])) / np.log(2)
+    delta = log_patterns - (tree[0] - tree[1] - tree[2])
+    price = np.log2(max(whole.sum() - 1, 1)) + delta
+    return place + 1 if entropies[0] - remaining[place] > price else None
+
+
+def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
+    """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
+    return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
+
+
+# ------------------------------------------------------------------------------------------------------- encoding
+
+
+def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
+    """Give codes as a sparse matrix of zeros and ones, ``widths[j]`` columns for column j; a code of −1 has no one.
+
+    Examples
+    --------
+    >>> one_hot(np.array([[0, 1], [1, -1]]), [2, 2]).toarray().tolist()
+    [[1.0, 0.0, 0.0, 1.0], [0.0, 1.0, 0.0, 0.0]]
+    """
+    import scipy.sparse
+
+    starts = np.concatenate([[0], np.cumsum(widths)])
+    present = codes >= 0
+    columns = (codes + starts[:-1])[present]
+    ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    return scipy.sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(codes), int(starts[-1])))
+
+
+def from_one_hot(matrix: NDArray[Any], widths: Sequence[int]) -> NDArray[np.int64]:
+    """Give the codes that :func:`one_hot` was given, from a dense matrix."""
+    parts = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
+    codes = [np.where(part.any(axis=1), part.argmax(axis=1), MISSING) for part in parts]
+    return np.asarray(np.stack(codes, axis=1), np.int64)

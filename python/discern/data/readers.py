@@ -1,0 +1,238 @@
+"""Files, frames and rows as batches of named columns: the only reader."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from discern.data.batch import (
+    Batch,
+    as_column,
+    is_guessed,
+    named_columns,
+    without_index,
+)
+from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
+from discern.data.strings import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".svm": "svmlight",
+    ".svmlight": "svmlight",
+    ".libsvm": "svmlight",
+    ".txt": "text",
+    ".mbox": "mbox",
+    ".eml": "eml",
+}
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Several sources, read one after the other."""
+
+    parts: tuple[Any, ...]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+
+def can_be_read_again(source: Any) -> bool:
+    """Say whether :func:`batches` gives the same rows when called once more."""
+    if isinstance(source, str | os.PathLike):
+        return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
+    if isinstance(source, Sources):
+        return all(can_be_read_again(part) for part in source)
+    # A frame has a length; a stream has none.
+    return isinstance(source, Batch | Mapping | Sequence) or hasattr(source, "__len__")
+
+
+def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
+    """Give the rows of a path, frame, Arrow table, list of rows or iterable of batches, batch by batch.
+
+    Examples
+    --------
+    >>> [batch] = batches([{"label": "spam", "text": "win"}, {"label": "ham", "text": "hello"}])
+    >>> batch.rows, list(batch.columns)
+    (2, ['label', 'text'])
+    """
+    reading = reading or Reading()
+    if isinstance(source, Batch):
+        yield source
+    elif isinstance(source, str | os.PathLike):
+        yield from _files(_path(source), reading)
+    elif isinstance(source, Mapping):
+        yield from _from_mapping(source)
+    elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
+        yield from _from_arrow(source)
+    elif isinstance(source, Sequence):
+        yield from _from_rows(source)
+    elif isinstance(source, Iterable):
+        for part in source:
+            yield from batches(part, reading)
+    else:
+        kind = type(source).__name__
+        raise DataError(f"cannot read rows from a {kind}; give a path, a data frame, an Arrow table or a list of rows")
+
+
+def _from_mapping(source: Mapping[Any, Any]) -> Iterator[Batch]:
+    columns = {str(name): as_column(column) for name, column in source.items()}
+    lengths = {name: len(column) for name, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        raise DataError(f"the columns have different lengths: {lengths}")
+    if any(lengths.values()):
+        yield Batch(columns, next(iter(lengths.values())))
+
+
+def _from_rows(rows: Sequence[Any]) -> Iterator[Batch]:
+    if all(isinstance(row, str) for row in rows):
+        if rows:
+            yield Batch({"text": list(rows)}, len(rows))
+        return
+    for index, row in enumerate(rows):
+        if not isinstance(row, Mapping):
+            kind = type(row).__name__
+            raise DataError(f"row {index + 1} is a {kind}; each row must be a string or a mapping of column to value")
+    names = list(dict.fromkeys(str(name) for row in rows for name in row))
+    yield Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
+
+
+def _from_arrow(source: Any) -> Iterator[Batch]:
+    import pyarrow as pa
+
+    try:
+        table = without_index(pa.table(source))
+        kinds = dict(zip(table.schema.names, table.schema.types, strict=True))
+        if _is_pandas(source) and any(is_guessed(column, kinds.get(str(name))) for name, column in source.items()):
+            raise TypeError("a column has values of several types")
+    except (TypeError, ValueError) as fault:
+        if _is_pandas(source):
+            names, columns = zip(*source.items(), strict=True)
+            yield from _from_mapping(named_columns(list(map(str, names)), columns, "the table"))
+            return
+        try:
+            array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
+        except (TypeError, ValueError):
+            raise DataError(f"cannot read rows from a {type(source).__name__}: {fault}") from fault
+        yield Batch({"text": array}, len(array))
+        return
+    start = 1
+    for part in table.to_batches():  # in chunks, as they lie in memory
+        yield Batch(named_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
+        start += part.num_rows
+
+
+def _is_pandas(source: Any) -> bool:
+    return hasattr(source, "columns") and hasattr(source, "items")
+
+
+def _path(name: str | os.PathLike[str]) -> Path:
+    from pathlib import Path
+
+    return Path(name)
+
+
+def _is_pattern(path: Path) -> bool:
+    return any(character in str(path) for character in "*?[") and not path.exists()
+
+
+def _files(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a file, of a folder, or of the files that a pattern matches, in order of names."""
+    if not _is_pattern(path):
+        yield from read_path(path, reading)
+        return
+    from glob import glob
+
+    found = sorted(glob(str(path), recursive=True))
+    if not found:
+        raise DataError(f"there is no file {str(path)!r}, and none that matches it")
+    for one in found:
+        yield from read_path(_path(one), reading)
+
+
+def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
+    """Give the rows of a file or folder, by its format."""
+    if path.is_dir():
+        from discern.data.documents import read_folder
+
+        yield from read_folder(path, reading)
+        return
+    compression, name = compression_of(path), _format_of(path, reading)
+    if name in ("parquet", "arrow", "svmlight"):
+        import discern.data.tables as tables
+
+        reading.begin(str(path))
+        if name == "svmlight":
+            yield from tables.read_svmlight(path, compression, reading)
+        else:
+            yield from (tables.read_parquet if name == "parquet" else tables.read_arrow)(path, reading)
+        return
+    source = "standard input" if str(path) == "-" else str(path)
+    reading.begin(source)
+    with open_file(path, compression) as stream:
+        yield from _read_stream(stream, source, name, reading)
+
+
+def _read_stream(stream: Any, source: str, name: str, reading: Reading) -> Iterator[Batch]:
+    if name in ("csv", "tsv", "jsonl"):
+        import discern.data.tables as tables
+
+        return (
+            tables.read_jsonl(stream, source, reading)
+            if name == "jsonl"
+            else tables.read_csv(stream, source, name, reading)
+        )
+    if name == "text":
+        from discern.data.documents import read_lines
+
+        return read_lines(stream, source, reading)
+    from discern.data.mailboxes import read_mbox, read_message
+
+    return (read_mbox if name == "mbox" else read_message)(stream, source, reading)
+
+
+def format_of(path: str | os.PathLike[str]) -> str | None:
+    """Give the format that the name of a file tells, if it does.
+
+    Examples
+    --------
+    >>> format_of("a.csv.gz"), format_of("model.discern")
+    ('csv', None)
+    """
+    suffixes = [suffix.lower() for suffix in _path(path).suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _format_of(path: Path, reading: Reading) -> str:
+    name = reading.format or format_of(path)
+    if str(path) == "-":
+        name = name or "csv"
+    if name is None or name not in set(FORMATS.values()):
+        if str(path) != "-":
+            refuse_missing(path)  # a name that was mistyped tells no format either
+        known = ", ".join(sorted(FORMATS))
+        raise DataError(
+            f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .xz, .zst) or give the format"
+        )
+    return name
+
+
+def size_of(source: Any) -> int | None:
+    """Give the size of an uncompressed file in bytes, if that is known."""
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source) and _path(source).suffix not in COMPRESSIONS:
+        return os.path.getsize(source)
+    return None

@@ -1,0 +1,295 @@
+"""Columns and their roles: which column speaks how, and how its values become numbers or levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+from discern.data.batch import Batch, as_texts, row_sizes, typed_numbers, values_of
+from discern.data.bins import assign
+from discern.data.strings import DataError, Strings
+from discern.data.values import canonical
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROLES = ("text", "number", "category", "flag")
+NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
+MISSING_LEVELS = ("", "?")
+"""Values of a category or flag that say that there is none."""
+MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+MOST_NUMBER = 1e100
+"""The squares of greater numbers, infinities among them, are soon no numbers."""
+TRUTH = {"true": 1.0, "false": 0.0}
+YES = ("1", "true", "yes", "y", "t")
+NO = ("0", "false", "no", "n", "f")
+MOST_LEVELS = 1000
+"""A column with more different values is no category."""
+LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
+"""Rows by which roles are inferred, and how many bytes they may take."""
+
+
+@dataclass(frozen=True)
+class Feature:
+    """A column that speaks: its name and role; the edges of its bins, for a number that is cut into them.
+
+    A number without edges has a normal density in each class.
+    """
+
+    name: str
+    role: str
+    edges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
+        if self.edges is not None and not (
+            self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
+        ):
+            raise ValueError(f"the edges of {self.name!r} must rise")
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether this is a number cut into bins."""
+        return self.edges is not None
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether this is a number with a normal density in each class."""
+        return self.role == "number" and self.edges is None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the feature as plain values."""
+        edges = None if self.edges is None else [_edge_to_json(edge) for edge in self.edges]
+        return {"name": self.name, "role": self.role, "edges": edges}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Feature:
+        """Make a feature of what :meth:`to_json` gave."""
+        edges = values["edges"]
+        return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
+
+    def bins(self) -> list[str]:
+        """Give the names of the bins, in words and in order; edges with as many digits as tell them apart."""
+        edges = [] if self.edges is None else self.edges[1:-1]
+        written = ([f"{edge:.{digits}g}" for edge in edges] for digits in (6, 9, 12, 15, 17))
+        inner = next(names for names in written if len(set(names)) == len(edges))
+        if not inner:
+            return ["any"]
+        between = [f"{low} to {high}" for low, high in pairwise(inner)]
+        return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
+
+
+def _edge_to_json(edge: float) -> float | str:
+    return edge if np.isfinite(edge) else str(edge)
+
+
+# ------------------------------------------------------------------------------------------------- values
+
+
+def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
+    """Return a column as numbers, NaN where one is missing; true is 1 and false is 0.
+
+    Raises ``DataError`` for a value that is not a number, or whose square is too large for one.
+
+    Examples
+    --------
+    >>> numbers_of(Batch({"size": ["1.5", "", 2, True]}, 4), "size").tolist()
+    [1.5, nan, 2.0, 1.0]
+    """
+    numbers = _read_numbers(batch, name)
+    huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
+    if len(huge):
+        raise DataError(
+            f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
+            "number; correct it, leave it empty, or use the column as a category"
+        )
+    return numbers
+
+
+def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
+    typed = typed_numbers(batch.column(name))
+    if typed is not None:
+        return typed
+    texts = batch.texts(name)
+    quick = _parsed_at_once(texts)
+    return _parsed(texts, batch, name) if quick is None else quick
+
+
+def _parsed_at_once(texts: Any) -> NDArray[np.float64] | None:
+    """Parse numbers by Arrow; None if there is anything but numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    packed = Strings(*_native.packed(texts))
+    array = pa.LargeStringArray.from_buffers(len(packed), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
+    try:
+        trimmed = pc.utf8_trim_whitespace(array)
+        known = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, trimmed)
+        return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+    except pa.ArrowInvalid:
+        return None
+
+
+def _parsed(texts: Any, batch: Batch, name: str) -> NDArray[np.float64]:
+    places, offsets, data = _native.distinct(texts)
+    numbers = np.full(len(offsets) - 1, np.nan)
+    for place, text in enumerate(Strings(offsets, data).to_list()):
+        number = _number(text)
+        if number is None:
+            row = batch.start + int(np.flatnonzero(places == place)[0])
+            raise DataError(
+                f"row {row} of {batch.source}, column {name!r}: {text[:40]!r} is not a number; "
+                "correct it, leave it empty, or use the column as a category"
+            )
+        numbers[place] = number
+    return numbers[places]
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text holds, NaN for a missing one, None if it holds none."""
+    text = canonical(text.strip())
+    if text in MISSING_NUMBERS:
+        return float("nan")
+    if text in TRUTH:
+        return TRUTH[text]
+    try:
+        return None if "_" in text else float(text)  # underscores are Python's, not a data file's
+    except ValueError:
+        return None
+
+
+def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the level of each row as a number, −1 where it is missing, and the levels.
+
+    Examples
+    --------
+    >>> levels_of(Batch({"country": ["fr", "?", " de", "fr"]}, 4), Feature("country", "category"))
+    (array([ 0, -1,  1,  0]), ['fr', 'de'])
+    """
+    if feature.edges is not None:
+        return assign(numbers_of(batch, feature.name), np.asarray(feature.edges)), feature.bins()
+    numbers, offsets, data = _native.distinct(batch.texts(feature.name))
+    places: dict[str, int] = {}
+    found = np.full(len(offsets) - 1, -1, np.int64)
+    for number, value in enumerate(Strings(offsets, data).to_list()):
+        level = canonical(value.strip())
+        if level in MISSING_LEVELS:
+            continue
+        if feature.role == "flag":
+            level = yes_or_no(level)
+        found[number] = places.setdefault(level, len(places))
+    return (found[numbers] if len(found) else numbers.astype(np.int64)), list(places)
+
+
+def yes_or_no(value: str) -> str:
+    """Give "yes" or "no" for the usual ways to say so; anything else stays as it is."""
+    lowered = value.lower()
+    return "yes" if lowered in YES else "no" if lowered in NO else value
+
+
+# -------------------------------------------------------------------------------------------------- roles
+
+
+def leading_rows(stream: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
+    """Return the rows to infer roles from, and the whole stream again.
+
+    These rows depend on the table alone, and not on how a container cuts it into batches.
+    """
+    read, rows, size = list[Batch](), 0, 0
+    for batch in stream:
+        some = batch.first(LOOKED_AT - rows)
+        ends = size + np.cumsum(row_sizes(some))
+        within = int(np.searchsorted(ends, MOST_LOOKED_AT)) + 1  # the row that is too long counts, too
+        rows, size = rows + min(within, some.rows), int(ends[-1]) if some.rows else size
+        read.append(batch)
+        if rows == LOOKED_AT or size >= MOST_LOOKED_AT:
+            break
+    return _joined(read, rows) if rows else None, _again(read, stream)
+
+
+def _again(read: list[Batch], stream: Iterator[Batch]) -> Iterator[Batch]:
+    while read:
+        yield read.pop(0)
+    yield from stream
+
+
+def _joined(read: list[Batch], rows: int) -> Batch:
+    """Return the first rows of several batches as one."""
+    if len(read) == 1:
+        return read[0].first(rows)
+    columns: dict[str, list[Any]] = {}
+    seen = 0
+    for batch in read:
+        some = batch.first(rows - seen)
+        for name, column in some.columns.items():
+            columns.setdefault(name, [None] * seen).extend(values_of(column))
+        seen += some.rows
+        columns = {name: values + [None] * (seen - len(values)) for name, values in columns.items()}
+    return replace(read[0], columns=columns, rows=rows)
+
+
+def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
+    """Infer the role of each column but the label's; also say which columns are left out and why.
+
+    Examples
+    --------
+    >>> rows = {"label": ["a", "b"], "text": ["x", "y"], "size": ["1", "2.5"], "paid": ["yes", "no"]}
+    >>> [(found.name, found.role) for found in infer(Batch(rows, 2), "label")[0]]
+    [('text', 'text'), ('size', 'number'), ('paid', 'flag')]
+    """
+    features, left_out, some = [], {}, batch.first(LOOKED_AT)
+    for name in batch.columns:
+        if name == label:
+            continue
+        role = "text" if batch.is_text(name) else _role(name, _canonical_values(some, name))
+        if role in ROLES:
+            features.append(Feature(name, role))
+        else:
+            left_out[name] = role
+    strings = [name for name, reason in left_out.items() if reason == DIFFERENT]
+    if not features and strings:  # nothing else is there to decide by
+        features.append(Feature(strings[0], "text"))
+        del left_out[strings[0]]
+    return features, left_out
+
+
+EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has another value", "it numbers the rows"
+
+
+def _role(name: str, values: list[str]) -> str:
+    texts = [text for text in values if text not in MISSING_NUMBERS]
+    if not texts:
+        return EMPTY
+    distinct = set(texts)
+    if len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct):
+        return "flag"
+    if all(_number(text) is not None for text in distinct):
+        return NUMBERED if _numbers_rows(name, texts) else "number"
+    words = sum(len(text.split()) for text in texts) / len(texts)
+    various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
+    if words > 2.5 or (various and words > 1.2):
+        return "text"
+    if various and len(texts) >= 20:
+        return DIFFERENT if all(text.isascii() for text in texts) else "text"
+    return "category"
+
+
+def _numbers_rows(name: str, values: list[str]) -> bool:
+    """Whether a column holds 1, 2, 3, … or is called an id and is different in every row."""
+    if len(set(values)) < len(values) or not all(value.isdecimal() for value in values):
+        return False
+    steps = {int(after) - int(before) for before, after in pairwise(values)}
+    return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
+
+
+def _canonical_values(batch: Batch, name: str) -> list[str]:
+    """Return the values of a column as levels are compared."""
+    texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
+    values = texts if isinstance(texts, list) else Strings(*_native.packed(texts)).to_list()
+    return [canonical(value.strip()) for value in values]

@@ -1,0 +1,227 @@
+"""Text settings: which terms a document has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass, replace
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+CHARACTERS = (2, 5)
+"""The lengths of character n-grams unless told otherwise."""
+ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
+
+
+@dataclass(frozen=True)
+class TextSettings:
+    """Everything that decides which terms a document has.
+
+    Parameters
+    ----------
+    analyzer : {"word", "char", "char_wb", "pattern", "given"}
+        Words, character n-grams, character n-grams within words, matches of ``pattern``, or finished terms.
+    words : {"words", "sklearn"}
+        ``"sklearn"`` cuts exactly as scikit-learn does by default. ``"words"`` is the same on ASCII and right in every
+        script: combining marks belong to their word, and Chinese, Japanese, Thai, Khmer, Lao and Burmese are segmented.
+    lowercase : bool
+        Whether upper and lower case are the same.
+    ngrams : tuple of int
+        The shortest and the longest n-grams that are terms.
+    stop_words : tuple of str
+        Words that are left out before n-grams are formed.
+    stem : str or None
+        The language whose Snowball stemmer is used, such as ``"english"``.
+    shortest : int
+        The least number of characters of a word.
+    pattern : str or None
+        A regular expression (linear time: no look-around, no back-references), for the analyzer ``"pattern"``.
+
+    Examples
+    --------
+    >>> TextSettings(ngrams=(1, 2)).terms("Win a prize")
+    ['win', 'prize', 'win prize']
+    >>> TextSettings(stem="english", stop_words=("the",)).terms("The walking walks")
+    ['walk', 'walk']
+    """
+
+    analyzer: str = "word"
+    words: str = "words"
+    lowercase: bool = True
+    ngrams: tuple[int, int] = (1, 1)
+    stop_words: tuple[str, ...] = ()
+    stem: str | None = None
+    shortest: int = 2
+    pattern: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.analyzer not in ANALYZERS:
+            raise ValueError(f"analyzer must be one of {', '.join(ANALYZERS)}, not {self.analyzer!r}")
+        if self.words not in ("words", "sklearn"):
+            raise ValueError(f"words must be 'words' or 'sklearn', not {self.words!r}")
+        if self.pattern is not None and self.analyzer != "pattern":
+            raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")
+
+    @cached_property
+    def native(self) -> _native.Text:
+        """The settings as the native code takes them."""
+        return _native.Text(
+            self.analyzer,
+            tables=python_tables() if self.words == "sklearn" else None,
+            lowercase=self.lowercase,
+            ngrams=self.ngrams,
+            stop_words=[word.encode("utf-8", "surrogatepass") for word in self.stop_words],
+            stemmer=self.stem,
+            shortest=self.shortest,
+            pattern=self.pattern,
+        )
+
+    @cached_property
+    def _unstemmed(self) -> TextSettings:
+        return replace(self, stem=None)
+
+    def terms(self, document: str) -> list[str]:
+        """Give the terms of a document, n-grams of each length in order."""
+        return [term.decode("utf-8", "surrogatepass") for term in self.native.terms(document)]
+
+    def written(self, document: str) -> dict[str, str]:
+        """Give the terms that do not stand in a document as they are, each with the words that it was made of.
+
+        Examples
+        --------
+        >>> TextSettings(stem="english", ngrams=(1, 2)).written("Please walk; walking pleases")
+        {'pleas': 'please / pleases', 'walk': 'walk / walking', 'pleas walk': 'please walk', \
+'walk walk': 'walk walking', 'walk pleas': 'walking pleases'}
+        """
+        if self.stem is None:
+            return {}
+        words: dict[str, dict[str, None]] = {}
+        # Words are left out before they are stemmed: the terms of both correspond one to one.
+        for term, word in zip(self.terms(document), self._unstemmed.terms(document), strict=True):
+            words.setdefault(term, {})[word] = None
+        return {term: " / ".join(forms) for term, forms in words.items() if list(forms) != [term]}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the settings as plain values, for the model file."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> TextSettings:
+        """Make settings of what :meth:`to_json` gave."""
+        values = dict(values)
+        values["ngrams"] = (int(values["ngrams"][0]), int(values["ngrams"][1]))
+        values["stop_words"] = tuple(str(word) for word in values["stop_words"])
+        return cls(**values)
+
+
+STEMMED = (
+    "arabic", "armenian", "basque", "catalan", "danish", "dutch", "english", "esperanto", "estonian", "finnish",
+    "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali",
+    "norwegian", "portuguese", "romanian", "russian", "serbian", "spanish", "swedish", "tamil", "turkish",
+)  # fmt: skip
+"""The languages that have both a stemmer and stop words, by which they are known."""
+LEAST_STOP_WORDS = 0.1
+"""Of the words of a language so many at least are stop words."""
+
+
+def language_of(said: Mapping[str, int], words: int) -> str | None:
+    """Give the language whose stop words are said most often among so many words; None if hardly any are.
+
+    Examples
+    --------
+    >>> language_of({"und": 5, "nicht": 4}, 40), language_of({"the": 9, "not": 2}, 40), language_of({"in": 2}, 40)
+    ('german', 'english', None)
+    """
+    known = _stop_words()
+    shares = {language: sum(said.get(word, 0) for word in known[language]) for language in STEMMED}
+    found = max(STEMMED, key=shares.__getitem__)
+    return found if shares[found] >= max(LEAST_STOP_WORDS * words, 1) else None
+
+
+@cache
+def every_stop_word() -> tuple[str, ...]:
+    """Give the stop words of all languages that can be stemmed, sorted by their bytes."""
+    words = {word for language in STEMMED for word in _stop_words()[language]}
+    return tuple(sorted(words, key=lambda word: word.encode()))
+
+
+def stop_words(language: str) -> tuple[str, ...]:
+    """Give words of a language that say little: for every language that Snowball stems but Yiddish, and some more.
+
+    The lists are those of spaCy. ``stop_words="english"`` of ``CountVectorizer`` is scikit-learn's own list.
+
+    Examples
+    --------
+    >>> words = stop_words("danish")
+    >>> len(words), "og" in words
+    (219, True)
+    >>> TextSettings(stop_words=stop_words("danish"), stem="danish").terms("Hunden og husene")
+    ['hund', 'hus']
+    """
+    known = _stop_words()
+    if language not in known:
+        raise ValueError(f"there are no stop words for {language!r}; there are lists for {', '.join(sorted(known))}")
+    return known[language]
+
+
+@cache
+def _stop_words() -> dict[str, tuple[str, ...]]:
+    import json
+    from importlib import resources
+
+    lists = json.loads((resources.files("discern.data") / "stopwords" / "words.json").read_text("utf-8"))
+    return {language: tuple(words) for language, words in lists.items()}
+
+
+@cache
+def python_tables() -> list[list[tuple[int, int]]]:
+    r"""Say what this Python knows of characters, because each brings another version of Unicode.
+
+    The ranges that ``\w`` matches; what ``str.lower`` makes of each character that it changes; and, because the lower
+    case of Σ depends on its neighbours, the ranges of characters with case and of those that it looks past.
+    """
+    # Beyond these planes there is nothing but characters for private use.
+    every = np.r_[0:0x40000, 0xE0000:0xE1000].astype("<u4")
+    # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbours.
+    codes = every[(every != 0x130) & (every != 0x3A3)]
+    text = codes.tobytes().decode("utf-32-le", "surrogatepass")
+    lowered = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), "<u4")
+    changed = np.flatnonzero(lowered != codes)
+    lower = list(zip(codes[changed].tolist(), lowered[changed].tolist(), strict=True))
+    # Both are letters, and are put back into the text for this.
+    whole = every.tobytes().decode("utf-32-le", "surrogatepass")
+    words = [(int(every[match.start()]), int(every[match.end() - 1]) + 1) for match in re.finditer(r"\w+", whole)]
+    near = codes[(codes < 0x20000) | (codes >> 12 == 0xE0)]  # the others are ideographs or nothing
+    inner, inner_of_two = _sigmas_before("", near), _sigmas_before("b", near)
+    return [words, lower, _ranges(near[inner], 0x130, 0x3A3), _ranges(near[inner_of_two & ~inner])]
+
+
+def _sigmas_before(behind: str, codes: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say before which characters, with ``behind`` behind them, Σ is within a word and becomes σ."""
+    table = np.empty((len(codes), 4 + len(behind)), "<u4")
+    table[:] = [ord(character) for character in f"aΣ?{behind} "]
+    table[:, 2] = codes
+    text = table.tobytes().decode("utf-32-le", "surrogatepass").lower()
+    lowered = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").reshape(table.shape)
+    return np.asarray(lowered[:, 1] == ord("σ"))
+
+
+def _ranges(codes: NDArray[Any], *more: int) -> list[tuple[int, int]]:
+    """Give sorted numbers, and some more, as half-open ranges."""
+    ends = np.flatnonzero(np.diff(codes) > 1)
+    starts, stops = codes[np.r_[0, ends + 1]], codes[np.r_[ends, len(codes) - 1]]
+    return [*zip(starts.tolist(), (stops + 1).tolist(), strict=True), *((code, code + 1) for code in more)]

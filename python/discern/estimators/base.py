@@ -1,0 +1,197 @@
+"""The base of classifiers that are solved from a :class:`~discern.statistics.scatter.Scatter`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, validate_data
+
+from discern.estimators.checks import numbered
+from discern.statistics.scatter import Scatter
+
+Array = NDArray[Any]
+
+
+def begin_merge(one: Any, other: Any) -> Any:
+    """Give an empty model for the rows of both; refuses models that do not fit together."""
+    check_is_fitted(one)
+    check_is_fitted(other)
+    if type(one) is not type(other) or not _same(one.get_params(), other.get_params()):
+        raise ValueError("only models of the same kind with the same parameters can be merged")
+    if one.n_features_in_ != other.n_features_in_:
+        raise ValueError(f"cannot merge models of {one.n_features_in_} and {other.n_features_in_} features")
+    merged = type(one)(**one.get_params())
+    merged.n_features_in_ = one.n_features_in_
+    if hasattr(one, "feature_names_in_"):
+        merged.feature_names_in_ = one.feature_names_in_
+    return merged
+
+
+def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether two sets of parameters are equal, some of which may be arrays."""
+    return one.keys() == other.keys() and all(
+        one[name] is other[name] or np.array_equal(one[name], other[name]) for name in one
+    )
+
+
+class ScatterClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier solved from sums by class; what is solved is returned by ``_solve`` and only then taken over."""
+
+    _takes_sparse: ClassVar[bool] = False
+    classes_: Array
+    _scatter: Scatter
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before. Weights count as repetitions of rows."""
+        self._validate_params()
+        X, y = self._validated(X, y, reset=True)
+        self._learn(X, *self._numbered(X, y, sample_weight))
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn more rows. Labels that are new grow the model; ``classes`` need not be given, and names no more."""
+        self._validate_params()
+        known = hasattr(self, "classes_")
+        X, y = self._validated(X, y, reset=not known)
+        if classes is not None and not np.isin(y, classes).all():
+            raise ValueError("y has labels that are not in classes; add them there, or leave classes out")
+        labels, numbers, weights = self._numbered(X, y, sample_weight)
+        sums = self._sums(X, numbers, len(labels), weights)
+        self._become(*(_union(self.classes_, self._scatter, labels, sums) if known else (labels, sums)))
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Take rows back: the model is then, to rounding, the one that never saw them."""
+        check_is_fitted(self)
+        X, y = self._validated(X, y, reset=False)
+        labels, numbers, weights = self._numbered(X, y, sample_weight)
+        if not np.isin(labels, self.classes_).all():
+            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        places = np.searchsorted(self.classes_, labels)
+        sums = self._sums(X, numbers, len(labels), weights).with_classes(places, len(self.classes_))
+        rest = self._scatter - sums
+        _check_learned(self._scatter, rest)
+        kept = rest.counts > 1e-9
+        if not kept.any():
+            raise ValueError("nothing would be left to decide by; nothing was changed")
+        self._become(self.classes_[kept], rest.take(kept))
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Give a new model that has learned the rows of both."""
+        merged: Self = begin_merge(self, other)
+        merged._become(*_union(self.classes_, self._scatter, other.classes_, other._scatter))
+        return merged
+
+    def predict(self, X: Any) -> Array:
+        """Give the class of each row."""
+        decision = self.decision_function(X)
+        if len(self.classes_) == 1:
+            return np.repeat(self.classes_, len(decision))
+        chosen = (decision > 0).astype(int) if decision.ndim == 1 else decision.argmax(axis=1)
+        return np.asarray(self.classes_[chosen])
+
+    # --------------------------------------------------------------------------------------- for subclasses
+
+    def decision_function(self, X: Any) -> Array:
+        """Give the score of each class for each row; of two classes, one score, above 0 for the second."""
+        raise TypeError("each classifier scores its own")
+
+    def _summed(self) -> dict[str, bool]:
+        """Say which sums are needed: pooled ones, those of fourth powers."""
+        return {}
+
+    def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
+        """Give the fitted attributes; ``rows`` (X, numbers, weights) are there after ``fit`` only."""
+        raise TypeError("each classifier solves its own")
+
+    # ------------------------------------------------------------------------------------------------- sums
+
+    def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
+        sparse = "csr" if self._takes_sparse else False
+        return validate_data(
+            self,
+            X,
+            *y,
+            reset=reset,
+            dtype=[np.float64, np.float32],
+            accept_sparse=sparse,
+            ensure_all_finite=finite,
+        )
+
+    def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+        """Give the classes that have rows, the number of each row's, and the weights."""
+        classes, numbers, _ = numbered(y)
+        if sample_weight is None:
+            return classes, numbers, None
+        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
+        if weights.min(initial=0.0) < 0:
+            raise ValueError("sample_weight has negative weights; to take rows back, use forget")
+        if not weights.any():
+            raise ValueError("sample_weight is zero for every row: there is nothing to learn; give some rows a weight")
+        return classes, numbers, weights
+
+    def _sums(self, X: Any, numbers: Array, width: int, weights: Array | None) -> Scatter:
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = Scatter.of(X, numbers, width, weights, **self._summed())
+            sound = np.isfinite(sums.second.sum()) and (sums.fourth is None or np.isfinite(sums.fourth.sum()))
+        if not sound:
+            raise ValueError("X has numbers too large for their products to be summed; scale the columns")
+        return sums
+
+    def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
+        self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
+
+    def _become(self, classes: Array, scatter: Scatter, rows: Any = None) -> None:
+        kept = scatter.counts > 0
+        if not kept.all():  # rows without weight are no rows
+            classes, scatter = classes[kept], scatter.take(kept)
+            rows = None if rows is None else _kept_rows(rows, kept)
+        solved = self._solve(classes, scatter, rows)
+        self.classes_, self._scatter = classes, scatter
+        self._take(solved)
+
+    def _take(self, attributes: dict[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._takes_sparse
+        return tags
+
+    def _watched(self, scores: Any, X: Any) -> Any:
+        """Pass scores on, looking at the rows themselves only where a score is not finite: that saves a pass."""
+        for block, part in scores:
+            with np.errstate(all="ignore"):
+                sound = np.isfinite(part.sum())
+            if not sound:
+                assert_all_finite(X[block], estimator_name=type(self).__name__, input_name="X")
+            yield block, part
+
+
+def _kept_rows(rows: tuple[Any, Array, Any], kept: Array) -> tuple[Any, Array, Any]:
+    X, numbers, weights = rows
+    chosen = kept[numbers]
+    return X[chosen], (np.cumsum(kept) - 1)[numbers[chosen]], None if weights is None else weights[chosen]
+
+
+def _union(mine: Array, sums: Scatter, theirs: Array, others: Scatter) -> tuple[Array, Scatter]:
+    """Add the sums of two sets of classes."""
+    classes = np.union1d(mine, theirs)
+    left = sums.with_classes(np.searchsorted(classes, mine), len(classes))
+    return classes, left + others.with_classes(np.searchsorted(classes, theirs), len(classes))
+
+
+def _check_learned(before: Scatter, rest: Scatter) -> None:
+    """Refuse what leaves less than nothing: fewer rows than none, or a variance below zero."""
+    sound = bool(rest.counts.min() >= -1e-9 * max(float(before.counts.max()), 1.0))
+    if sound and rest.counts.max() > 1e-9:
+        left = np.diagonal(rest.take(rest.counts > 1e-9).about_means().second, axis1=1, axis2=2)
+        most = np.diagonal(before.second, axis1=1, axis2=2).sum(axis=0)
+        sound = bool(np.all(left >= -1e-9 * most))
+    if not sound:
+        raise ValueError("these rows were never learned: a sum would go below zero; nothing was changed")

@@ -1,0 +1,112 @@
+"""Numbers beyond what sums of squares can hold are refused in one sentence, before they become infinities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from discern.data.encode import Numbered, number
+
+LARGEST = 1e75
+"""Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
+
+
+def refuse_unfit(X: Any, who: Any) -> None:
+    """Refuse a table with numbers that are not finite, or too large to be squared and added up.
+
+    Most tables are looked through once, and closer only if there may be such a number.
+    """
+    if not _squares_fit(_values(X)):
+        assert_all_finite(X, estimator_name=type(who).__name__, input_name="X")
+        refuse_huge(X)
+
+
+def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
+    """Refuse a table whose numbers are too large to be squared and added up.
+
+    Examples
+    --------
+    >>> refuse_huge(np.array([[1.0, -1e80]]))
+    Traceback (most recent call last):
+    ...
+    ValueError: X holds a number as large as 1e+80, beyond 1e+75: scale its columns first
+    """
+    values = _values(X)
+    largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
+    if most < largest < np.inf:
+        raise ValueError(f"{what} holds a number as large as {largest:.0e}, beyond {most:.0e}: scale its columns first")
+
+
+def _values(X: Any) -> Any:
+    return X.data if hasattr(X, "indptr") else X
+
+
+def _squares_fit(values: Any) -> bool:
+    """Say whether 64-bit numbers are surely finite and none is huge, in one pass over them.
+
+    Examples
+    --------
+    >>> _squares_fit(np.array([[1.0, -2.0]])), _squares_fit(np.array([np.nan])), _squares_fit(np.array([1e80]))
+    (True, False, False)
+    """
+    if values.dtype != np.float64 or not values.flags.forc:
+        return False
+    flat = values.ravel(order="K")
+    with np.errstate(all="ignore"):
+        return bool(np.dot(flat, flat) <= LARGEST**2)
+
+
+def classes_of(y: NDArray[Any]) -> NDArray[Any]:
+    """Give the distinct labels, sorted; refuses those that are no classes.
+
+    Examples
+    --------
+    >>> classes_of(np.array(["spam", "ham", "spam"])).tolist()
+    ['ham', 'spam']
+    >>> classes_of(np.array([0.5, 1.0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: Unknown label type: continuous. Maybe you are trying to fit a classifier, which expects discrete classes
+    on a regression target with continuous values.
+    """
+    classes = np.unique(y)
+    # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
+    check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
+    return classes
+
+
+def numbered(y: NDArray[Any]) -> Numbered:
+    """Number the labels of rows, refusing those that are no classes."""
+    if y.dtype.kind not in "biuU":
+        check_classification_targets(y)
+        return number(y)
+    labels = number(y)
+    if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
+        check_classification_targets(y)
+    return labels
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:
+    """Give the weight of each class, of which the rows weigh ``masses``; refuses weights that are none.
+
+    Examples
+    --------
+    >>> class_weights("balanced", np.array(["ham", "spam"]), np.array([3.0, 1.0])).tolist()
+    [0.6666666666666666, 2.0]
+    >>> class_weights({"spam": -1.0, "ham": 1.0}, np.array(["ham", "spam"]), np.array([3.0, 1.0]))
+    Traceback (most recent call last):
+    ...
+    ValueError: class_weight of spam is -1.0: it must be a finite number, 0 or more
+    """
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return masses.sum() / (len(classes) * np.where(masses > 0, masses, 1.0))
+    found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), np.float64)
+    for label, weight in zip(classes, found, strict=True):
+        if not 0 <= weight < np.inf or (positive and weight == 0):
+            least = "above 0" if positive else "0 or more"
+            raise ValueError(f"class_weight of {label} is {weight}: it must be a finite number, {least}")
+    return found

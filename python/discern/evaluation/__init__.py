@@ -1,0 +1,1 @@
+"""How good probabilities are, and the decisions made from them."""

@@ -1,0 +1,1 @@
+"""From statistics or matrices to parameters. Nothing here knows files, columns or labels."""

@@ -1,0 +1,227 @@
+"""Least squares on targets of ±1, from the sums that linear discriminants use.
+
+With A = Σ(x−x̄)(x−x̄)ᵀ and b = Σ(x−x̄)(y−ȳ), the weights are w = (A + αI)⁻¹ b. Both are sums over rows, and those of
+the targets follow from the rows and sums of each class: nothing else of the training data is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.statistics.scatter import Scatter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+PENALTIES = 10.0 ** np.arange(-6.0, 3.01, 0.25)
+"""The penalties that are tried, as shares of the mean eigenvalue of A."""
+MOST_COLUMNS = 1 << 14
+"""The products of more columns than this (2 GB) are not summed: see :func:`solve_rows`."""
+BLOCK_ROWS = 1 << 10
+"""Rows of which the leverages are computed at once."""
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The normal equations: A and b about the means of rows and targets, and what else follows from the sums."""
+
+    products: Array
+    cross: Array
+    mean: Array
+    target: Array
+    squares: Array
+    rows: float
+    intercept: bool
+
+    def intercepts(self, weights: Array) -> Array:
+        """Give ȳ − x̄·w for each target."""
+        return np.asarray(self.target - self.mean @ weights) if self.intercept else np.zeros(weights.shape[1])
+
+
+def targets(classes: int) -> Array:
+    """Give the targets of each class, a row a class: one of ±1 for two classes, else 1 for its own and −1 else."""
+    return np.array([[-1.0], [1.0]])[:classes] if classes <= 2 else 2.0 * np.eye(classes) - 1.0
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their targets and weights; ``units`` is how much of the weight is left out to test a row."""
+
+    table: Any
+    aims: Array
+    weights: Array
+    units: Array
+
+    @classmethod
+    def of(cls, table: Any, numbers: Array, weights: Array | None = None, factors: Array | None = None) -> Rows:
+        """Take rows by the number of their class; a weight counts as repetitions, of which one is left out."""
+        given = np.ones(len(numbers)) if weights is None else weights
+        factor = 1.0 if factors is None else factors[numbers]
+        classes = int(numbers.max()) + 1 if factors is None else len(factors)
+        return cls(table, targets(classes)[numbers], given * factor, np.minimum(given, 1.0) * factor)
+
+
+def normal_equations(scatter: Scatter, factors: Array | None = None, intercept: bool = True) -> Normal:
+    """Derive the normal equations from the sums; ``factors`` multiply the weights of the classes' rows."""
+    aims = targets(len(scatter.counts))
+    counts = scatter.counts if factors is None else scatter.counts * factors
+    rows = float(counts.sum())
+    means = scatter.means()
+    mean = counts @ means / rows if intercept else np.zeros(means.shape[1])
+    target = counts @ aims / rows if intercept else np.zeros(aims.shape[1])
+    within = scatter.within() if factors is None else np.tensordot(factors, scatter.by_class(), 1)
+    apart, aside = means - mean, aims - target
+    products = within + (counts[:, None] * apart).T @ apart
+    return Normal(products, (counts[:, None] * apart).T @ aside, mean, target, counts @ aside**2, rows, intercept)
+
+
+def solve(normal: Normal, penalty: Any) -> Array:
+    """Give the weights, a column a target, for a penalty or one for each target; without any, the shortest.
+
+    Examples
+    --------
+    >>> sums = Scatter.of(np.array([[0.0], [1.0], [3.0], [4.0]]), np.array([0, 0, 1, 1]), 2)
+    >>> solve(normal_equations(sums), 0.0).tolist()
+    [[0.6]]
+    """
+    import scipy.linalg
+
+    penalties = np.broadcast_to(np.asarray(penalty, np.float64), normal.cross.shape[1:])
+    weights = np.empty_like(normal.cross)
+    for value in np.unique(penalties):
+        chosen = penalties == value
+        shifted = normal.products + value * np.eye(len(normal.products))
+        try:
+            factor = scipy.linalg.cho_factor(shifted, check_finite=False)
+            # What is left of each column when those before it are taken off, as a share of it.
+            sound = bool(np.all(np.diagonal(factor[0]) ** 2 > 1e-13 * np.diagonal(shifted)))
+        except np.linalg.LinAlgError:
+            sound = False
+        if sound:
+            weights[:, chosen] = scipy.linalg.cho_solve(factor, normal.cross[:, chosen], check_finite=False)
+        else:
+            weights[:, chosen] = scipy.linalg.pinvh(shifted) @ normal.cross[:, chosen]
+    return weights
+
+
+def solve_positive(normal: Normal, penalty: Any) -> Array:
+    """Give the weights, none of them below zero: least squares in the coordinates of a root of A + αI."""
+    import scipy.linalg
+    import scipy.optimize
+
+    penalties = np.broadcast_to(np.asarray(penalty, np.float64), normal.cross.shape[1:])
+    columns = []
+    for value, cross in zip(penalties, normal.cross.T, strict=True):
+        values, vectors = np.linalg.eigh(normal.products + value * np.eye(len(cross)))
+        kept = values > 1e-13 * values[-1]
+        root = np.sqrt(values[kept])[:, None] * vectors[:, kept].T
+        columns.append(scipy.optimize.nnls(root, (vectors[:, kept].T @ cross) / np.sqrt(values[kept]))[0])
+    return np.stack(columns, axis=1)
+
+
+# ----------------------------------------------------------------------------------------- choosing the penalty
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A penalty, and the mean squared error that was least with it."""
+
+    penalty: Any
+    error: float
+
+
+def choose_penalty(normal: Normal, rows: Rows | None = None) -> Choice:
+    """Choose the penalty by leave-one-out, in closed form.
+
+    Left out itself, a row has the residual r/(1−h), with h its leverage: 1/N + zᵀ(Λ+α)⁻¹z in the coordinates
+    A = VΛVᵀ, z = Vᵀ(x−x̄). Where the rows are not at hand, the mean leverage stands for that of each row: generalised
+    cross-validation (Golub, Heath and Wahba 1979), which needs the sums alone.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> rows, classes = random.standard_normal((60, 20)), np.arange(60) % 2
+    >>> normal = normal_equations(Scatter.of(rows + classes[:, None] * 0.3, classes, 2))
+    >>> bool(choose_penalty(normal).penalty > 1)
+    True
+    """
+    values, vectors = np.linalg.eigh(normal.products)
+    values = np.maximum(values, 0.0)
+    level = float(values.mean()) or 1.0
+    penalties = PENALTIES * level
+    rotated = vectors.T @ normal.cross
+    shares = 1.0 / (values[:, None] + penalties)
+    if rows is None:
+        errors = _by_sums(normal, values, rotated, shares)
+    else:
+        errors = _by_rows(normal, vectors, rotated, shares, rows)
+    best = int(np.argmin(errors))
+    return Choice(float(penalties[best]), float(errors[best]))
+
+
+def _by_sums(normal: Normal, values: Array, rotated: Array, shares: Array) -> Array:
+    squared = (rotated**2).sum(axis=1)
+    residual = normal.squares.sum() + squared @ (values[:, None] * shares**2 - 2 * shares)
+    freedom = normal.rows - int(normal.intercept) - values @ shares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = normal.rows * np.maximum(residual, 0.0) / freedom**2 / rotated.shape[1]
+    return np.where(freedom > 0, errors, np.inf)
+
+
+def _by_rows(normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: Rows) -> Array:
+    size, count = rotated.shape[1], shares.shape[1]
+    weighted = (rotated[:, :, None] * shares[:, None, :]).reshape(len(rotated), size * count)
+    errors = np.zeros(count)
+    for block, parts in _rotated_blocks(rows.table, vectors, normal.mean):
+        leverages = rows.units[block, None] * (int(normal.intercept) / normal.rows + parts**2 @ shares)
+        fitted = normal.target[:, None] + (parts @ weighted).reshape(-1, size, count)
+        left = (rows.aims[block][:, :, None] - fitted) / np.maximum(1 - leverages, 1e-12)[:, None, :]
+        errors += np.einsum("i,ijk->k", rows.weights[block], left**2)
+    return np.asarray(errors / normal.rows / size)
+
+
+def _rotated_blocks(table: Any, vectors: Array, mean: Array) -> Iterator[tuple[slice, Array]]:
+    shift = mean @ vectors
+    for start in range(0, table.shape[0], BLOCK_ROWS):
+        block = slice(start, start + BLOCK_ROWS)
+        yield block, np.asarray(table[block] @ vectors) - shift
+
+
+# -------------------------------------------------------------------------------------------- too many columns
+
+
+def solve_rows(
+    rows: Rows, penalty: float, intercept: bool, tolerance: float, most: int | None
+) -> tuple[Array, Array, int]:
+    """Solve by conjugate gradients on the rows, where there are too many columns for sums; give the steps too."""
+    from scipy.sparse.linalg import LinearOperator, cg
+
+    table, aims, weights = rows.table, rows.aims, rows.weights
+    mean = np.asarray(weights @ table) / weights.sum() if intercept else np.zeros(table.shape[1])
+    target = weights @ aims / weights.sum() if intercept else np.zeros(aims.shape[1])
+    steps = 0
+
+    def back(residual: Array) -> Array:
+        weighted = weights * residual
+        return np.asarray(np.asarray(table.T @ weighted) - mean * weighted.sum())
+
+    def product(vector: Array) -> Array:
+        return back(np.asarray(table @ vector) - mean @ vector) + penalty * vector
+
+    def count(_: Array) -> None:
+        nonlocal steps
+        steps += 1
+
+    operator = LinearOperator((table.shape[1], table.shape[1]), matvec=product, dtype=np.float64)
+    columns = [
+        cg(operator, back(aims[:, number] - target[number]), rtol=tolerance, maxiter=most, callback=count)[0]
+        for number in range(aims.shape[1])
+    ]
+    found = np.stack(columns, axis=1)
+    return found, target - mean @ found, steps

@@ -1,0 +1,412 @@
+"""Decisions in a vector space: linear, quadratic, or by the nearest rows; each with what every axis says.
+
+A decider is learned from a matrix and the number of each row's class, and gives scores of rows × classes. How much each
+axis (of a linear or quadratic one) or each near row said for one class against another adds up to the difference of
+their scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern.learners.discriminants as gaussian
+import discern.learners.logistic as logistic
+import discern.learners.ridge as ridge
+from discern.learners.bayes import Laplace, Smoothing
+from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
+from discern.learners.neighbours import Neighbours
+from discern.models.naive_bayes import float_array
+from discern.statistics.scatter import Scatter
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+MOST_EXACT = 500
+"""Up to so many axes the penalty of least squares is chosen by leave-one-out."""
+MOST_JOINT = 1 << 18
+"""With more coefficients the logistic regression of each class against the rest is learned alone: much faster."""
+NEAR_CHOSEN = 2000
+"""The number of neighbours is chosen by so many rows."""
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """What was said for one class against another: to begin with, by axes that are zero, by axes and by near rows."""
+
+    prior: float
+    absent: float
+    axes: dict[int, float]
+    rows: tuple[tuple[int, int, float], ...] = ()
+    """The place, the class and the weight of each near row."""
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Scores x·w + b; one function for two classes, half of it for the second and half against the first."""
+
+    weights: Array
+    bias: Array
+    classes: int
+
+    def of_functions(self, values: Array) -> Array:
+        """Give a column for each class from one for each function."""
+        return np.hstack([-values / 2, values / 2]) if self.classes == 2 else values
+
+    def scores(self, matrix: Any) -> Array:
+        """Score rows."""
+        return self.of_functions(np.asarray(matrix @ self.weights) + self.bias)
+
+    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+        """Say what each axis of the only row of a matrix said."""
+        weights = self.of_functions(self.weights[row.indices])
+        said = row.data * (weights[:, label] - weights[:, against])
+        bias = self.of_functions(self.bias[None, :])[0]
+        axes = dict(zip(row.indices.tolist(), said.tolist(), strict=True))
+        return Spoken(float(bias[label] - bias[against]), 0.0, axes)
+
+    def odds(self, label: int) -> Array | None:
+        """Give what a unit on each axis says for a class, against the mean of the others."""
+        weights = self.of_functions(self.weights)
+        return np.asarray(weights[:, label] - (weights.sum(axis=1) - weights[:, label]) / max(self.classes - 1, 1))
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return int(self.weights.size + self.bias.size)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything as arrays, for the model file."""
+        return {"weights": self.weights, "bias": self.bias}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Linear:
+        """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        weights, bias = float_array(arrays["weights"]), float_array(arrays["bias"])
+        functions = 1 if classes == 2 else classes
+        if weights.shape != (width, functions) or bias.shape != (functions,):
+            raise ValueError("the weights do not fit the terms and labels")
+        return cls(weights, bias, classes)
+
+
+def added(parts: Sequence[tuple[float, Decider]]) -> Linear:
+    """Give the linear decider, on the axes of all, whose scores are the sum of others', each times a factor.
+
+    Examples
+    --------
+    >>> one = Linear(np.array([[1.0]]), np.array([2.0]), 2)
+    >>> found = added([(1.0, one), (3.0, one)])
+    >>> found.weights.tolist(), found.bias.tolist()
+    ([[1.0], [3.0]], [8.0])
+    """
+    linear = [(factor, part) for factor, part in parts if isinstance(part, Linear)]
+    weights = np.vstack([factor * part.weights for factor, part in linear])
+    return Linear(weights, np.sum([factor * part.bias for factor, part in linear], axis=0), linear[0][1].classes)
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """Scores level − ½‖(x − mean) W‖², with its own W of each class."""
+
+    means: Array
+    matrices: Array
+    levels: Array
+
+    def scores(self, matrix: Any) -> Array:
+        """Score rows."""
+        rows = matrix.toarray()
+        parts = [((rows - mean) @ white) for mean, white in zip(self.means, self.matrices, strict=True)]
+        return np.stack([-0.5 * (part**2).sum(axis=1) for part in parts], axis=1) + self.levels
+
+    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+        """Say what each axis of the only row of a matrix said: its share of the two quadratic forms."""
+        values, said = row.toarray()[0], np.zeros(row.shape[1])
+        for place, sign in ((label, -0.5), (against, 0.5)):
+            apart = values - self.means[place]
+            said += sign * apart * ((apart @ self.matrices[place]) @ self.matrices[place].T)
+        there = np.zeros(len(said), bool)
+        there[row.indices] = True
+        axes = {place: float(said[place]) for place in row.indices.tolist()}
+        return Spoken(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
+
+    def odds(self, label: int) -> Array | None:
+        """Give nothing: what a unit says depends on where it starts from."""
+        return None
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters: means, covariances and priors."""
+        classes, width = self.means.shape
+        return int(classes * (width + width * (width + 1) // 2 + 1) - 1)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything as arrays, for the model file."""
+        return {"means": self.means, "matrices": self.matrices, "levels": self.levels}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Quadratic:
+        """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        means, matrices, levels = (float_array(arrays[name]) for name in ("means", "matrices", "levels"))
+        if (means.shape, matrices.shape[:2], matrices.ndim, levels.shape) != (
+            (classes, width),
+            (classes, width),
+            3,
+            (classes,),
+        ):
+            raise ValueError("the densities do not fit the terms and labels")
+        return cls(means, matrices, levels)
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Scores log (votes of the nearest rows + share of the class); by cosine each vote weighs its likeness."""
+
+    known: Neighbours
+    count: int
+    shares: Array
+
+    @property
+    def is_cosine(self) -> bool:
+        """Whether rows are compared by the angle between them."""
+        return bool(self.known.rows.metric == "cosine")
+
+    def _votes(self, matrix: Any) -> tuple[NDArray[np.int64], Array]:
+        distances, places = self.known.nearest(matrix if self.is_cosine else matrix.toarray(), self.count)
+        return places, np.maximum(1.0 - distances, 0.0) if self.is_cosine else np.ones_like(distances)
+
+    def scores(self, matrix: Any) -> Array:
+        """Score rows."""
+        places, votes = self._votes(matrix)
+        sums = np.zeros((matrix.shape[0], len(self.shares)))
+        np.add.at(sums, (np.arange(len(sums))[:, None], self.known.classes[places]), votes)
+        return np.log(sums + self.shares)
+
+    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+        """Say what each near row said: its part in the votes of its class."""
+        places, votes = (found[0] for found in self._votes(row))
+        classes, said = self.known.classes[places], np.zeros(len(places))
+        for place, sign in ((label, 1.0), (against, -1.0)) if label != against else ():
+            own = classes == place
+            total = float(votes[own].sum())
+            if total > 0:
+                said[own] = sign * votes[own] / total * np.log1p(total / self.shares[place])
+        spoke = np.flatnonzero(said)
+        rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(said[i])) for i in spoke)
+        return Spoken(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
+
+    def odds(self, label: int) -> Array | None:
+        """Give nothing: rows vote, not axes."""
+        return None
+
+    @property
+    def parameters(self) -> int:
+        """The number of numbers that are kept of the rows."""
+        kept = self.known.rows.arrays()
+        return int(max(array.size for array in kept.values()))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give everything as arrays, for the model file."""
+        return {**self.known.arrays(), "count": np.array([self.count, self.is_cosine]), "shares": self.shares}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Nearest:
+        """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        count, cosine = (int(number) for number in arrays["count"])
+        known = Neighbours.from_arrays("cosine" if cosine else "euclidean", width, arrays, classes)
+        shares = float_array(arrays["shares"])
+        if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
+            raise ValueError("the neighbours do not fit the labels")
+        if int(known.classes.min(initial=0)) < 0 or known.rows.width != width:
+            raise ValueError("the rows do not fit the terms and labels")
+        return cls(known, count, shares)
+
+
+Decider = Linear | Quadratic | Nearest
+KINDS: dict[str, type[Linear] | type[Quadratic] | type[Nearest]] = {"qda": Quadratic, "knn": Nearest}
+"""What decides in a model of a name; all others are linear."""
+
+
+# ------------------------------------------------------------------------------------------------- learning
+
+
+@dataclass(frozen=True)
+class Table:
+    """What to learn from: a sparse matrix, the number of each row's class, and the prior of each class."""
+
+    matrix: Any
+    classes: NDArray[np.int32]
+    priors: Array
+    has_text: bool
+    threads: int | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of classes."""
+        return len(self.priors)
+
+    def dense(self) -> Array:
+        """Give the matrix with its zeros."""
+        return np.asarray(self.matrix.toarray())
+
+
+@dataclass(frozen=True)
+class Strength:
+    """How closely a model follows its rows: the cost of an error, and the smoothing of the log count ratios."""
+
+    cost: float = 1.0
+    smoothing: Smoothing = ADD_ONE
+
+
+def learn(model: str, table: Table, strength: Strength) -> Decider:
+    """Learn the decider of a model of that name.
+
+    Examples
+    --------
+    >>> import scipy.sparse
+    >>> matrix = scipy.sparse.csr_array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    >>> table = Table(matrix, np.array([0, 0, 1, 1], np.int32), np.array([0.5, 0.5]), has_text=False)
+    >>> learn("linear-svm", table, Strength()).scores(matrix).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    if table.width < 2 or not table.matrix.shape[1]:  # there is nothing to tell apart, or nothing to tell by
+        functions = 1 if table.width == 2 else table.width
+        with np.errstate(divide="ignore"):
+            bias = np.log(table.priors)
+        bias = np.array([bias[1] - bias[0]]) if table.width == 2 else bias
+        constant = Linear(np.zeros((table.matrix.shape[1], functions)), bias, table.width)
+        return constant if model not in KINDS else _constant(model, table, constant)
+    return LEARNERS[model](table, strength)
+
+
+def _constant(model: str, table: Table, linear: Linear) -> Decider:
+    if model == "knn":
+        return _nearest(table, Strength())
+    width = table.matrix.shape[1]
+    bias = linear.of_functions(linear.bias[None, :])[0]
+    return Quadratic(np.zeros((table.width, width)), np.zeros((table.width, width, 1)), bias)
+
+
+def _margins(table: Table, strength: Strength) -> Decider:
+    settings = MarginSettings(cost=strength.cost)
+    found = fit_margins(table.matrix, table.classes, table.width, settings, threads=table.threads)
+    return Linear(np.ascontiguousarray(found.coef.T), np.asarray(found.intercept), table.width)
+
+
+def _nbsvm(table: Table, strength: Strength) -> Decider:
+    settings = MarginSettings(cost=strength.cost, intercept="none")
+    found, _ = fit_nbsvm(
+        table.matrix, table.classes, table.width, settings, smoothing=strength.smoothing, threads=table.threads
+    )
+    return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.width)
+
+
+def _unit_bayes(table: Table, strength: Strength) -> Decider:
+    """Solve naive Bayes of terms that are there, each class against the rest, as a linear decider.
+
+    On rows of unit length its scores are divided by √(terms): words that depend on each other say less together, and
+    with that its probabilities are good enough to be added to those of others. The more an error costs, the less the
+    counts are smoothed.
+    """
+    there = table.matrix.copy()
+    there.data = np.ones_like(there.data)
+    smoothing = strength.smoothing
+    if isinstance(smoothing, Laplace):
+        smoothing = Laplace(smoothing.alpha / strength.cost)
+    ratios = log_count_ratios(there, table.classes, table.width, smoothing)
+    sizes = np.diff(table.matrix.indptr)
+    short = float(np.mean(1.0 / np.sqrt(np.maximum(sizes, 1))))
+    own = table.priors[1:] if table.width == 2 else table.priors
+    return Linear(np.ascontiguousarray(ratios.T), short * np.log(own / (1.0 - own)), table.width)
+
+
+def _logistic(table: Table, strength: Strength) -> Decider:
+    penalty = np.append(np.full(table.matrix.shape[1], 1.0 / strength.cost), 0.0)
+
+    def coefficients(classes: NDArray[np.int32], width: int) -> Array:
+        return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+
+    if table.width == 2 or table.width * table.matrix.shape[1] <= MOST_JOINT:
+        found = coefficients(table.classes, table.width)
+    else:
+        alone = ((table.classes == place).astype(np.int32) for place in range(table.width))
+        found = np.vstack([coefficients(classes, 2) for classes in alone])
+    return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.width)
+
+
+def _ridge(table: Table, strength: Strength) -> Decider:
+    rows = ridge.Rows.of(table.matrix, table.classes)
+    if table.matrix.shape[1] > MOST_EXACT:
+        # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
+        weights, bias, _ = ridge.solve_rows(rows, 1.0 / strength.cost, True, 1e-4, None)
+        return Linear(np.ascontiguousarray(weights), bias, table.width)
+    normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.width, pooled=True))
+    weights = ridge.solve(normal, ridge.choose_penalty(normal, rows).penalty)
+    return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.width)
+
+
+def _linear_discriminant(table: Table, strength: Strength) -> Decider:
+    scatter = Scatter.of(table.dense(), table.classes, table.width, pooled=True)
+    return linear_of_scatter(scatter, table.priors, table.has_text)
+
+
+def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear:
+    """Solve the linear discriminant from pooled sums."""
+    settings = gaussian.CovarianceSettings(shrinkage=0.1 if has_text else None)
+    found = gaussian.solve_linear(scatter, priors, settings)
+    weights, bias = found.coefficients, found.intercepts
+    if len(priors) == 2:
+        weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
+    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
+
+
+def _quadratic_discriminant(table: Table, strength: Strength) -> Decider:
+    scatter = Scatter.of(table.dense(), table.classes, table.width)
+    return quadratic_of_scatter(scatter, table.priors, table.has_text)
+
+
+def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Quadratic:
+    """Solve the quadratic discriminant from the sums of each class."""
+    settings = gaussian.CovarianceSettings(regularization=0.01 if has_text else 0.0)
+    found = gaussian.solve_quadratic(scatter, priors, settings)
+    matrices = np.stack([_square(white.matrix) for white in found.whitenings])
+    return Quadratic(np.ascontiguousarray(found.means), matrices, found.levels)
+
+
+def _square(white: Array) -> Array:
+    """Give W as a square matrix, so that those of all classes can be stacked."""
+    return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
+
+
+def _nearest(table: Table, strength: Strength) -> Decider:
+    rows = table.matrix if table.has_text else table.dense()
+    known = Neighbours.of("cosine" if table.has_text else "euclidean", rows, table.classes)
+    counts = np.bincount(table.classes, minlength=table.width)
+    return Nearest(known, _neighbours(known, table.width), counts / counts.sum())
+
+
+def _neighbours(known: Neighbours, classes: int) -> int:
+    """Choose how many neighbours vote, by leaving out rows spread evenly over all."""
+    if len(known) <= NEAR_CHOSEN:
+        return known.best_count(classes)
+    from discern.learners.neighbours import MOST_NEIGHBOURS, choose_count
+
+    some = np.linspace(0, len(known) - 1, NEAR_CHOSEN).astype(np.int64)
+    _, places = known.rows.nearest(known.rows.take(some), MOST_NEIGHBOURS, some)
+    return choose_count(known.classes[places], known.classes[some], classes)[0]
+
+
+LEARNERS: dict[str, Callable[[Table, Strength], Decider]] = {
+    "logistic": _logistic,
+    "linear-svm": _margins,
+    "nbsvm": _nbsvm,
+    "unit-bayes": _unit_bayes,
+    "ridge": _ridge,
+    "lda": _linear_discriminant,
+    "qda": _quadratic_discriminant,
+    "knn": _nearest,
+}

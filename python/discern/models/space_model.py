@@ -1,0 +1,318 @@
+"""Models in a vector space: logistic regression, support vectors, least squares, discriminants, neighbours.
+
+Rows become vectors (:mod:`discern.models.space`), a decider is learned from them (:mod:`discern.models.deciders`), and
+probabilities come from a temperature fitted to the scores of held-out rows. Unlike naive Bayes these models are not
+additive: they cannot be updated, forget rows or be merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.batch import Batch, did_you_mean
+from discern.data.roles import Feature
+from discern.evaluation.calibration import Temperature
+from discern.learners.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_from_json, smoothing_to_json
+from discern.models.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, added, learn
+from discern.models.evidence import Evidence, TermEvidence, in_order
+from discern.models.naive_bayes import Said
+from discern.models.rows import Folds, Sample, stratified
+from discern.models.space import Columns, Plan, Space, TermAxes
+from discern.models.validation import with_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+COSTS = {"logistic": 30.0, "unit-bayes": 10.0}
+"""The cost of an error where it is not one: tf–idf of unit length is small, and one would hold the weights back; and
+counts are smoothed with a tenth."""
+MOST_TERMS = {"ridge": 6000, "lda": 1000, "qda": 100}
+"""So many terms are selected for models that solve equations of all pairs of them."""
+FOLDS = 3
+"""Rows are left out in so many folds to calibrate."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides what is learned from rows, but the rows."""
+
+    model: str
+    plan: Plan
+    strength: Strength = field(default_factory=Strength)
+    priors: str | tuple[tuple[str, float], ...] = "data"
+    numbers: str = "gaussian"
+    others: tuple[tuple[float, Recipe], ...] = ()
+    """Linear models whose scores are added to this one's, each times a factor."""
+
+    def __post_init__(self) -> None:
+        if self.model not in LEARNERS:
+            raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, LEARNERS)}")
+        for factor, other in self.others:
+            if not 0 < factor < float("inf") or other.others:
+                raise ValueError("models are added with a factor above 0, each alone")
+            if self.model in KINDS or other.model in KINDS:
+                raise ValueError("only linear models can be added")
+
+    @property
+    def parts(self) -> tuple[tuple[float, Recipe], ...]:
+        """The recipes whose scores are added, each alone with its factor."""
+        return (1.0, replace(self, others=())), *self.others
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the recipe as plain values."""
+        others = [{"factor": factor, **other.to_json()} for factor, other in self.others]
+        return {
+            "model": self.model,
+            "plan": self.plan.to_json(),
+            "cost": self.strength.cost,
+            "smoothing": smoothing_to_json(self.strength.smoothing),
+            "numbers": self.numbers,
+            **({"others": others} if others else {}),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Recipe:
+        """Make a recipe of what :meth:`to_json` gave."""
+        strength = Strength(float(values["cost"]), smoothing_from_json(values["smoothing"]))
+        return cls(
+            str(values["model"]),
+            Plan.from_json(values["plan"]),
+            strength,
+            numbers=str(values["numbers"]),
+            others=tuple((float(one["factor"]), cls.from_json(one)) for one in values.get("others", ())),
+        )
+
+
+def strength_of(model: str, smoothing: Smoothing | None = None) -> Strength:
+    """Give how closely a model follows its rows unless told otherwise."""
+    return Strength(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
+
+
+# ------------------------------------------------------------------------------------------------- the model
+
+
+@dataclass(frozen=True)
+class SpaceModel:
+    """A learned model: immutable, shared by threads."""
+
+    labels: tuple[str, ...]
+    class_rows: NDArray[np.int64]
+    recipe: Recipe
+    space: Space
+    decider: Decider
+    calibration: Temperature | None = None
+
+    @cached_property
+    def label_array(self) -> NDArray[np.str_]:
+        """The labels, to be indexed by decisions."""
+        return np.array(self.labels, dtype=np.str_)
+
+    @property
+    def prior(self) -> Array:
+        """The logarithm of the share of each label in the rows learned."""
+        return np.asarray(np.log(self.class_rows / self.class_rows.sum()))
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns."""
+        return tuple(dict.fromkeys(axes.feature for axes in self.space.axes))
+
+    def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
+        """Give the model for columns with other names."""
+        return replace(self, space=self.space.renamed(rename))
+
+    def calibrated(self, calibration: Temperature | None) -> SpaceModel:
+        """Give the model with other probabilities for the same decisions."""
+        return replace(self, calibration=calibration)
+
+    def of_batch(self, batch: Batch, threads: int | None) -> Said:
+        """Score the rows of a batch, and say how many terms are known and unknown."""
+        matrix, known, unknown = self.space.of_batch(batch, threads)
+        return Said(self.decider.scores(matrix), known, unknown)
+
+    def posterior(self, said: Said, raw: bool = False) -> Array:
+        """Turn scores into probabilities."""
+        return posterior(said.scores) if self.calibration is None or raw else self.calibration(said.scores)
+
+    @property
+    def _scale(self) -> float:
+        return 1.0 if self.calibration is None else 1.0 / self.calibration.temperature
+
+    def explain(self, batch: Batch) -> Evidence:
+        """Say why the only row of a batch is given its label."""
+        matrix, known, unknown = self.space.of_batch(batch, 1)
+        said = Said(self.decider.scores(matrix), known, unknown)
+        order = np.argsort(-said.scores[0], kind="stable")
+        label, against = int(order[0]), int(order[min(1, len(order) - 1)])
+        spoken = self.decider.spoken(matrix, label, against)
+        texts = [(axes.feature.name, axes.text) for axes in self.space.axes if isinstance(axes, TermAxes)]
+        return Evidence(
+            label=self.labels[label],
+            against=self.labels[against],
+            probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
+            prior=self._scale * spoken.prior,
+            absent=self._scale * spoken.absent,
+            terms=in_order(self._terms(spoken, batch), batch, texts),
+            unknown=int(unknown[0]),
+        )
+
+    def _terms(self, spoken: Spoken, batch: Batch) -> list[TermEvidence]:
+        counts, terms = self.space.counts(batch), []
+        for place, weight in spoken.axes.items():
+            axes, own = self.space.axis(place)
+            name = axes.spoken(own, batch)
+            terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+        if self.recipe.others:
+            terms = merged_terms(terms)
+        for row, place, weight in spoken.rows:
+            terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
+        return terms
+
+    def weights(self, label: str, top: int) -> list[tuple[str, float]]:
+        """Give what a unit of each term or value says for a label, against the mean of the others, strongest first.
+
+        ``top`` of them; with a negative number, those that speak most against the label. A model that is not linear
+        has none.
+        """
+        if label not in self.labels:
+            raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
+        odds = self.decider.odds(self.labels.index(label))
+        if odds is None:
+            return []
+        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top) * (1 + len(self.recipe.others))]
+        names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
+        found: dict[str, float] = {}
+        for name, weight in zip(names, (self._scale * odds[order]).tolist(), strict=True):
+            found.setdefault(name, weight)  # of models that are added, that which says most
+        return list(found.items())[: abs(top)]
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+        return self.decider.parameters
+
+    @property
+    def terms(self) -> int:
+        """The number of terms of all text columns."""
+        return self.space.terms
+
+    # ------------------------------------------------------------------------------------------------ arrays
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Give the model as arrays, for the model file."""
+        decider = {f"decider.{name}": array for name, array in self.decider.arrays().items()}
+        return {"class_rows": self.class_rows, **self.space.arrays(), **decider}
+
+    @classmethod
+    def from_arrays(
+        cls, labels: tuple[str, ...], features: Sequence[Feature], recipe: Recipe, arrays: Mapping[str, NDArray[Any]]
+    ) -> SpaceModel:
+        """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        class_rows = arrays["class_rows"]
+        if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
+            raise ValueError("the labels do not fit their rows")
+        if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
+            raise ValueError("a label has no rows")
+        space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
+        for axes in space.axes:
+            _ = axes.feature.role == "text" and axes.vocabulary  # type: ignore[union-attr]
+        begin = "decider."
+        own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
+        decider = KINDS.get(recipe.model, Linear).from_arrays(own, space.width, len(labels))
+        return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
+
+
+def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
+    """Give each term once, with what it said in all models that are added.
+
+    Examples
+    --------
+    >>> merged_terms([TermEvidence("a", 2, 1.0, "text"), TermEvidence("a", 1, 0.5, "text")])
+    [TermEvidence(term='a', count=2, weight=1.5, column='text', written='')]
+    """
+    found: dict[tuple[str, str], TermEvidence] = {}
+    for one in terms:
+        before = found.get((one.column, one.term), replace(one, count=0, weight=0.0))
+        count, weight = max(before.count, one.count), before.weight + one.weight
+        found[one.column, one.term] = replace(one, count=count, weight=weight)
+    return list(found.values())
+
+
+# ------------------------------------------------------------------------------------------------- learning
+
+
+def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceModel:
+    """Learn from all rows of a sample, without calibration."""
+    class_rows = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
+    priors = np.exp(log_priors(sample.labels, class_rows, recipe.priors))
+    space, decider = _learned(sample, features, recipe, priors)
+    if recipe.others:
+        learned = [(1.0, space, decider)]
+        learned += [(factor, *_learned(sample, features, other, priors)) for factor, other in recipe.others]
+        space = Space(tuple(axes for _, part, _ in learned for axes in part.axes))
+        decider = added([(factor, part) for factor, _, part in learned])
+    return SpaceModel(sample.labels, class_rows, recipe, space, decider)
+
+
+def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
+    fitted = columns_of(sample, features, recipe).fitted(np.arange(sample.rows))
+    table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
+    return fitted.space, learn(recipe.model, table, recipe.strength)
+
+
+def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
+    """Give the rows of a sample by column, numbers cut as the recipe has it."""
+    return Columns(sample, with_numbers(sample, features, recipe.numbers), recipe.plan)
+
+
+def held_out(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
+    """Score rows, in the order of the folds, under the model of all rows but their fold's.
+
+    A label that only rows of the fold have gets no score there: −∞.
+    """
+    parts = [factor * _held_out_alone(sample, features, part, folds) for factor, part in recipe.parts]
+    return np.asarray(sum(parts[1:], start=parts[0]))
+
+
+def _held_out_alone(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
+    columns, every = columns_of(sample, features, recipe), np.arange(sample.rows)
+    parts = []
+    for fold in folds:
+        rest = np.setdiff1d(every, fold, assume_unique=True)
+        parts.append(_scores_without(columns, recipe, rest, fold))
+    return np.concatenate(parts)
+
+
+def _scores_without(columns: Columns, recipe: Recipe, rest: NDArray[np.int64], fold: NDArray[np.int64]) -> Array:
+    sample, fitted = columns.sample, columns.fitted(rest)
+    present, classes = np.unique(sample.classes[rest], return_inverse=True)
+    labels = tuple(sample.labels[place] for place in present)
+    class_rows = np.bincount(classes, minlength=len(labels)).astype(np.int64)
+    priors = recipe.priors
+    if not isinstance(priors, str):
+        priors = tuple((label, share) for label, share in priors if label in labels)
+    shares = np.exp(log_priors(labels, class_rows, priors))
+    table = Table(fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads)
+    decider = learn(recipe.model, table, recipe.strength)
+    scores = np.full((len(fold), len(sample.labels)), -np.inf)
+    scores[:, present] = decider.scores(columns.seen_by(fitted, fold))
+    return scores
+
+
+def calibration_of(
+    sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: int = FOLDS
+) -> Temperature | None:
+    """Fit a temperature to the scores of rows left out; None if there is nothing to fit it to."""
+    if len(sample.labels) < 2 or sample.rows < 2 * folds:
+        return None
+    left_out = stratified(sample.classes, sample.keys, folds)
+    if len(left_out.ends) < 2:  # all rows are the same
+        return None
+    return Temperature.fit(held_out(sample, features, recipe, left_out), sample.classes[left_out.order])

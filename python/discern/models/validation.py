@@ -1,0 +1,413 @@
+"""Validation without training again: a fold's model is the total minus the fold.
+
+From one counting pass come the exact scores of every row under the model that never saw it. By them the smoothing, the
+event model, the n-grams and the treatment of numbers are chosen (log loss after calibration: raw posteriors of naive
+Bayes are too sure of themselves and mislead), and the calibration is fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.bins import edges
+from discern.data.roles import Feature
+from discern.data.text import TextSettings
+from discern.data.threads import default_threads
+from discern.evaluation.calibration import Temperature
+from discern.learners.bayes import (
+    WITHOUT_PRIOR,
+    Dirichlet,
+    JelinekMercer,
+    Laplace,
+    NaiveBayesSettings,
+    Smoothing,
+    log_priors,
+)
+from discern.models.choice import Choice
+from discern.models.naive_bayes import Column, LevelColumn, NormalColumn, Said, TextColumn, level_alpha, solve_columns
+from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
+from discern.models.rows import MOST_VALIDATED, Folds, Kept, KeptLevels, KeptNumbers, KeptText, Sample, stratified
+from discern.statistics.counts import Counts
+from discern.statistics.moments import Moments
+from discern.statistics.sums import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+FEW_VALIDATED, MOST_FINALISTS = 1000, 5
+"""So many rows are left out in turn to judge all candidates by; so many candidates are judged by more."""
+AS_GOOD = 1.005
+"""Log losses within this factor are alike; then the share of right decisions counts."""
+CLEARLY_LESS = 1.01
+"""Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
+SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
+"""Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
+CALIBRATION_FOLDS = 2
+"""The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
+which have near-duplicates there; halves have fewer."""
+MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
+"""The numbers of selected terms to choose from, beside all."""
+SELECTION_FOLDS = 5
+CONTRAST_SMOOTHINGS, OWN_SHARES = tuple(Laplace(alpha) for alpha in (1.0, 0.3, 0.1, 0.03)), (0.5, 0.2, 0.0)
+"""How models that compare a class with the rest are tried: beside the smoothing found these, and the class's share."""
+CLEAR = 2.0
+"""A model is right clearly more often than another if by so many standard errors of the difference."""
+BINS = 10
+"""Bins of a number that is cut without looking at the classes."""
+SMOOTHINGS: tuple[Smoothing, ...] = (
+    *(Laplace(alpha) for alpha in (1.0, 0.3, 0.1, 0.03, 0.01)),
+    *(JelinekMercer(weight) for weight in (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)),
+    *(Dirichlet(mass) for mass in (100.0, 1000.0)),
+)
+
+
+# ------------------------------------------------------------------------------------------------- scores
+
+
+def held_out(
+    sample: Sample,
+    features: Sequence[Feature],
+    settings: NaiveBayesSettings,
+    text: TextSettings,
+    folds: Folds,
+    min_df: int = 1,
+) -> Said:
+    """Score rows under the model of all rows but their fold's: exactly as if trained again."""
+    has_text = any(feature.role == "text" for feature in features)
+    if has_text and (settings.event == "bernoulli" or settings.most_terms is not None):
+        return _trained_again(sample, features, settings, text, folds, min_df)
+    if has_text and settings.event in WITHOUT_PRIOR:
+        return contrasted(sample, features, [settings], text, folds, min_df)[0]
+    said, lengths = _said(sample, features, settings, text, folds, min_df)
+    return Said(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
+
+
+def _said(
+    sample: Sample,
+    features: Sequence[Feature],
+    settings: NaiveBayesSettings,
+    text: TextSettings,
+    folds: Folds,
+    min_df: int,
+) -> tuple[Array, NDArray[np.int64]]:
+    """Add up what columns say of rows, and how much of each they know."""
+    scores: Array = np.zeros((len(folds.order), len(sample.labels)))
+    lengths = np.zeros(len(folds.order))
+    said: Array
+    known: NDArray[Any]
+    for feature in features:
+        kept = sample.kept(feature, text)
+        if isinstance(kept, KeptText):
+            said, known = kept.scores(settings, folds, min_df, sample.threads or default_threads())
+        elif isinstance(kept, KeptLevels):
+            said, known = kept.scores(level_alpha(settings), folds)
+        else:
+            said, known = kept.scores(folds)
+        scores, lengths = scores + said, lengths + known
+    return scores, lengths.astype(np.int64)
+
+
+def contrasted(
+    sample: Sample,
+    features: Sequence[Feature],
+    models: Sequence[NaiveBayesSettings],
+    text: TextSettings,
+    folds: Folds,
+    min_df: int = 1,
+) -> list[Said]:
+    """Score rows as :func:`held_out` does by models that compare a class with the rest; all count terms alike."""
+    texts, others = ([one for one in features if (one.role == "text") == is_text] for is_text in (True, False))
+    smoothings = list(dict.fromkeys(one.smoothing for one in models))
+    columns = [sample.text(one.name, text).contrasts(smoothings, models[0].presence, folds, min_df) for one in texts]
+    nothing, found = np.zeros(len(folds.order), np.int64), []
+    for one in models:
+        scores, lengths = _said(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
+        share = one.own if one.contrasts else 0.0
+        for said, known in columns:
+            own, rest = said[smoothings.index(one.smoothing)]
+            scores = scores + (share * own if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
+            lengths = lengths + known
+        found.append(Said(np.asarray(scores), lengths, nothing))
+    return found
+
+
+def _held_out_priors(sample: Sample, settings: NaiveBayesSettings, folds: Folds) -> Array:
+    """Give the log prior of each row's fold; a class that is wholly left out has none."""
+    width = len(sample.labels)
+    total = np.bincount(sample.classes, minlength=width)
+    removed = np.zeros((len(folds.ends), width), np.int64)
+    np.add.at(removed, (folds.numbers, sample.classes[folds.order]), 1)
+    left = total - removed
+    with np.errstate(divide="ignore"):
+        if settings.priors == "data":
+            priors = np.log(left) - np.log(np.maximum(left.sum(axis=1, keepdims=True), 1))
+        else:
+            priors = np.where(left > 0, log_priors(sample.labels, total, settings.priors), -np.inf)
+    return np.asarray(priors[folds.numbers])
+
+
+def _trained_again(
+    sample: Sample,
+    features: Sequence[Feature],
+    settings: NaiveBayesSettings,
+    text: TextSettings,
+    folds: Folds,
+    min_df: int,
+) -> Said:
+    """Do the same by solving each fold's sums: for event models that change with every row left out."""
+    kept = [sample.kept(feature, text) for feature in features]
+    total = sample.sums(features, text)
+    normal = [column.without(folds) if isinstance(column, KeptNumbers) else None for column in kept]
+    parts = []
+    for number, fold in enumerate(folds):
+        left = _with_moments(total - _sums_of(sample, kept, fold), normal, number, sample.labels)
+        model = solve_columns(left, features, settings, text, min_df)
+        places = [sample.labels.index(label) for label in model.labels]
+        wide = np.full((len(fold), len(sample.labels)), -np.inf)
+        wide[:, places], lengths = model.start, np.zeros(len(fold), np.int64)
+        for column, own in zip(model.columns, kept, strict=True):
+            said, known = _said_of_kept(column, own, fold)
+            wide[:, places] += said
+            lengths += known
+        parts.append((wide, lengths))
+    scores, known = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Said(scores, known, np.zeros(len(known), np.int64))
+
+
+def _said_of_kept(column: Column, kept: Kept, rows: NDArray[np.int64]) -> tuple[Array, NDArray[Any]]:
+    """Score kept rows by the solved model of their column, and say how much of each it knows."""
+    if isinstance(column, TextColumn) and isinstance(kept, KeptText):
+        matrix = kept.matrix(rows, column.terms)
+        lengths = np.diff(matrix.indptr) if column.scores.presence else np.asarray(matrix.sum(axis=1)).ravel()
+        return column.scores.of_rows(matrix), lengths
+    if isinstance(column, LevelColumn) and isinstance(kept, KeptLevels):
+        return column.of_levels(kept.numbers[rows], kept.levels)
+    assert isinstance(column, NormalColumn)
+    assert isinstance(kept, KeptNumbers)
+    return column.of_numbers(kept.values[rows])
+
+
+def _with_moments(sums: Sums, normal: Sequence[Moments | None], fold: int, labels: tuple[str, ...]) -> Sums:
+    """Put the moments without a fold in the place of those that were subtracted."""
+    places = np.array([labels.index(label) for label in sums.labels], np.int64)
+    columns = (
+        column if moments is None else moments.of_column(fold).of_classes(places)
+        for column, moments in zip(sums.columns, normal, strict=True)
+    )
+    return replace(sums, columns=tuple(columns))
+
+
+def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> Sums:
+    """Give the sums of some rows."""
+    classes = np.ascontiguousarray(sample.classes[rows])
+    class_rows = np.bincount(classes, minlength=len(sample.labels)).astype(np.int64)
+    used = np.flatnonzero(class_rows)
+    labels = tuple(sample.labels[place] for place in used)
+    columns: list[Counts | Moments] = []
+    for column in kept:
+        if isinstance(column, KeptText):
+            columns.append(_text_sums(column, rows, classes))
+        elif isinstance(column, KeptLevels):
+            columns.append(Counts.of_levels(column.numbers[rows], column.levels, classes, sample.labels))
+        else:
+            moments = Moments.of(column.values[rows][:, None], classes, column.width, None, 1)
+            columns.append(moments.of_classes(used))
+    return Sums(labels, class_rows[used], tuple(columns))
+
+
+def _text_sums(column: KeptText, rows: NDArray[np.int64], classes: NDArray[np.int32]) -> Counts:
+    starts, terms, counts = column.rows
+    lengths = np.diff(starts)[rows]
+    places = np.repeat(starts[:-1][rows] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    part = KeptText.of_rows(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
+    used = part.class_documents > 0
+    number = np.cumsum(used) - 1
+    labels = tuple(label for label, keep in zip(part.labels, used, strict=True) if keep)
+    return Counts(
+        labels,
+        part.class_documents[used],
+        part.terms,
+        part.entry_terms,
+        number[part.entry_classes],
+        part.occurrences,
+        part.documents,
+    )
+
+
+# ------------------------------------------------------------------------------------------------- choosing
+
+
+def judge(sample: Sample, choice: Choice, folds: Folds, min_df: int) -> Choice:
+    """Fit the calibration of a choice and say how good it then is on rows left out."""
+    said = held_out(sample, choice.features, choice.settings, choice.text, folds, min_df)
+    return judged(choice, said, sample.classes[folds.order])
+
+
+def judged(choice: Choice, said: Said, classes: NDArray[np.int32]) -> Choice:
+    """Do the same by what was said of the rows."""
+    finite = np.where(np.isneginf(said.scores), -1e300, said.scores)
+    calibration = Temperature.fit(said.scores, classes, said.known if np.ptp(said.known) else None)
+    probabilities = calibration(finite, said.known)
+    right = np.maximum(probabilities[np.arange(len(classes)), classes], 1e-12)
+    return replace(
+        choice,
+        calibration=calibration,
+        log_loss=float(-np.log(right).mean()),
+        accuracy=float((finite.argmax(axis=1) == classes).mean()),
+        rows=len(classes),
+    )
+
+
+def best(choices: Sequence[Choice]) -> Choice:
+    """Give the choice with the most right decisions among those with nearly the least log loss; the first of equals."""
+    least = min(choice.log_loss for choice in choices)
+    alike = [choice for choice in choices if choice.log_loss <= AS_GOOD * least]
+    return max(alike, key=lambda choice: choice.accuracy)
+
+
+def choose(
+    sample: Sample,
+    start: Choice,
+    min_df: int,
+    *,
+    smoothings: Sequence[Smoothing] = SMOOTHINGS,
+    events: Sequence[str] = (),
+    ngrams: Sequence[tuple[int, int]] = (),
+    stems: bool = False,
+    numbers: Sequence[str] = (),
+    priors: Sequence[str] = (),
+    most_terms: Sequence[int] = (),
+) -> Choice:
+    """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
+    priors; by folds, the number of terms.
+
+    Every candidate is calibrated before it is judged: all of them on few rows, the best of them on more.
+    """
+    has_text = any(feature.role == "text" for feature in start.features)
+    candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
+    few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
+    if has_text and start.settings.event in SOLVED_AGAIN:
+        few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
+
+    def ranked(choices: Sequence[Choice], folds: Folds) -> list[Choice]:
+        return sorted((judge(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
+
+    found = start
+    if numbers and any(feature.role == "number" for feature in start.features):
+        ways = [replace(start, features=with_numbers(sample, start.features, way)) for way in numbers]
+        found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
+    if ngrams and has_text:
+        found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
+    direct = [event for event in events if event not in WITHOUT_PRIOR] if has_text else []
+    tried = [_changed(found, event, one) for event in direct for one in candidates]
+    tried = tried or [_changed(found, found.settings.event, one) for one in candidates] or [found]
+    found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))
+    for span in ngrams if has_text else ():
+        if span != found.text.ngrams:
+            near = _near(found.settings.smoothing, candidates)
+            other = replace(found, text=replace(found.text, ngrams=span))
+            found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
+    if stems and has_text and (language := _language(sample, found)):
+        stemmed = judge(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
+        if stemmed.log_loss < found.log_loss:
+            near = [one for one in _near(found.settings.smoothing, candidates) if one != found.settings.smoothing]
+            others = ranked([_changed(stemmed, stemmed.settings.event, one) for one in near], many)
+            found = _if_clearly_better(best([stemmed, *others]), found)
+    if "contrast" in events and has_text and len(sample.labels) > 2:
+        found = _or_contrast(sample, found, min_df)
+    if priors:
+        found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
+    if most_terms and has_text:
+        found = _with_fewer_terms(sample, found, most_terms, min_df)
+    final = judge(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
+    return replace(found, calibration=final.calibration)
+
+
+def _language(sample: Sample, choice: Choice) -> str | None:
+    """Give the language that the texts seem to be in."""
+    words = replace(choice.text, ngrams=(1, 1))
+    languages = (sample.text(feature.name, words).language() for feature in choice.features if feature.role == "text")
+    return next((language for language in languages if language), None)
+
+
+def _if_clearly_better(choice: Choice, other: Choice) -> Choice:
+    is_better = choice.log_loss * CLEARLY_LESS <= other.log_loss and choice.accuracy > other.accuracy
+    return choice if is_better else other
+
+
+def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:
+    """Give a model that compares a class with the rest, if it is better on the same folds.
+
+    With two classes it says nothing new. It is better if it has less log loss, or is right clearly more often.
+    """
+    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows)).holding(MOST_VALIDATED)
+    classes = sample.classes[folds.order]
+    event = "binary-contrast" if found.settings.presence else "contrast"
+    near = _near(found.settings.smoothing, SMOOTHINGS) if isinstance(found.settings.smoothing, Laplace) else []
+    smoothings = dict.fromkeys([*CONTRAST_SMOOTHINGS, *near])
+    models = [replace(found.settings, event=event, smoothing=one, own=own) for one in smoothings for own in OWN_SHARES]
+    answers = [
+        held_out(sample, found.features, found.settings, found.text, folds, min_df),
+        *contrasted(sample, found.features, models, found.text, folds, min_df),
+    ]
+    rights = [_rights(said, classes) for said in answers]
+    # All are calibrated that may win: found itself, and those that are right most often.
+    order = [0, *sorted(range(1, len(answers)), key=lambda place: -rights[place].mean())[:MOST_FINALISTS]]
+    choices = [found, *(replace(found, settings=one) for one in models)]
+    finalists = [judged(choices[place], answers[place], classes) for place in order]
+    chosen, sharpest = best(finalists), max(finalists, key=lambda choice: choice.accuracy)
+    gains = rights[order[finalists.index(sharpest)]] - rights[order[finalists.index(chosen)]]
+    return sharpest if gains.mean() > CLEAR * gains.std() / len(gains) ** 0.5 else chosen
+
+
+def _rights(said: Said, classes: NDArray[np.int32]) -> Array:
+    return np.asarray(said.scores.argmax(axis=1) == classes, np.float64)
+
+
+def _with_priors(choice: Choice, priors: str) -> Choice:
+    return replace(choice, settings=replace(choice.settings, priors=priors))
+
+
+def _with_fewer_terms(sample: Sample, found: Choice, numbers: Sequence[int], min_df: int) -> Choice:
+    """Choose how many terms are used: the fewest of those that are alike. Terms are selected anew for each fold."""
+    texts = [sample.text(feature.name, found.text) for feature in found.features if feature.role == "text"]
+    largest = max(len(column.terms) for column in texts)
+    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
+    fewer = [replace(found.settings, most_terms=most) for most in sorted(numbers) if most < largest]
+    judged = [judge(sample, replace(found, settings=one), folds, min_df) for one in (*fewer, found.settings)]
+    return best(judged)
+
+
+def _changed(choice: Choice, event: str, smoothing: Smoothing) -> Choice:
+    return replace(choice, settings=replace(choice.settings, event=event, smoothing=smoothing))
+
+
+def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothing]:
+    """Give a smoothing with its neighbours of the same kind."""
+    kind = [other for other in candidates if type(other) is type(smoothing)]
+    if smoothing not in kind:
+        return [smoothing] if kind or not candidates else []
+    place = kind.index(smoothing)
+    return kind[max(place - 1, 0) : place + 2]
+
+
+def with_numbers(sample: Sample, features: Sequence[Feature], way: str) -> tuple[Feature, ...]:
+    """Give all numbers their bins, or none."""
+    return tuple(
+        cut(feature, sample.numbers(feature.name), sample.classes, way) if feature.role == "number" else feature
+        for feature in features
+    )
+
+
+def cut(feature: Feature, values: Array, classes: NDArray[Any], way: str) -> Feature:
+    """Give a number its bins, or none if it shall have normal densities."""
+    if way == "gaussian":
+        return replace(feature, edges=None)
+    return replace(feature, edges=tuple(edges(values, classes, way, BINS).tolist()))

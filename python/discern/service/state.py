@@ -1,0 +1,454 @@
+"""The live model: a base file plus the entries of the log after it.
+
+Every worker follows the log by itself. Counts are sums, so all of them arrive at the same model. A state never changes:
+learning makes a new one, and whoever is predicting keeps the one it has. Entries that the model cannot take are kept
+and reported; they never stop a worker (see :mod:`discern.service.replay`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+import discern.models.file as files
+from discern.classifier import Classifier
+from discern.data.batch import Batch
+from discern.data.lock import locked
+from discern.evaluation.decisions import Decision, probability_given
+from discern.models.naive_bayes import FEW, Model
+from discern.service.replay import batch_of, replayed
+from discern.service.store import Base, Change, Entry, Identity, Row, Store
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+POLL = 0.05
+"""Seconds between two looks at the log."""
+FILE_POLL = 1.0
+"""Seconds between two looks at the model file."""
+SIZE_POLL = 5.0
+"""Seconds between two looks at the length of the log."""
+AFTER_FAILURE = 60.0
+"""Seconds until a compaction that has failed is tried again."""
+SOON_BUILT = 20_000
+"""Terms of a model whose table for single texts is built within milliseconds."""
+REST = 3.0
+"""After applying entries, rest so many times as long: a large model must not take all of a core."""
+
+
+class BaseError(ValueError):
+    """The model file and the log do not belong together."""
+
+
+@dataclass(frozen=True)
+class State:
+    """A model that never changes, and what it is made of: a base file and the entries up to a number.
+
+    ``through`` is the last entry that the base file itself holds, ``floor`` that up to which the log was cut off when
+    the file was read. ``unapplied`` are the entries that the model could not take, with the reasons. ``log`` is the
+    file of the log.
+    """
+
+    classifier: Classifier
+    checksum: str
+    sequence: int
+    identity: tuple[int, ...] = ()
+    through: int = 0
+    floor: int = 0
+    unapplied: Mapping[int, str] = field(default_factory=dict)
+    log: Identity | None = None
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The labels."""
+        return self.classifier.labels
+
+    @cached_property
+    def opening(self) -> tuple[bytes, ...]:
+        """Each label as an answer begins with it."""
+        return tuple(b'{"label":' + json.dumps(label).encode() + b',"probability":' for label in self.labels)
+
+    @cached_property
+    def naming(self) -> tuple[bytes, ...]:
+        """Each label as it stands before its probability."""
+        return tuple(json.dumps(label).encode() + b":" for label in self.labels)
+
+    def answer(self, shares: Sequence[float]) -> bytes:
+        """Give the prediction for a row as JSON."""
+        if self.classifier.decision is not None:
+            [label], [share] = self.decided(np.array([shares]))
+            head = b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
+        else:
+            best = max(range(len(shares)), key=shares.__getitem__)
+            head = self.opening[best] + repr(shares[best]).encode()
+        listed = b",".join([name + repr(share).encode() for name, share in zip(self.naming, shares, strict=True)])
+        return head + b',"probabilities":{' + listed + b"}}"
+
+    def decided(self, shares: NDArray[np.float64]) -> tuple[list[str], list[float]]:
+        """Give the label of each row, and its probability."""
+        decision = self.classifier.decision or Decision.argmax()
+        labels = decision(shares, self.labels)
+        return labels.tolist(), probability_given(labels, shares, self.labels)
+
+    def shares_of_text(self, text: str) -> list[float]:
+        """Give the probabilities of one text, if the model decides by nothing else."""
+        scorer = self.__dict__.get("_scorer")
+        if scorer is None:
+            return self._shares_without_table(text)
+        # What the model's posterior does, for one row and without looking for threads.
+        scores, known, _ = scorer.score([text], 1)
+        calibration = self.classifier.calibration
+        if calibration is not None:
+            scores = scores / calibration.divisors(known)[:, None]
+        _native.to_probabilities(scores, 1)
+        return scores[0].tolist()  # type: ignore[no-any-return]
+
+    def _shares_without_table(self, text: str) -> list[float]:
+        self._uses.append(None)
+        if self.classifier.solved.terms <= SOON_BUILT:
+            self.build_if_used()
+        return self.shares([{self.classifier.text or "text": text}])[0]
+
+    def build_if_used(self) -> None:
+        """Build the table for single texts, if some have come: of a large model in a thread that no one waits for."""
+        if len(self._uses) > FEW:
+            _ = self._scorer
+
+    @cached_property
+    def _uses(self) -> deque[None]:
+        return deque(maxlen=FEW + 1)
+
+    @cached_property
+    def _scorer(self) -> Any:
+        """The fast way from one text to its scores, if there is one."""
+        model = self.classifier.solved
+        column = model.only_text if isinstance(model, Model) else None
+        return None if column is None or column.scores.weights is None else column.scorer
+
+    def make_ready(self) -> State:
+        """Build now what would be built for the first predictions; processes that are forked then share it."""
+        nothing = self.batch([{}])
+        for work in (lambda: self._scorer, lambda: self.classifier.solved.explain(nothing)):
+            with contextlib.suppress(ValueError):  # whoever asks for what this model cannot do is told then
+                work()
+        return self
+
+    def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
+        """Give the probabilities of rows."""
+        return self.classifier.predict_proba(self.batch(rows)).tolist()  # type: ignore[no-any-return]
+
+    def batch(self, rows: Sequence[dict[str, Any]], label: bool = False) -> Batch:
+        """Return rows as columns; values that a row lacks are missing."""
+        return batch_of(self.classifier, rows, label)
+
+    @property
+    def label(self) -> str:
+        """The column that holds the labels."""
+        return self.classifier.label
+
+    def change(self, action: str, learn: Sequence[Row], forget: Sequence[Row]) -> Change:
+        """Return a change to this model, with the roles of its columns."""
+        used = {name for row in (*learn, *forget) for name in row}
+        roles = {feature.name: feature.role for feature in self.classifier.features if feature.name in used}
+        return Change(action, learn, forget, self.label, roles)
+
+    def after(self, entries: Sequence[Entry]) -> State:
+        """Return the state after entries; those that the model cannot take are listed in ``unapplied``."""
+        if not entries:
+            return self
+        classifier, unapplied = replayed(self.classifier, self.unapplied, entries)
+        sequence = max(self.sequence, entries[-1].sequence)
+        return replace(self, classifier=classifier, sequence=sequence, unapplied=unapplied)
+
+
+def identity_of(path: Path) -> tuple[int, ...]:
+    """Give what changes when a file is replaced."""
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
+
+
+def read_base(path: Path) -> State:
+    """Read a model file, together with what it is known by."""
+    while True:
+        identity = identity_of(path)
+        classifier, checksum = Classifier.load(path), str(files.load(path)[1]["checksum"])
+        if identity_of(path) == identity:  # else it was replaced meanwhile
+            return State(classifier, checksum, 0, identity)
+
+
+class Live:
+    """The state that answers, and the thread that keeps it up to date.
+
+    ``tell`` is called with the name of what happened and plain facts, for the log of the service.
+    """
+
+    def __init__(
+        self, path: Path, store: Store | None, base: State, tell: Callable[..., None], compact_after: int = 0
+    ) -> None:
+        self.path, self.store, self._tell, self._compact_after = path, store, tell, compact_after
+        self._changing = threading.RLock()
+        self._wake, self._ending = threading.Event(), False
+        self._looked = self._measured = 0.0
+        self._refused: tuple[int, ...] | None = None
+        self.failed: str | None = None
+        self._reported: set[int] = set()
+        self.state = base if store is None else self._load(base)
+        self._report(self.state)
+        self._thread = threading.Thread(target=self._follow, name="follower", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow the log and the file."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Follow no longer."""
+        self._ending = True
+        self._wake.set()
+        self._thread.join()
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether the model is a sum of its rows."""
+        return self.store is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the model file is still the one that is served, or one that cannot be served."""
+        try:
+            return identity_of(self.path) in (self.state.identity, self._refused)
+        except OSError:
+            return True  # it is being replaced; the model in memory goes on
+
+    def wake(self) -> None:
+        """Look at the log now."""
+        self._wake.set()
+
+    def catch_up(self, sequence: int) -> None:
+        """Take in the log up to an entry; what was acknowledged is there, and other numbers are of no matter."""
+        with self._changing:
+            while self.state.sequence < sequence and self.refresh():
+                pass
+
+    # ------------------------------------------------------------------------------------------- following
+
+    def _follow(self) -> None:
+        while not self._ending:
+            began = time.monotonic()
+            try:
+                worked = self.refresh()
+                self.state.build_if_used()
+                self._compact_if_long()
+                self.failed = None
+            except Exception as error:  # the next look may go well; until then the old state answers
+                if self.failed is None:
+                    self._tell("follow-failed", error=error)
+                self.failed, worked = type(error).__name__, False
+            took = time.monotonic() - began
+            self._wake.wait(POLL)
+            self._wake.clear()
+            if worked and not self._ending:
+                time.sleep(min(REST * took, 5.0))
+
+    def refresh(self) -> bool:
+        """Take in what is new in the file and in the log; say whether there was anything."""
+        with self._changing:
+            reloaded = self._look_at_file()
+            if self.store is None:
+                return reloaded
+            floor, entries = self.store.after(self.state.sequence)
+            # Others have put entries into a new file; that of another machine is in the database.
+            if floor > self.state.sequence or (floor > self.state.floor and not self.store.is_file):
+                self._publish(self._load(read_base(self.path)))
+                return True
+            if entries:
+                self._publish(self.state.after(entries))
+            return bool(entries) or reloaded
+
+    def _publish(self, state: State) -> None:
+        _ = state.classifier.solved  # now, not when the first request comes
+        self._report(state)
+        self.state = state
+
+    def _report(self, state: State) -> None:
+        """Write a log line about entries that are not applied, once for each."""
+        new = sorted(state.unapplied.keys() - self._reported)
+        if new:
+            self._tell("entries-not-applied", entries=new[:100], number=len(new))
+        self._reported = set(state.unapplied)
+
+    def _look_at_file(self) -> bool:
+        """Now and then, see whether the file was replaced, and whether the log is long enough to write a new one."""
+        now = time.monotonic()
+        if now - self._looked < FILE_POLL:
+            return False
+        self._looked = now
+        return self.reload()
+
+    def _compact_if_long(self) -> None:
+        now = time.monotonic()
+        if self.store is None or not self._compact_after or now - self._measured < SIZE_POLL:
+            return
+        self._measured = now
+        if self.store.size()[1] < self._compact_after:
+            return
+        try:
+            self.compact()
+        except (OSError, ValueError) as error:  # the old file and the log go on
+            self._tell("compaction-failed", error=error)
+            self._measured = now + AFTER_FAILURE
+
+    def reload(self) -> bool:
+        """Serve the model file that is there now, with the log on top; say whether it is another one.
+
+        A file that cannot be served is refused, and the old model goes on.
+        """
+        with self._changing:
+            try:
+                identity = identity_of(self.path)
+            except OSError:
+                return False  # it is being replaced; the model in memory goes on
+            if identity in (self.state.identity, self._refused):
+                return False
+            try:
+                self._publish(self._load(read_base(self.path)))
+            except (ValueError, OSError) as error:
+                self._refused = identity
+                self._tell("reload-refused", error=error)
+                raise
+            self._refused = None
+            self._tell("reloaded", checksum=self.state.checksum, rows=self.state.classifier.info()["rows"])
+            return True
+
+    # --------------------------------------------------------------------------------------------- loading
+
+    def _load(self, base: State, tries: int = 5) -> State:
+        """Put the log on top of a base, which may hold the first of its entries already."""
+        if self.store is None:
+            return base
+        noted = self._noted(base.checksum)
+        if base.sequence and base.through != noted.through:  # a compaction has written the same file for later entries
+            return self._load(read_base(self.path), tries)
+        start = max(noted.through, base.sequence)
+        again = noted.fresh and not base.sequence  # entries that were not applied to another file are tried on this one
+        floor, entries = self.store.after(0 if again else start, most=1 << 62)
+        if floor - start <= sum(start < entry.sequence <= floor for entry in entries):  # none of them has left the log
+            unapplied = base.unapplied if base.sequence else {} if again else self.store.kept(start)
+            known = replace(base, sequence=start, through=noted.through, floor=floor, unapplied=unapplied)
+            return replace(known, log=self.store.identity).after(entries)
+        if tries and identity_of(self.path) != base.identity:  # replaced while it was read
+            return self._load(read_base(self.path), tries - 1)
+        content = self.store.newest_content()
+        if tries and content is not None:
+            _write_file(self.path, content)
+            return self._load(read_base(self.path), tries - 1)
+        raise BaseError(
+            f"{str(self.path)!r} holds the feedback up to number {noted.through} only; the log no longer has what came "
+            f"up to {floor}: put the newer file back, or use --accept-file to go on without that feedback"
+        )
+
+    def _noted(self, checksum: str) -> Base:
+        """Return which entries a file holds; one that is new here begins where the log does."""
+        assert self.store is not None
+        with self.store.writing() as log:
+            base = log.base(checksum)
+            if base is None:
+                base = Base(log.floor(), fresh=True)
+                log.note_base(checksum, base)
+            return base
+
+    # ------------------------------------------------------------------------------------------- compacting
+
+    def compact(self) -> int:
+        """Write a new base with all of the log in it, then cut the log off; return the number of the last entry in it.
+
+        At every moment the file that is there and the log after it make up the model. The new file is read again and
+        compared with the model in memory. Then it is noted which entries it holds, it takes the place of the old file,
+        and these entries leave the log. Entries that are not applied stay.
+        """
+        assert self.store is not None
+        with self._changing, locked(self.path):
+            _remove_remains(Path(os.path.realpath(self.path)))
+            self._looked = 0.0
+            while self.refresh():
+                pass
+            state = self.state
+            if self._is_ahead(state):
+                self._write_base(state)
+                self._publish(self._load(read_base(self.path)))
+            self.store.erase()
+            return state.sequence
+
+    def _is_ahead(self, state: State) -> bool:
+        """Whether the log has entries for the file to take in."""
+        assert self.store is not None
+        floor = self.store.after(state.sequence)[0]
+        return floor < state.sequence or any(number not in state.unapplied for number in self.store.numbers(floor))
+
+    def _write_base(self, state: State) -> None:
+        """Write a file, read it again, and only then put it in place and cut the log off."""
+        assert self.store is not None
+        target = Path(os.path.realpath(self.path))  # a link stays
+        beside = target.with_name(f".{target.name}.compacting")
+        try:
+            checksum = state.classifier.save(beside)
+            os.chmod(beside, target.stat().st_mode & 0o777)
+            _verify(beside, checksum, state)
+            # Other machines do not have this file: they find it in the database.
+            content = None if self.store.is_file else beside.read_bytes()
+            with self.store.writing() as log:
+                log.note_base(checksum, Base(state.sequence, fresh=False), content)
+                log.note_unapplied(state.sequence, state.unapplied)
+            _rename(beside, target)
+        finally:
+            beside.unlink(missing_ok=True)
+        self.store.forget_through(state.sequence)
+        self._tell("compacted", through=state.sequence, checksum=checksum)
+
+
+def _remove_remains(target: Path) -> None:
+    """Remove files of a compaction that was killed: they may hold what is forgotten later."""
+    starts = (f".{target.name}.compacting", f"..{target.name}.compacting.")
+    for path in target.parent.iterdir():
+        if path.name.startswith(starts):
+            path.unlink(missing_ok=True)
+
+
+def _verify(path: Path, checksum: str, state: State) -> None:
+    """Read a new file from the disk, and refuse one that is not the model in memory."""
+    written = read_base(path)
+    if written.checksum != checksum or written.classifier.statistics != state.classifier.statistics:
+        raise BaseError("the new model file is not the model in memory; the old file and the log go on")
+    _ = written.classifier.solved
+
+
+def _write_file(path: Path, content: bytes) -> None:
+    """Put a file in the place of another, whole or not at all."""
+    path = Path(os.path.realpath(path))
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.compacting.", suffix=".part")
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    _rename(Path(temporary), path)
+
+
+def _rename(source: Path, target: Path) -> None:
+    os.replace(source, target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

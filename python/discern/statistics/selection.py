@@ -1,0 +1,299 @@
+"""Which terms tell the classes apart: χ² and mutual information, from the class–term counts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.statistics.counts import Counts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SCORES = ("chi2", "mutual_information")
+
+
+@dataclass(frozen=True)
+class Contingency:
+    """How much of each term there is in each class: sparse, sorted by term and then by class, nothing zero.
+
+    ``sizes`` are the documents of each class; ``presence`` says that ``values`` are documents too, not occurrences.
+
+    Examples
+    --------
+    >>> table = Contingency.of_counts(Counts.of(["win win", "hello"], ["spam", "ham"]))
+    >>> table.values.tolist(), table.sizes.tolist()
+    ([1.0, 2.0], [1.0, 1.0])
+    """
+
+    terms: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    values: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    width: int
+    presence: bool
+
+    @classmethod
+    def of_counts(cls, counts: Counts, presence: bool = False) -> Contingency:
+        """Take occurrences, or documents, from counts."""
+        values = (counts.documents if presence else counts.occurrences).astype(np.float64)
+        sizes = counts.class_documents.astype(np.float64)
+        return cls(counts.entry_terms, counts.entry_classes, values, sizes, len(counts.terms), presence)
+
+    @classmethod
+    def of_matrix(cls, matrix: Any, classes: NDArray[Any], labels: int, presence: bool = False) -> Contingency:
+        """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts what is not zero."""
+        import scipy.sparse
+
+        matrix = scipy.sparse.csr_array(matrix)
+        if presence and not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        width = matrix.shape[1]
+        sizes = np.bincount(classes, minlength=labels).astype(np.float64)
+        weights = (matrix.data != 0).astype(np.float64) if presence else matrix.data.astype(np.float64)
+        if width * labels <= 4 * max(matrix.nnz, 1 << 20):
+            sums = _dense_sums(matrix, weights, classes, labels)
+            terms, found = np.nonzero(sums.T)
+            return cls(terms, found, sums.T[terms, found], sizes, width, presence)
+        member = scipy.sparse.csr_array(
+            (np.ones(len(classes)), (classes, np.arange(len(classes)))), (labels, len(classes))
+        )
+        table = (member @ scipy.sparse.csr_array((weights, matrix.indices, matrix.indptr), matrix.shape)).T.tocsr()
+        table.sum_duplicates()
+        table.eliminate_zeros()
+        terms = np.repeat(np.arange(width), np.diff(table.indptr))
+        return cls(terms, table.indices.astype(np.int64), table.data, sizes, width, presence)
+
+    @property
+    def totals(self) -> NDArray[np.float64]:
+        """How much of each term there is in all classes."""
+        return _sums(self.terms, self.values, self.width)
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """The share of the documents in each class."""
+        return np.asarray(self.sizes / self.sizes.sum())
+
+    def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sum a value of each entry by term."""
+        return _sums(self.terms, values, self.width)
+
+    def complete(self) -> NDArray[np.bool_]:
+        """Say which terms occur in every class."""
+        return np.asarray(np.bincount(self.terms, minlength=self.width) == len(self.sizes))
+
+    def against_rest(self, label: int) -> Contingency:
+        """Give the table of one class against all others."""
+        mine = self.classes == label
+        own = _sums(self.terms[mine], self.values[mine], self.width)
+        rest = _sums(self.terms[~mine], self.values[~mine], self.width)
+        both = np.stack([rest, own], axis=1)
+        terms, classes = np.nonzero(both)
+        sizes = np.array([self.sizes.sum() - self.sizes[label], self.sizes[label]])
+        return Contingency(terms, classes, both[terms, classes], sizes, self.width, self.presence)
+
+
+def _sums(places: NDArray[Any], values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(places, values, width), np.float64)
+
+
+def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any], labels: int) -> NDArray[np.float64]:
+    """Sum the rows of a sparse matrix by class into a dense table; rows of one class are added together."""
+    width = matrix.shape[1]
+    sums = np.zeros((labels, width))
+    entry_classes = np.repeat(np.asarray(classes), np.diff(matrix.indptr))
+    if labels > 8:
+        keys = entry_classes.astype(np.int64) * width + matrix.indices
+        return _sums(keys, weights, labels * width).reshape(labels, width)
+    for label in range(labels):
+        mine = entry_classes == label
+        sums[label] = _sums(matrix.indices[mine], weights[mine], width)
+    return sums
+
+
+# ---------------------------------------------------------------------------------------------------- scores
+
+
+def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give χ² of each term, Σ (observed − expected)² / expected over the classes, and its p value.
+
+    Expected is the total of the term times the share of the class; p has one degree of freedom less than classes. A
+    term that does not occur has NaN for both.
+
+    Examples
+    --------
+    >>> table = Contingency.of_counts(Counts.of(["win win", "hello"], ["spam", "ham"]))
+    >>> [column.tolist() for column in chi2_scores(table)]
+    [[1.0, 2.0], [0.317311, 0.157299]]
+    """
+    scores = _chi2(table)
+    return scores, _p_values(scores, table)
+
+
+def _p_values(statistic: NDArray[np.float64], table: Contingency) -> NDArray[np.float64]:
+    from scipy.special import chdtrc
+
+    return np.asarray(chdtrc(len(table.sizes) - 1, statistic))
+
+
+def _chi2(table: Contingency) -> NDArray[np.float64]:
+    totals, shares = table.totals, table.shares
+    expected = totals[table.terms] * shares[table.classes]
+    scores = table.sums((table.values - expected) ** 2 / expected)
+    # Where a term is absent from a class, (0 − e)² / e = e.
+    absent = totals - table.sums(expected)
+    scores += np.where(table.complete(), 0.0, np.maximum(absent, 0.0))
+    scores[totals == 0] = np.nan
+    return scores
+
+
+def mutual_information_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give the mutual information, in nats, of the class and the presence of each term, and its p value.
+
+    I = Σ P(c, t) ln P(c, t) / P(c)P(t) over classes c and t in {present, absent}. Under independence 2NI is about χ²
+    distributed (the G test), which gives the p value.
+
+    Examples
+    --------
+    >>> table = Contingency.of_counts(Counts.of(["win", "win", "lunch"], ["spam", "spam", "ham"]), presence=True)
+    >>> mutual_information_scores(table)[0].tolist()
+    [0.636514, 0.636514]
+    """
+    scores = _mutual_information(table)
+    return scores, _p_values(2.0 * table.sizes.sum() * scores, table)
+
+
+def _mutual_information(table: Contingency) -> NDArray[np.float64]:
+    from scipy.special import xlogy
+
+    if not table.presence:
+        raise ValueError("mutual information is of the presence of terms; count documents, not occurrences")
+    rows = table.sizes.sum()
+    present, sizes = table.totals, table.sizes[table.classes]
+    here, there = present[table.terms], rows - present[table.terms]
+    missing = sizes - table.values
+    with np.errstate(divide="ignore", invalid="ignore"):
+        entries = xlogy(table.values, table.values * rows / (here * sizes))
+        entries += xlogy(missing, np.where(missing > 0, missing * rows / (there * sizes), 1.0))
+        # Classes without the term: all their documents are without it.
+        untouched = np.where(table.complete(), 0.0, rows - table.sums(sizes))
+        totals = table.sums(entries) + xlogy(untouched, rows / (rows - present))
+    return np.asarray(np.maximum(totals / rows, 0.0))
+
+
+def scores_of(table: Contingency, score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give scores and p values by the name of the score."""
+    if score not in SCORES:
+        raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
+    return chi2_scores(table) if score == "chi2" else mutual_information_scores(table)
+
+
+def scores_alone(table: Contingency, score: str) -> NDArray[np.float64]:
+    """Give scores by the name of the score, without their p values, which take most of the time."""
+    if score not in SCORES:
+        raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
+    return _chi2(table) if score == "chi2" else _mutual_information(table)
+
+
+def scores_by_class(table: Contingency, score: str) -> NDArray[np.float64]:
+    """Give the scores of each term for each class against all others, terms × classes."""
+    return np.stack([scores_alone(table.against_rest(label), score) for label in range(len(table.sizes))], axis=1)
+
+
+def table_for(counts: Counts, score: str) -> Contingency:
+    """Give the table that a score is computed from: occurrences for χ², documents for mutual information."""
+    return Contingency.of_counts(counts, presence=score == "mutual_information")
+
+
+# ------------------------------------------------------------------------------------------------- selection
+
+
+def best(scores: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
+    """Say which scores are the ``most`` best; of equal ones the later is kept, as in scikit-learn, NaN last.
+
+    Examples
+    --------
+    >>> best(np.array([1.0, 3.0, 3.0, np.nan]), 1).tolist()
+    [False, False, True, False]
+    """
+    known = np.where(np.isnan(scores), np.finfo(np.float64).min, scores)
+    keep = np.zeros(len(scores), bool)
+    keep[np.argsort(known, kind="stable")[max(len(scores) - most, 0) :]] = True
+    return keep
+
+
+def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool = False) -> NDArray[np.bool_]:
+    """Say which terms are the ``most`` best, overall or for each class against all others.
+
+    ``counts.with_terms`` takes the answer.
+
+    Examples
+    --------
+    >>> counts = Counts.of(["win the prize", "the lunch", "win the lunch"], ["spam", "ham", "spam"])
+    >>> counts.with_terms(best_terms(counts, 1)).terms.to_list()
+    ['win']
+    """
+    table = table_for(counts, score)
+    if not per_class:
+        return best(scores_alone(table, score), most)
+    columns = scores_by_class(table, score).T
+    return np.asarray(np.any([best(column, most) for column in columns], axis=0))
+
+
+def spoken_for(table: Contingency) -> NDArray[np.int64]:
+    """Give the class that each term speaks for: where there is most more of it than expected, in units of its √."""
+    expected = table.totals[table.terms] * table.shares[table.classes]
+    residuals = (table.values - expected) / np.sqrt(expected)
+    order = np.lexsort((-table.classes, residuals, table.terms))
+    chosen = np.zeros(table.width, np.int64)
+    chosen[table.terms[order]] = table.classes[order]  # the last of each term stays: the largest, the first class
+    return chosen
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Terms from the best on, each with its score, its p value and the label that it speaks for."""
+
+    terms: list[str]
+    scores: NDArray[np.float64]
+    p_values: NDArray[np.float64]
+    labels: list[str]
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __iter__(self) -> Iterator[tuple[str, float, float, str]]:
+        return iter(zip(self.terms, self.scores.tolist(), self.p_values.tolist(), self.labels, strict=True))
+
+    def __str__(self) -> str:
+        wide = max([4, *map(len, self.terms)])
+        rows = [f"{'term':<{wide}}  {'score':>10}  {'p value':>9}  label"]
+        rows += [f"{term:<{wide}}  {score:>10.4g}  {p:>9.3g}  {label}" for term, score, p, label in self]
+        return "\n".join(rows)
+
+
+def rank_terms(counts: Counts, score: str = "chi2", most: int | None = None, label: str | None = None) -> Ranking:
+    """Rank terms by how well they tell the classes apart, or one label from all others.
+
+    Examples
+    --------
+    >>> counts = Counts.of(["win the prize", "the lunch", "win the lunch"], ["spam", "ham", "spam"])
+    >>> print(rank_terms(counts, most=2))
+    term        score    p value  label
+    win             1      0.317  spam
+    prize         0.5       0.48  spam
+    """
+    table = table_for(counts, score)
+    if label is not None and label not in counts.labels:
+        raise ValueError(f"there is no label {label!r}; there are {', '.join(map(repr, counts.labels))}")
+    judged = table if label is None else table.against_rest(counts.labels.index(label))
+    scores, p_values = scores_of(judged, score)
+    order = np.argsort(-scores, kind="stable")[:most]
+    speaks = spoken_for(table)
+    return Ranking(
+        counts.terms.take(order).to_list(), scores[order], p_values[order], [counts.labels[speaks[i]] for i in order]
+    )
