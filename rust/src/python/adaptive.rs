@@ -11,10 +11,10 @@ use super::sources::{Source, slices};
 use super::tables::checked_classes;
 use super::text::{PORTION, PyText, SMALL};
 use super::work::{patiently, share_out};
-use crate::adaptive::{Cell, Learner, Model};
-use crate::lexicon::Lexicon;
-use crate::patience::beat;
-use crate::text::Text;
+use crate::learners::streaming::{Cell, Learner, Model};
+use crate::system::cancel::beat;
+use crate::text::lexicon::Lexicon;
+use crate::text::tokenizer::Text;
 
 /// More classes than this cannot be meant: each has a weight for every term.
 const MOST_CLASSES: usize = 1 << 16;

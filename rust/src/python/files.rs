@@ -5,8 +5,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::patiently;
-use crate::csv::{Column, Dialect, Parsed};
-use crate::patience::beat;
+use crate::system::cancel::beat;
+use crate::text::csv::{Column, Dialect, Parsed};
 
 /// So many bytes of a file are hashed between two looks at Ctrl-C.
 const HASHED_AT_ONCE: usize = 1 << 16;

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use super::text::by_class;
 use super::work::{patiently, share_out};
-use crate::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
-use crate::matrix::Matrix;
+use crate::counting::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
+use crate::counting::matrix::Matrix;
 
 /// Rows in one portion of work, about.
 const PORTION: usize = 1 << 8;

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 
 use super::vectors::{Table, check_row_numbers};
 use super::work::{share_out, step_to_end};
-use crate::kernel::{Kernel, Machines, Points};
-use crate::smo::{Cell, Problem, Settings, Solution, Solver};
-use crate::vectors::{Vector, Vectors};
+use crate::learners::kernel::{Kernel, Machines, Points};
+use crate::learners::smo::{Cell, Problem, Settings, Solution, Solver};
+use crate::tables::vectors::{Vector, Vectors};
 
 /// Steps of a solver between two looks at the clock.
 const STEPS: usize = 256;

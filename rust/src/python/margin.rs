@@ -10,12 +10,12 @@ use pyo3::prelude::*;
 use super::tables::{checked_classes, checked_weights};
 use super::vectors::Table;
 use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
-use crate::margin::crammer::CrammerSinger;
-use crate::margin::dual::Dual;
-use crate::margin::primal::Primal;
-use crate::margin::rows::{self, NOWHERE, One, Order, Rows, Value, is_narrow, is_one};
-use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
-use crate::vectors::Vectors;
+use crate::learners::margin::crammer::CrammerSinger;
+use crate::learners::margin::dual::Dual;
+use crate::learners::margin::primal::Primal;
+use crate::learners::margin::rows::{self, NOWHERE, One, Order, Rows, Value, is_narrow, is_one};
+use crate::learners::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
+use crate::tables::vectors::Vectors;
 
 /// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
 const NARROW_ENOUGH: f64 = 1e-6;
@@ -215,7 +215,8 @@ fn solve_one<V: Value>(
         .iter()
         .map(|row| if row.class == positive { 1.0 } else { -1.0 })
         .collect();
-    let cost = |row: &crate::margin::rows::Merged| row.weight * if row.class == positive { own } else { other };
+    let cost =
+        |row: &crate::learners::margin::rows::Merged| row.weight * if row.class == positive { own } else { other };
     let costs: Vec<f64> = order.merged.iter().map(cost).collect();
     match task.solver {
         Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits, watch),

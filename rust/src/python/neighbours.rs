@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use super::work::{patiently, share_out};
-use crate::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
+use crate::learners::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 
 /// Distances and rows of the neighbours, queries × neighbours.
 type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);

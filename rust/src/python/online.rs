@@ -8,9 +8,9 @@ use super::kernel::kernel_of;
 use super::tables::{checked_classes, checked_weights};
 use super::vectors::Table;
 use super::work::{patiently, step_to_end};
-use crate::kernel::Points;
-use crate::online::{Learner, Rows, Rule, Settings, Shown, State, Unfit};
-use crate::vectors::Vectors;
+use crate::learners::kernel::Points;
+use crate::learners::perceptron::{Learner, Rows, Rule, Settings, Shown, State, Unfit};
+use crate::tables::vectors::Vectors;
 
 /// A row is shown as often as it weighs.
 const HEAVIEST_ROW: f64 = 1e6;
@@ -125,7 +125,7 @@ pub(super) fn learn_online<'py>(
 
 fn rule_of<'a>(
     (name, numbers): &RuleNumbers,
-    points: Option<&'a (crate::kernel::Kernel, Points)>,
+    points: Option<&'a (crate::learners::kernel::Kernel, Points)>,
 ) -> PyResult<Rule<'a>> {
     let unknown = || PyValueError::new_err(format!("there is no rule {name:?} of {} numbers", numbers.len()));
     Ok(match (name.as_str(), numbers.as_slice(), points) {

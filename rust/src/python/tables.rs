@@ -7,8 +7,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::{patiently, share_out};
-use crate::posterior;
-use crate::tables::{self, Bins, LevelCounts, Levels, Moments, Normals};
+use crate::tables::moments::{Bins, LevelCounts, Levels, Moments, Normals, number_labels as number_labels_in_order};
+use crate::tables::posterior;
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
@@ -294,7 +294,7 @@ pub(super) fn number_labels<'py>(
     )>,
 > {
     let labels = labels.as_slice()?;
-    let numbered = patiently(py, || tables::number_labels(labels))?;
+    let numbered = patiently(py, || number_labels_in_order(labels))?;
     Ok(numbered.map(|(distinct, numbers, counts)| {
         (
             distinct.into_pyarray(py),

@@ -18,15 +18,15 @@ use siphasher::sip::SipHasher13;
 use super::folds::{HeldOut, UNFIT};
 use super::sources::{Held, LONGEST, Source, Texts, each_string, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
-use crate::counts::{self, Shard};
-use crate::documents::Documents;
-use crate::lexicon::{Lexicon, Tokens};
-use crate::matrix::{Matrix, Rows, in_order};
-use crate::patience::{beat, side_by_side};
-use crate::reader::Sorted;
-use crate::scores::{Hashed, Scorer, Vocabulary, few_rows};
-use crate::simd::{code_path, roomy};
-use crate::text::{Analyzer, PythonTables, Script, Text};
+use crate::counting::matrix::{Matrix, Rows, in_order};
+use crate::counting::scores::{Hashed, Scorer, Vocabulary, few_rows};
+use crate::counting::tally::{self, Shard};
+use crate::system::cancel::{beat, side_by_side};
+use crate::system::vector::{code_path, roomy};
+use crate::text::documents::Documents;
+use crate::text::lexicon::{Lexicon, Tokens};
+use crate::text::reader::Sorted;
+use crate::text::tokenizer::{Analyzer, PythonTables, Script, Text};
 
 /// Bytes of text in one portion of work.
 pub(super) const PORTION: usize = 1 << 18;
@@ -104,9 +104,9 @@ impl PyText {
     fn terms<'py>(&self, py: Python<'py>, document: Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let document = Held::new(document, 0)?;
         let mut lexicon = Lexicon::default();
-        let mut reader = crate::reader::Reader::new(self.0.clone(), lexicon.seeds());
+        let mut reader = crate::text::reader::Reader::new(self.0.clone(), lexicon.seeds());
         let mut numbers = Vec::new();
-        let mut terms = crate::reader::Growing(&mut lexicon);
+        let mut terms = crate::text::reader::Growing(&mut lexicon);
         reader.read(document.bytes(), &mut terms, &mut |portion, _| {
             numbers.extend_from_slice(portion)
         });
@@ -280,7 +280,7 @@ impl Counter {
     /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
         let shards = self.counted(py)?;
-        let (drained, rows) = patiently(py, || counts::drain(shards))?;
+        let (drained, rows) = patiently(py, || tally::drain(shards))?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
             bytes: drained.bytes.into_pyarray(py).unbind(),
@@ -302,7 +302,7 @@ impl Counter {
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, HeldOut)> {
         let (shards, classes) = (self.counted(py)?, classes.as_slice()?);
         let (drained, made) = patiently(py, || {
-            let (drained, rows) = counts::drain(shards);
+            let (drained, rows) = tally::drain(shards);
             let made = HeldOut::of_counted(rows, classes, width, drained.terms());
             (drained, made)
         })?;
@@ -793,7 +793,7 @@ pub(super) fn merge_terms<'py>(
         .iter()
         .map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?))
         .collect::<PyResult<Vec<_>>>()?;
-    let (bytes, offsets, numbers) = patiently(py, || counts::merge_terms(&borrowed))?;
+    let (bytes, offsets, numbers) = patiently(py, || tally::merge_terms(&borrowed))?;
     let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::patiently;
-use crate::vectors::Vectors;
+use crate::tables::vectors::Vectors;
 
 #[derive(FromPyObject)]
 pub(super) enum Table<'py> {
@@ -61,7 +61,7 @@ fn repeats_columns(
     if !fits || !columns.is_empty() && largest as usize >= width.min(1 << 31) {
         return Err(PyValueError::new_err("the rows of the table do not fit together"));
     }
-    patiently(py, || crate::vectors::repeats(starts, columns, width))
+    patiently(py, || crate::tables::vectors::repeats(starts, columns, width))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::share_out;
-use crate::weighting::{Norm, Weighting};
+use crate::tables::weighting::{Norm, Weighting};
 
 /// Entries in one portion of work.
 const ENTRIES: usize = 1 << 18;

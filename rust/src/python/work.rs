@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::patience::{Shares, Unfinished, watched};
-use crate::simd::Seats;
+use crate::system::cancel::{Shares, Unfinished, watched};
+use crate::system::vector::Seats;
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;

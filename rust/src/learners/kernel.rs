@@ -3,9 +3,9 @@
 //! The many are laid out for it: dense rows sixteen abreast, column by column; sparse rows as lists of rows by column,
 //! so that rows which share no column with the one asked for cost nothing.
 
-use crate::posterior::exp_below_zero;
-use crate::simd::{Kernel as Loops, dispatch};
-use crate::vectors::{Vector, Vectors};
+use crate::system::vector::{Kernel as Loops, dispatch};
+use crate::tables::posterior::exp_below_zero;
+use crate::tables::vectors::{Vector, Vectors};
 
 /// Dense rows that are multiplied abreast.
 const ABREAST: usize = 16;

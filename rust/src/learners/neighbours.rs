@@ -7,8 +7,8 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::patience::beat;
-use crate::simd::{CodePath, any_within, code_path, differing_bits, dot_product, largest_bound, vectorised};
+use crate::system::cancel::beat;
+use crate::system::vector::{CodePath, any_within, code_path, differing_bits, dot_product, largest_bound, vectorised};
 
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
 pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;

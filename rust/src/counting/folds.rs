@@ -13,9 +13,9 @@
 
 use std::ops::Range;
 
-use crate::matrix::Matrix;
-use crate::patience::beat;
-use crate::simd::{fetch, prefetch, roomy, vectorised};
+use crate::counting::matrix::Matrix;
+use crate::system::cancel::beat;
+use crate::system::vector::{fetch, prefetch, roomy, vectorised};
 
 /// Terms are fetched so many ahead.
 const LOOK_AHEAD: usize = 24;

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::lexicon::{Lexicon, Seeds, Token, Tokens, UNKNOWN};
-use crate::text::{Analyzer, Scratch, Text};
+use crate::text::lexicon::{Lexicon, Seeds, Token, Tokens, UNKNOWN};
+use crate::text::tokenizer::{Analyzer, Scratch, Text};
 
 /// The number of a word that is left out before n-grams are formed.
 const STOPPED: u32 = UNKNOWN - 1;

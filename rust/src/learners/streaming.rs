@@ -16,11 +16,11 @@
 
 use std::sync::Arc;
 
-use crate::bag::Bag;
-use crate::lexicon::Lexicon;
-use crate::reader::{Fixed, Growing, Reader};
-use crate::simd::{Table, vectorised};
-use crate::text::Text;
+use crate::system::vector::{Table, vectorised};
+use crate::text::bag::Bag;
+use crate::text::lexicon::Lexicon;
+use crate::text::reader::{Fixed, Growing, Reader};
+use crate::text::tokenizer::Text;
 
 /// A row whose label has at least 99.5% already changes nothing.
 const NEGLIGIBLE: f64 = 0.005;
@@ -433,7 +433,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Analyzer, Script};
+    use crate::text::tokenizer::{Analyzer, Script};
 
     fn text() -> Arc<Text> {
         Arc::new(Text {

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::bag::Bag;
-use crate::lexicon::{Lexicon, Names, Run, UNKNOWN};
-use crate::matrix::{Matrix, Rows};
-use crate::patience::{beat, beats, side_by_side};
-use crate::reader::{Growing, Reader};
-use crate::simd::{on_large_pages, prefetch, roomy};
-use crate::text::Text;
+use crate::counting::matrix::{Matrix, Rows};
+use crate::system::cancel::{beat, beats, side_by_side};
+use crate::system::vector::{on_large_pages, prefetch, roomy};
+use crate::text::bag::Bag;
+use crate::text::lexicon::{Lexicon, Names, Run, UNKNOWN};
+use crate::text::reader::{Growing, Reader};
+use crate::text::tokenizer::Text;
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
 const MOST_DENSE: usize = 64;
@@ -778,7 +778,7 @@ pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::{Analyzer, Script};
+    use crate::text::tokenizer::{Analyzer, Script};
     use std::collections::HashSet;
 
     fn text() -> Arc<Text> {

@@ -1,8 +1,8 @@
 //! Loops of logistic regression with two classes: statistics of dense rows at given coefficients, probabilities, and
 //! coordinate descent in the dual for sparse rows.
 
-use crate::posterior::exp_of_moderate;
-use crate::simd::vectorised;
+use crate::system::vector::vectorised;
+use crate::tables::posterior::exp_of_moderate;
 
 /// Rows whose scores are worked out together, so that the exponentials are vectorised.
 const BLOCK: usize = 64;

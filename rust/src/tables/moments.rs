@@ -2,7 +2,7 @@
 //!
 //! A missing number is NaN and a missing category is negative: it leaves its column out of its row's sums.
 
-use crate::simd::{Kernel, dispatch};
+use crate::system::vector::{Kernel, dispatch};
 
 /// Columns worked on at once: independent sums, which the processor adds side by side.
 const LANES: usize = 4;
@@ -600,7 +600,7 @@ impl Kernel for Extremes<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::on_every_path;
+    use crate::system::vector::on_every_path;
 
     fn random(count: usize) -> Vec<f64> {
         let mut state = 7u64;

@@ -6,10 +6,10 @@
 
 use std::ops::Range;
 
-use crate::margin::rows::{NOWHERE, by_count};
-use crate::patience::beat;
-use crate::simd::{fetch, on_large_pages, prefetch, vectorised};
-use crate::vectors::{Vector, Vectors};
+use crate::learners::margin::rows::{NOWHERE, by_count};
+use crate::system::cancel::beat;
+use crate::system::vector::{fetch, on_large_pages, prefetch, vectorised};
+use crate::tables::vectors::{Vector, Vectors};
 
 /// Numbers of a row that are read at once; the last ones are filled up with zeros.
 const LANES: usize = 8;
@@ -530,7 +530,7 @@ fn rounded(value: f64) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::margin::Random;
+    use crate::learners::margin::Random;
 
     const ROWS: usize = 600;
 

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use crate::patience::beat;
-use crate::simd::fetch;
+use crate::system::cancel::beat;
+use crate::system::vector::fetch;
 
 /// Rows of a table.
 #[derive(Clone, Copy)]

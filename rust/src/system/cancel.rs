@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::simd::Seats;
+use crate::system::vector::Seats;
 
 /// Time is looked at once in so many beats.
 const BEATS: u32 = 1 << 12;

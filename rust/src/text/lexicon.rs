@@ -8,9 +8,9 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
-use crate::bag::{Bag, Writer};
-use crate::patience::beat;
-use crate::simd::{Marked, Table, roomy};
+use crate::system::cancel::beat;
+use crate::system::vector::{Marked, Table, roomy};
+use crate::text::bag::{Bag, Writer};
 
 /// The number of a term that the lexicon does not hold.
 pub const UNKNOWN: u32 = u32::MAX;
@@ -1067,7 +1067,7 @@ mod tests {
             tokens.text(tokens.list()[0], &mut written);
             assert_eq!(written, &text[3..3 + length]);
             let mut marked = Marked::default();
-            marked.fill(crate::simd::CodePath::Plain, &text[3..3 + length], true, true);
+            marked.fill(crate::system::vector::CodePath::Plain, &text[3..3 + length], true, true);
             tokens.push_marked(&marked, 1, |_, _| ());
             assert!(tokens.list()[0].slot_key() == tokens.list()[1].slot_key());
             assert_eq!(tokens.list()[0].hash, tokens.list()[1].hash);

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 #[cfg(target_os = "linux")]
 use std::sync::PoisonError;
 
-use crate::patience::{beats, side_by_side};
+use crate::system::cancel::{beats, side_by_side};
 
 /// Bytes handled at once; also the padding that [`Marked`] keeps behind the text.
 pub const BLOCK: usize = 64;

@@ -19,9 +19,9 @@
 //! is at most a tenth of the tolerance of the primal objective. Coefficients that have rested at a bound with the right
 //! force are left out for a while (shrinking); the forces of those are computed again before the end.
 
-use crate::kernel::{Kernel, LANES, Points};
-use crate::simd::{Kernel as Loops, dispatch};
-use crate::vectors::Vectors;
+use crate::learners::kernel::{Kernel, LANES, Points};
+use crate::system::vector::{Kernel as Loops, dispatch};
+use crate::tables::vectors::Vectors;
 
 /// Forces are searched in chunks of so many; only the best chunk is searched a second time, for the place.
 const CHUNK: usize = 32 * LANES;

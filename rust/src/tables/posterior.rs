@@ -1,6 +1,6 @@
 //! From log joint probabilities to probabilities, by log-sum-exp.
 
-use crate::simd::{Kernel, dispatch};
+use crate::system::vector::{Kernel, dispatch};
 
 /// Numbers worked on at once: they stay in the nearest cache.
 const BLOCK: usize = 1 << 11;
@@ -136,7 +136,7 @@ fn certain(score: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simd::on_every_path;
+    use crate::system::vector::on_every_path;
 
     struct Powers(Vec<f64>);
 

@@ -1,6 +1,6 @@
 //! Comma-separated values (RFC 4180), a block at a time, into columns of fields.
 
-use crate::patience::beat;
+use crate::system::cancel::beat;
 use memchr::{memchr_iter, memchr3};
 
 /// A column of fields: value i is `block[starts[i]..ends[i]]`.

@@ -7,13 +7,13 @@
 //! It stops after an epoch whose share of mistakes is at most `error_share`, or which changed nothing; when the loss has
 //! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
-use crate::kernel::{Kernel, Points};
-use crate::margin::rows::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
-use crate::margin::{FEW_ROWS, Random, shuffle_in_runs};
-use crate::narrow::{A_LITTLE_MORE, Light, Narrow, Sample, extent};
-use crate::patience::beat;
-use crate::simd::{fetch, prefetch, vectorised};
-use crate::vectors::{Vector, Vectors};
+use crate::learners::kernel::{Kernel, Points};
+use crate::learners::margin::rows::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
+use crate::learners::margin::{FEW_ROWS, Random, shuffle_in_runs};
+use crate::learners::narrow::{A_LITTLE_MORE, Light, Narrow, Sample, extent};
+use crate::system::cancel::beat;
+use crate::system::vector::{fetch, prefetch, vectorised};
+use crate::tables::vectors::{Vector, Vectors};
 
 /// Winnow's weights stay within these, so that a product never becomes infinite or zero.
 const HEAVIEST: f64 = 1e150;

@@ -16,8 +16,8 @@ use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 use regex::bytes::Regex;
 use waken_snowball::Algorithm;
 
-use crate::lexicon::Tokens;
-use crate::simd::{CodePath, Marked, code_path};
+use crate::system::vector::{CodePath, Marked, code_path};
+use crate::text::lexicon::Tokens;
 
 /// Documents are cut at spaces into pieces of at most so many bytes, so that scratch memory stays small.
 const PIECE: usize = Marked::LONGEST;
@@ -618,7 +618,7 @@ fn join_spaces(text: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lexicon::Lexicon;
+    use crate::text::lexicon::Lexicon;
 
     fn text(analyzer: Analyzer) -> Text {
         Text {

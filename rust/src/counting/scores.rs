@@ -5,15 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use siphasher::sip::SipHasher24;
 
-use crate::bag::Bag;
-use crate::counts::{Shard, kept_rows};
-use crate::documents::Documents;
-use crate::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
-use crate::matrix::{Matrix, Rows};
-use crate::patience::beat;
-use crate::reader::{Fixed, Reader, Sorted, Terms};
-use crate::simd::prefetch;
-use crate::text::Text;
+use crate::counting::matrix::{Matrix, Rows};
+use crate::counting::tally::{Shard, kept_rows};
+use crate::system::cancel::beat;
+use crate::system::vector::prefetch;
+use crate::text::bag::Bag;
+use crate::text::documents::Documents;
+use crate::text::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
+use crate::text::reader::{Fixed, Reader, Sorted, Terms};
+use crate::text::tokenizer::Text;
 
 const LOOK_AHEAD: usize = 16;
 
