@@ -15,7 +15,8 @@ use std::ops::Range;
 
 use crate::counting::matrix::Matrix;
 use crate::system::cancel::beat;
-use crate::system::vector::{fetch, prefetch, roomy, vectorised};
+use crate::system::memory::{fetch, prefetch, roomy};
+use crate::system::vector::vectorised;
 
 /// Terms are fetched so many ahead.
 const LOOK_AHEAD: usize = 24;

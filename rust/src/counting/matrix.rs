@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::system::vector::{all_pages, in_parts};
+use crate::system::memory::{all_pages, in_parts};
 
 /// Memory is asked for so many terms ahead.
 const TERMS_AHEAD: usize = 1 << 18;

@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher24;
 use crate::counting::matrix::{Matrix, Rows};
 use crate::counting::tally::{Shard, kept_rows};
 use crate::system::cancel::beat;
-use crate::system::vector::prefetch;
+use crate::system::memory::prefetch;
 use crate::text::bag::Bag;
 use crate::text::documents::Documents;
 use crate::text::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};

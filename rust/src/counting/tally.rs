@@ -5,8 +5,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::counting::matrix::{Matrix, Rows};
-use crate::system::cancel::{beat, beats, side_by_side};
-use crate::system::vector::{on_large_pages, prefetch, roomy};
+use crate::system::cancel::{beat, beats};
+use crate::system::memory::{on_large_pages, prefetch, roomy};
+use crate::system::threads::side_by_side;
 use crate::text::bag::Bag;
 use crate::text::lexicon::{Lexicon, Names, Run, UNKNOWN};
 use crate::text::reader::{Growing, Reader};

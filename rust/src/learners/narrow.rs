@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use crate::learners::margin::rows::{NOWHERE, by_count};
 use crate::system::cancel::beat;
-use crate::system::vector::{fetch, on_large_pages, prefetch, vectorised};
+use crate::system::memory::{fetch, on_large_pages, prefetch};
+use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
 
 /// Numbers of a row that are read at once; the last ones are filled up with zeros.

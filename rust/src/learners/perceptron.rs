@@ -12,7 +12,8 @@ use crate::learners::margin::rows::{Order, columns_hash, content_hash, key_of, s
 use crate::learners::margin::{FEW_ROWS, Random, shuffle_in_runs};
 use crate::learners::narrow::{A_LITTLE_MORE, Light, Narrow, Sample, extent};
 use crate::system::cancel::beat;
-use crate::system::vector::{fetch, prefetch, vectorised};
+use crate::system::memory::{fetch, prefetch};
+use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
 
 /// Winnow's weights stay within these, so that a product never becomes infinite or zero.

@@ -16,7 +16,8 @@
 
 use std::sync::Arc;
 
-use crate::system::vector::{Table, vectorised};
+use crate::system::memory::Table;
+use crate::system::vector::vectorised;
 use crate::text::bag::Bag;
 use crate::text::lexicon::Lexicon;
 use crate::text::reader::{Fixed, Growing, Reader};

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::system::vector::{fetch_address, roomy};
+use crate::system::memory::{fetch_address, roomy};
 use crate::text::documents::Documents;
 
 /// The length of the longest document: positions in it are 32-bit numbers.

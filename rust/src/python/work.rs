@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::system::cancel::{Shares, Unfinished, watched};
-use crate::system::vector::Seats;
+use crate::system::cancel::{Unfinished, watched};
+use crate::system::threads::Seats;
+use crate::system::threads::Shares;
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::system::cancel::beat;
-use crate::system::vector::fetch;
+use crate::system::memory::fetch;
 
 /// Rows of a table.
 #[derive(Clone, Copy)]

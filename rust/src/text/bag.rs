@@ -1,6 +1,6 @@
 //! The distinct terms of one document with their counts.
 
-use crate::system::vector::prefetch;
+use crate::system::memory::prefetch;
 
 const LOOK_AHEAD: usize = 16;
 

@@ -9,7 +9,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 
 use crate::system::cancel::beat;
-use crate::system::vector::{Marked, Table, roomy};
+use crate::system::marks::Marked;
+use crate::system::memory::{Table, roomy};
 use crate::text::bag::{Bag, Writer};
 
 /// The number of a term that the lexicon does not hold.

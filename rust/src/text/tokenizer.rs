@@ -16,7 +16,8 @@ use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 use regex::bytes::Regex;
 use waken_snowball::Algorithm;
 
-use crate::system::vector::{CodePath, Marked, code_path};
+use crate::system::marks::Marked;
+use crate::system::vector::{CodePath, code_path};
 use crate::text::lexicon::Tokens;
 
 /// Documents are cut at spaces into pieces of at most so many bytes, so that scratch memory stays small.

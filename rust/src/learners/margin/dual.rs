@@ -21,7 +21,7 @@
 
 use super::rows::{Rows, Value};
 use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch, shuffle_in_runs};
-use crate::system::vector::prefetch;
+use crate::system::memory::prefetch;
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;

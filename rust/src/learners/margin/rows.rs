@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::mix;
 use crate::system::cancel::beat;
-use crate::system::vector::{fetch, prefetch};
+use crate::system::memory::{fetch, prefetch};
 use crate::tables::vectors::{Vector, Vectors};
 
 /// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
@@ -262,8 +262,8 @@ impl<V: Value> Rows<V> {
         let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
         let (numbers, names) = frequent_first(table, rows);
         let (mut values, mut columns) = (
-            crate::system::vector::roomy(size),
-            crate::system::vector::roomy(if names.is_empty() { 0 } else { size }),
+            crate::system::memory::roomy(size),
+            crate::system::memory::roomy(if names.is_empty() { 0 } else { size }),
         );
         let mut starts = Vec::with_capacity(rows.len() + 1);
         let mut squares = Vec::with_capacity(rows.len());
@@ -389,7 +389,7 @@ impl<V: Value> Rows<V> {
             return rows.with_scales(Some(scales));
         }
         let Pattern { names, starts, .. } = &*self.pattern;
-        let mut values = crate::system::vector::roomy(self.values.len());
+        let mut values = crate::system::memory::roomy(self.values.len());
         for row in 0..self.len() {
             self.row(row).each(|column, value| {
                 let name = names.get(column).map_or(column, |&name| name as usize);
