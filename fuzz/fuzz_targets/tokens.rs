@@ -8,7 +8,8 @@ use std::sync::Arc;
 use discern_core::counting::tally::{Shard, drain};
 use discern_core::text::lexicon::Lexicon;
 use discern_core::text::reader::{Fixed, Growing, Reader};
-use discern_core::text::tokenizer::{Analyzer, PythonTables, Script, Text};
+use discern_core::text::tokenizer::{Analyzer, Script, Text};
+use discern_core::text::characters::PythonTables;
 use libfuzzer_sys::fuzz_target;
 use waken_snowball::Algorithm;
 

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use discern_core::counting::matrix::in_order;
 use discern_core::counting::tally::{Drained, Shard, drain, kept_rows, merge_terms};
 use discern_core::text::bag::Bag;
-use discern_core::text::lexicon::{Lexicon, Run, Tokens, UNKNOWN, WeightTable};
+use discern_core::text::characters::PythonTables;
+use discern_core::text::lexicon::{Lexicon, Run, UNKNOWN, WeightTable};
 use discern_core::text::reader::{Fixed, Growing, Reader, Sorted};
-use discern_core::text::tokenizer::{Analyzer, PythonTables, Scratch, Script, Text};
+use discern_core::text::tokenizer::{Analyzer, Scratch, Script, Text};
+use discern_core::text::tokens::Tokens;
 use regex::bytes::Regex;
 use waken_snowball::Algorithm;
 

@@ -11,7 +11,8 @@ use crate::system::cancel::beat;
 use crate::system::memory::prefetch;
 use crate::text::bag::Bag;
 use crate::text::documents::Documents;
-use crate::text::lexicon::{Lexicon, Seeds, UNKNOWN, WeightTable};
+use crate::text::key::Seeds;
+use crate::text::lexicon::{Lexicon, UNKNOWN, WeightTable};
 use crate::text::reader::{Fixed, Reader, Sorted, Terms};
 use crate::text::tokenizer::Text;
 

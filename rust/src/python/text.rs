@@ -25,10 +25,12 @@ use crate::system::cancel::beat;
 use crate::system::memory::roomy;
 use crate::system::threads::side_by_side;
 use crate::system::vector::code_path;
+use crate::text::characters::PythonTables;
 use crate::text::documents::Documents;
-use crate::text::lexicon::{Lexicon, Tokens};
+use crate::text::lexicon::Lexicon;
 use crate::text::reader::Sorted;
-use crate::text::tokenizer::{Analyzer, PythonTables, Script, Text};
+use crate::text::tokenizer::{Analyzer, Script, Text};
+use crate::text::tokens::Tokens;
 
 /// Bytes of text in one portion of work.
 pub(super) const PORTION: usize = 1 << 18;

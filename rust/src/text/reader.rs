@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::text::lexicon::{Lexicon, Seeds, Token, Tokens, UNKNOWN};
+use crate::text::key::{Seeds, Token};
+use crate::text::lexicon::{Lexicon, UNKNOWN};
 use crate::text::tokenizer::{Analyzer, Scratch, Text};
+use crate::text::tokens::Tokens;
 
 /// The number of a word that is left out before n-grams are formed.
 const STOPPED: u32 = UNKNOWN - 1;
