@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use discern_core::counting::tally::{Shard, drain};
+use discern_core::counting::shard::Shard;
+use discern_core::counting::drain::drain;
 use discern_core::text::lexicon::Lexicon;
 use discern_core::text::reader::{Fixed, Growing, Reader};
 use discern_core::text::tokenizer::{Analyzer, Script, Text};

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
+use discern_core::counting::drain::{Drained, drain};
 use discern_core::counting::matrix::in_order;
-use discern_core::counting::tally::{Drained, Shard, drain, kept_rows, merge_terms};
+use discern_core::counting::merge::merge_terms;
+use discern_core::counting::shard::{Shard, kept_rows};
 use discern_core::text::bag::Bag;
 use discern_core::text::characters::PythonTables;
 use discern_core::text::lexicon::{Lexicon, Run, UNKNOWN, WeightTable};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use siphasher::sip::SipHasher24;
 
 use crate::counting::matrix::{Matrix, Rows};
-use crate::counting::tally::{Shard, kept_rows};
+use crate::counting::shard::{Shard, kept_rows};
 use crate::system::cancel::beat;
 use crate::system::memory::prefetch;
 use crate::text::bag::Bag;

@@ -8,7 +8,8 @@ use pyo3::prelude::*;
 
 use super::tables::{TABLE_ROWS, checked_classes, checked_weights, fill_scores, row_range};
 use super::work::{share_out, work_alone};
-use crate::learners::logistic::{DualDescent, Sparse, Sums, fill_probabilities};
+use crate::learners::logistic::dense::{Sums, fill_probabilities};
+use crate::learners::logistic::dual::{DualDescent, Sparse};
 
 /// Rows that the dual descent visits in one portion of work.
 const VISITED_ROWS: usize = 1 << 10;

@@ -7,7 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::{patiently, share_out};
-use crate::tables::moments::{Bins, LevelCounts, Levels, Moments, Normals, number_labels as number_labels_in_order};
+use crate::tables::bins::Bins;
+use crate::tables::labels::number_labels as number_labels_in_order;
+use crate::tables::levels::{LevelCounts, Levels};
+use crate::tables::moments::{Moments, Normals};
 use crate::tables::posterior;
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.

@@ -20,7 +20,8 @@ use super::sources::{Held, LONGEST, Source, Texts, each_string, slices};
 use super::work::{MOST_THREADS, patiently, share_out};
 use crate::counting::matrix::{Matrix, Rows, in_order};
 use crate::counting::scores::{Hashed, Scorer, Vocabulary, few_rows};
-use crate::counting::tally::{self, Shard};
+use crate::counting::shard::Shard;
+use crate::counting::{drain, merge};
 use crate::system::cancel::beat;
 use crate::system::memory::roomy;
 use crate::system::threads::side_by_side;
@@ -284,7 +285,7 @@ impl Counter {
     /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
         let shards = self.counted(py)?;
-        let (drained, rows) = patiently(py, || tally::drain(shards))?;
+        let (drained, rows) = patiently(py, || drain::drain(shards))?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
             bytes: drained.bytes.into_pyarray(py).unbind(),
@@ -306,7 +307,7 @@ impl Counter {
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, HeldOut)> {
         let (shards, classes) = (self.counted(py)?, classes.as_slice()?);
         let (drained, made) = patiently(py, || {
-            let (drained, rows) = tally::drain(shards);
+            let (drained, rows) = drain::drain(shards);
             let made = HeldOut::of_counted(rows, classes, width, drained.terms());
             (drained, made)
         })?;
@@ -797,7 +798,7 @@ pub(super) fn merge_terms<'py>(
         .iter()
         .map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?))
         .collect::<PyResult<Vec<_>>>()?;
-    let (bytes, offsets, numbers) = patiently(py, || tally::merge_terms(&borrowed))?;
+    let (bytes, offsets, numbers) = patiently(py, || merge::merge_terms(&borrowed))?;
     let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }

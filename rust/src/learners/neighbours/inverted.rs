@@ -1,145 +1,9 @@
-//! Nearest neighbours, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
-//!
-//! Candidates are found with 32-bit numbers and bounds on their rounding; the distances of the few that remain are
-//! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the answer
-//! is that of comparing with every row, ties included, and does not depend on the way that led to it.
+//! Nearest sparse rows by cosine, through an inverted index.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-
+use super::sparse::{Row, Sparse, cosine_distance, dot};
+use super::{Found, Nearest, UNIT};
 use crate::system::cancel::beat;
-use crate::system::vector::{CodePath, any_within, code_path, differing_bits, dot_product, largest_bound, vectorised};
-
-/// The unit of rounding of 32-bit numbers, 2⁻²⁴.
-pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
-
-/// A row and how far it is; nearer rows first, of equally near ones the earlier.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
-    pub distance: f64,
-    pub row: usize,
-}
-
-impl Eq for Found {}
-
-impl Ord for Found {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.distance.total_cmp(&other.distance).then(self.row.cmp(&other.row))
-    }
-}
-
-impl PartialOrd for Found {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// The nearest few of many, offered one by one.
-pub struct Nearest {
-    count: usize,
-    heap: BinaryHeap<Found>,
-}
-
-impl Nearest {
-    pub fn new(count: usize) -> Self {
-        Nearest {
-            count,
-            heap: BinaryHeap::new(),
-        }
-    }
-
-    /// Beyond this distance nothing is wanted any more.
-    pub fn limit(&self) -> f64 {
-        match self.heap.peek() {
-            Some(worst) if self.heap.len() >= self.count => worst.distance,
-            _ => f64::INFINITY,
-        }
-    }
-
-    pub fn offer(&mut self, found: Found) {
-        if self.heap.len() < self.count {
-            self.heap.push(found);
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && found < *worst
-        {
-            *worst = found;
-        }
-    }
-
-    pub fn sorted(self) -> Vec<Found> {
-        self.heap.into_sorted_vec()
-    }
-}
-
-// ----------------------------------------------------------------------------------------------- sparse rows
-
-/// Rows of a sparse matrix, the terms of each ascending.
-#[derive(Clone, Copy)]
-pub struct Sparse<'a> {
-    starts: &'a [i64],
-    terms: &'a [i32],
-    weights: &'a [f64],
-}
-
-impl<'a> Sparse<'a> {
-    /// Gives `None` unless starts, terms below `width` and weights fit together and are in order.
-    pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], width: usize) -> Option<Self> {
-        let fits = terms.len() == weights.len()
-            && terms.len() <= u32::MAX as usize
-            && starts.first() == Some(&0)
-            && starts.last() == Some(&(terms.len() as i64))
-            && starts.is_sorted();
-        if !fits || terms.iter().any(|&term| term < 0 || term as usize >= width) {
-            return None;
-        }
-        let sparse = Sparse { starts, terms, weights };
-        let ascending = (0..sparse.rows()).all(|row| sparse.row(row).0.windows(2).all(|pair| pair[0] < pair[1]));
-        (ascending && weights.iter().all(|weight| weight.is_finite())).then_some(sparse)
-    }
-
-    /// As `new`, for rows that were checked before.
-    pub fn trusted(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64]) -> Self {
-        Sparse { starts, terms, weights }
-    }
-
-    pub fn rows(&self) -> usize {
-        self.starts.len() - 1
-    }
-
-    pub fn row(&self, row: usize) -> Row<'a> {
-        let range = self.starts[row] as usize..self.starts[row + 1] as usize;
-        (&self.terms[range.clone()], &self.weights[range])
-    }
-
-    fn norm(&self, row: usize) -> f64 {
-        self.row(row).1.iter().map(|weight| weight * weight).sum::<f64>().sqrt()
-    }
-}
-
-/// Terms, ascending, and their weights.
-pub type Row<'a> = (&'a [i32], &'a [f64]);
-
-/// The sum of products over shared terms, in ascending order of the terms.
-fn dot(left: Row<'_>, right: Row<'_>) -> f64 {
-    let (mut first, mut second, mut sum) = (0, 0, 0.0);
-    while first < left.0.len() && second < right.0.len() {
-        match left.0[first].cmp(&right.0[second]) {
-            Ordering::Less => first += 1,
-            Ordering::Greater => second += 1,
-            Ordering::Equal => {
-                sum += left.1[first] * right.1[second];
-                first += 1;
-                second += 1;
-            }
-        }
-    }
-    sum
-}
-
-/// One minus the cosine of rows of unit length.
-fn cosine_distance(similarity: f64) -> f64 {
-    (1.0 - similarity).clamp(0.0, 2.0)
-}
+use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vectorised};
 
 /// The most terms that are kept as dense columns; their presence in a row is a mask of this width.
 const HEAD: usize = 128;
@@ -462,7 +326,6 @@ impl Inverted {
     }
 }
 
-/// A number as 32 bits, not smaller than it was.
 /// Adds columns, times their factors, one after the other to sums, which stay in registers.
 fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
     vectorised(
@@ -480,6 +343,7 @@ fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
     );
 }
 
+/// A number as 32 bits, not smaller than it was.
 fn upwards(number: f64) -> f32 {
     (number * (1.0 + 2.0 * UNIT)) as f32
 }
@@ -497,123 +361,6 @@ fn head_places(documents: &[u32], rows: usize) -> Vec<u8> {
         places[term] = place as u8;
     }
     places
-}
-
-// ------------------------------------------------------------------------------------------------ dense rows
-
-/// The squared Euclidean distance, summed column by column.
-fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
-    left.iter().zip(right).fold(0.0, |sum, (a, b)| sum + (a - b) * (a - b))
-}
-
-/// Candidates of one query among dense rows, from approximate values that come block by block.
-pub struct Screen {
-    count: usize,
-    slack: f32,
-    without: Option<usize>,
-    best: Nearest,
-    limit: f32,
-    candidates: Vec<(f32, u32)>,
-    /// So many rows are about as near that all must be compared.
-    crowded: bool,
-}
-
-/// Values that are looked at together.
-const SCREENED: usize = 64;
-/// Beyond this multiple of the neighbours wanted, and `CROWD_LEAST`, a query is crowded.
-const CROWD: usize = 16;
-const CROWD_LEAST: usize = 1 << 12;
-
-impl Screen {
-    /// `slack` bounds the error of a value; if nothing bounds it, all rows are compared.
-    pub fn new(count: usize, slack: f32, without: Option<usize>) -> Self {
-        Screen {
-            count,
-            slack,
-            without,
-            best: Nearest::new(count),
-            limit: f32::INFINITY,
-            candidates: Vec::new(),
-            crowded: !slack.is_finite(),
-        }
-    }
-
-    /// Whether there are `count` neighbours to give among so many rows, and no candidate beyond them.
-    pub fn fits(&self, count: usize, rows: usize) -> bool {
-        let within = self.candidates.iter().all(|candidate| (candidate.1 as usize) < rows);
-        let enough = self.crowded || self.candidates.len() >= count;
-        count == self.count && count + usize::from(self.without.is_some()) <= rows && within && enough
-    }
-
-    /// Takes the values of rows from `first` on; smaller is nearer.
-    pub fn add(&mut self, values: &[f32], first: usize) {
-        if self.crowded {
-            return;
-        }
-        let path = code_path();
-        for (block, part) in values.chunks(SCREENED).enumerate() {
-            if any_within(path, part, self.limit) {
-                self.take(part, first + block * SCREENED);
-            }
-        }
-        if self.candidates.len() > CROWD * self.count + CROWD_LEAST {
-            let limit = self.limit;
-            self.candidates.retain(|candidate| candidate.0 <= limit);
-            self.crowded = self.candidates.len() > (CROWD * self.count + CROWD_LEAST) / 2;
-        }
-    }
-
-    fn take(&mut self, values: &[f32], first: usize) {
-        for (offset, &value) in values.iter().enumerate() {
-            let row = first + offset;
-            if value > self.limit || Some(row) == self.without {
-                continue;
-            }
-            self.candidates.push((value, row as u32));
-            let distance = f64::from(value);
-            self.best.offer(Found { distance, row });
-            self.limit = (self.best.limit() + 2.0 * f64::from(self.slack)) as f32;
-        }
-    }
-
-    /// The nearest of `rows`, each of `query.len()` numbers.
-    pub fn nearest(self, rows: &[f64], query: &[f64]) -> Vec<Found> {
-        let width = query.len().max(1);
-        let distance = |row: usize| squared_distance(&rows[row * width..(row + 1) * width], query).sqrt();
-        let mut nearest = Nearest::new(self.count);
-        if self.crowded {
-            for row in (0..rows.len() / width).filter(|&row| Some(row) != self.without) {
-                nearest.offer(Found {
-                    distance: distance(row),
-                    row,
-                });
-            }
-            return nearest.sorted();
-        }
-        for &(_, row) in self.candidates.iter().filter(|candidate| candidate.0 <= self.limit) {
-            let row = row as usize;
-            nearest.offer(Found {
-                distance: distance(row),
-                row,
-            });
-        }
-        nearest.sorted()
-    }
-}
-
-// ------------------------------------------------------------------------------------------------ packed bits
-
-/// The nearest rows by the number of differing bits, as a share of `width` bits; rows have as many words as `query`.
-pub fn nearest_bits(rows: &[u64], query: &[u64], width: usize, count: usize, without: Option<usize>) -> Vec<Found> {
-    let mut nearest = Nearest::new(count);
-    let (share, path) = (width.max(1) as f64, code_path());
-    for (row, words) in rows.chunks_exact(query.len().max(1)).enumerate() {
-        let distance = f64::from(differing_bits(path, words, query)) / share;
-        if distance < nearest.limit() && Some(row) != without {
-            nearest.offer(Found { distance, row });
-        }
-    }
-    nearest.sorted()
 }
 
 #[cfg(test)]
@@ -671,25 +418,5 @@ mod tests {
                 assert_eq!(index.nearest(rows, &asked, count, &mut scratches), expected);
             }
         }
-    }
-
-    #[test]
-    fn rows_that_do_not_fit_are_refused() {
-        assert!(Sparse::new(&[0, 2], &[1, 0], &[1.0, 1.0], 2).is_none());
-        assert!(Sparse::new(&[0, 2], &[0, 2], &[1.0, 1.0], 2).is_none());
-        assert!(Sparse::new(&[0, 1], &[0], &[f64::NAN], 2).is_none());
-        assert!(Sparse::new(&[0, 3], &[0], &[1.0], 2).is_none());
-    }
-
-    #[test]
-    fn crowded_rows_are_all_compared() {
-        let rows = vec![1.0; 20_000];
-        let mut screen = Screen::new(2, 0.1, Some(0));
-        rows.chunks(500)
-            .enumerate()
-            .for_each(|(part, _)| screen.add(&[0.0; 500], part * 500));
-        assert!(screen.crowded);
-        let found: Vec<usize> = screen.nearest(&rows, &[3.0]).iter().map(|found| found.row).collect();
-        assert_eq!(found, [1, 2]);
     }
 }

@@ -1,0 +1,165 @@
+//! What one thread counts: the terms of documents by class, or the rows of documents.
+
+use std::sync::Arc;
+
+use super::matrix::Rows;
+use super::tally::{Flushing, LOOK_AHEAD, Sums, Tally};
+use crate::system::threads::side_by_side;
+use crate::text::bag::Bag;
+use crate::text::lexicon::{Lexicon, Run};
+use crate::text::reader::{Growing, Reader};
+use crate::text::tokenizer::Text;
+
+/// Running sums are 32-bit numbers: after so many terms they are moved to wider ones.
+const FLUSH: usize = 1 << 31;
+
+/// What one thread has counted.
+pub struct Shard {
+    pub(super) lexicon: Lexicon,
+    reader: Reader,
+    bag: Bag,
+    /// The class of the running sums, and how much text they hold at the most.
+    class: u32,
+    bytes: usize,
+    run: Run,
+    sums: Sums,
+    pub(super) tally: Tally,
+    pub(super) kept: Rows,
+}
+
+impl Shard {
+    /// `bytes` of text are expected: a guess at the size of the vocabulary saves growing it.
+    pub fn new(text: &Arc<Text>, classes: usize, bytes: usize) -> Self {
+        let lexicon = Lexicon::with_capacity((bytes / 64).clamp(1 << 10, 1 << 16));
+        let reader = Reader::new(text.clone(), lexicon.seeds());
+        Shard {
+            lexicon,
+            reader,
+            bag: Bag::default(),
+            class: 0,
+            bytes: 0,
+            run: Run::default(),
+            sums: Sums::default(),
+            tally: Tally::new(classes),
+            kept: Rows::default(),
+        }
+    }
+
+    pub fn widen(&mut self, classes: usize) {
+        self.tally.widen(classes);
+    }
+
+    /// The class of the running sums: to go on with it saves a flush.
+    pub fn class(&self) -> u32 {
+        self.class
+    }
+
+    /// Whether a document since the last question was not UTF-8.
+    pub fn take_invalid(&mut self) -> bool {
+        self.reader.take_invalid()
+    }
+
+    /// Starts to keep the rows of portion `place` of the stream.
+    pub fn keep_rows(&mut self, place: usize) {
+        self.kept.begin(place);
+    }
+
+    /// What `each` says of every term of the lexicon.
+    pub fn each_term<T>(&self, mut each: impl FnMut(&Lexicon, u32) -> T) -> Vec<T> {
+        (0..self.lexicon.len() as u32)
+            .map(|term| each(&self.lexicon, term))
+            .collect()
+    }
+
+    /// Counts one document, given in pieces, for `class`. Documents of one class are best counted in a row.
+    pub fn count(&mut self, document: &[&[u8]], class: u32) {
+        let bytes: usize = document.iter().map(|piece| piece.len() + 1).sum();
+        if class != self.class || self.bytes > FLUSH {
+            self.flush();
+            (self.class, self.bytes) = (class, 0);
+        }
+        self.bytes += bytes * self.reader.terms_a_byte();
+        self.run.next_document();
+        self.sums.next_document();
+        let Shard {
+            lexicon,
+            reader,
+            run,
+            sums,
+            ..
+        } = self;
+        for piece in document {
+            if reader.is_plain() {
+                reader.tokenize(piece, &mut |tokens| lexicon.count(tokens, run));
+            } else {
+                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| {
+                    sums.add(numbers, limit)
+                });
+            }
+        }
+    }
+
+    /// Keeps the row of one document, and counts nothing: the sums can be had from the rows.
+    pub fn keep(&mut self, document: &[&[u8]]) {
+        let Shard {
+            lexicon,
+            reader,
+            bag,
+            kept,
+            ..
+        } = self;
+        bag.clear();
+        for piece in document {
+            if reader.is_plain() {
+                reader.tokenize(piece, &mut |tokens| lexicon.fill_bag(tokens, bag, |_| ()));
+            } else {
+                reader.read(piece, &mut Growing(lexicon), &mut |numbers, limit| {
+                    bag.add(numbers, limit)
+                });
+            }
+        }
+        kept.push(bag.terms(), bag.counts());
+    }
+
+    /// Which terms stand in kept rows.
+    pub(super) fn kept_terms(&self) -> Vec<bool> {
+        // Of plain words there is none without a row; of n-grams some are only the beginning of longer ones.
+        let every = self.reader.is_plain();
+        let mut kept = vec![every; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
+        if every {
+            return kept;
+        }
+        self.kept.terms().iter().for_each(|&term| kept[term as usize] = true);
+        kept
+    }
+
+    /// Moves the running sums into the tally.
+    pub(super) fn flush(&mut self) {
+        let Shard {
+            lexicon,
+            run,
+            sums,
+            tally,
+            class,
+            ..
+        } = self;
+        tally.make_room(lexicon.len());
+        let mut flushing = Flushing {
+            tally,
+            class: *class,
+            waiting: Vec::with_capacity(LOOK_AHEAD),
+        };
+        let mut push = |term, occurrences, documents| flushing.push(term, occurrences, documents);
+        lexicon.flush(run, &mut push);
+        sums.flush(&mut push);
+        flushing.add_waiting();
+    }
+}
+
+/// The rows that each shard has kept; nothing else is left of it.
+pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<Rows> {
+    let kept = shards.iter_mut().map(|shard| std::mem::take(&mut shard.kept)).collect();
+    // To give back the memory of large vocabularies takes time: all threads do it.
+    side_by_side(shards.into_iter().map(|shard| || drop(shard)).collect());
+    kept
+}
