@@ -3,7 +3,6 @@
 pub mod kernel;
 pub mod logistic;
 pub mod margin;
-pub mod narrow;
 pub mod neighbours;
 pub mod perceptron;
 pub mod smo;

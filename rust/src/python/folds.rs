@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::text::by_class;
+use super::counter::by_class;
 use super::work::{patiently, share_out};
 use crate::counting::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
 use crate::counting::matrix::Matrix;

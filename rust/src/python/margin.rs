@@ -12,10 +12,12 @@ use super::vectors::Table;
 use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
 use crate::learners::margin::crammer::CrammerSinger;
 use crate::learners::margin::dual::Dual;
+use crate::learners::margin::order::{NOWHERE, Order};
 use crate::learners::margin::primal::Primal;
-use crate::learners::margin::rows::{self, NOWHERE, One, Order, Rows, Value, is_narrow, is_one};
+use crate::learners::margin::rows::Rows;
+use crate::learners::margin::value::{One, Value, is_narrow, is_one};
 use crate::learners::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
-use crate::tables::vectors::Vectors;
+use crate::tables::vectors::{Vectors, class_sums as sum_by_class};
 
 /// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
 const NARROW_ENOUGH: f64 = 1e-6;
@@ -216,7 +218,7 @@ fn solve_one<V: Value>(
         .map(|row| if row.class == positive { 1.0 } else { -1.0 })
         .collect();
     let cost =
-        |row: &crate::learners::margin::rows::Merged| row.weight * if row.class == positive { own } else { other };
+        |row: &crate::learners::margin::order::Merged| row.weight * if row.class == positive { own } else { other };
     let costs: Vec<f64> = order.merged.iter().map(cost).collect();
     match task.solver {
         Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits, watch),
@@ -283,7 +285,7 @@ fn class_sums<'py>(
     {
         return Err(PyValueError::new_err("there are too many classes and columns"));
     }
-    let sums = patiently(py, || rows::class_sums(&table, classes, count, weights))?;
+    let sums = patiently(py, || sum_by_class(&table, classes, count, weights))?;
     sums.into_pyarray(py).reshape(shape)
 }
 

@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use crate::system::cancel::{Unfinished, watched};
 use crate::system::threads::Seats;
 use crate::system::threads::Shares;
+use crate::system::vector::code_path;
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;
@@ -193,8 +194,15 @@ pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     })
 }
 
+/// Which code this processor runs: "plain", "avx2" or "avx512".
+#[pyfunction(name = "code_path")]
+pub(super) fn code_path_name() -> &'static str {
+    code_path().name()
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fail_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(work_for, module)?)?;
+    module.add_function(wrap_pyfunction!(code_path_name, module)?)?;
     Ok(())
 }

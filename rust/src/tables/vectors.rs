@@ -268,6 +268,18 @@ pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
     })
 }
 
+/// The sums of the rows of each class by column, classes one after the other, each row times its weight.
+pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
+    let width = table.width();
+    let mut sums = vec![0.0; count * width];
+    for (row, &class) in classes.iter().enumerate() {
+        beat();
+        let own = &mut sums[class as usize * width..][..width];
+        table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
+    }
+    sums
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,9 @@
 //! Paper: Keerthi, Sundararajan, Chang, Hsieh and Lin, "A sequential dual method for large scale multi-class linear
 //! SVMs", KDD 2008.
 
-use super::rows::{Order, Rows, Value};
+use super::order::Order;
+use super::rows::Rows;
+use super::value::Value;
 use super::{Certificate, Intercept, Limits, Random, Solution, Watch};
 
 pub struct CrammerSinger<'a, V> {

@@ -6,8 +6,10 @@
 
 pub mod crammer;
 pub mod dual;
+pub mod order;
 pub mod primal;
 pub mod rows;
+pub mod value;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

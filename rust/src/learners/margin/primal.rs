@@ -10,7 +10,8 @@
 //! 2005; Hsia, Chiang and Lin, "Preconditioned conjugate gradient methods in truncated Newton frameworks for
 //! large-scale linear classification", ACML 2018.
 
-use super::rows::{Rows, Value};
+use super::rows::Rows;
+use super::value::Value;
 use super::{Certificate, Intercept, Limits, Solution, Watch};
 
 /// Conjugate gradients stop at this share of the gradient.

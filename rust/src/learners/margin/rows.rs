@@ -1,229 +1,16 @@
-//! Rows as the solvers read them: a copy in an order of its own, equal rows merged.
-//!
-//! The order comes from a keyed hash of what a row holds, and equal rows of one class become one row with the sum of
-//! their weights. So what is learned does not depend on the order of the rows, a row of weight 2 is the same as that row
-//! twice, to the last bit, and files sorted by class do no harm.
+//! Rows as the solvers read them: a copy in an order of its own, with columns numbered anew.
 
 use std::sync::Arc;
 
-use super::mix;
+use super::value::Value;
 use crate::system::cancel::beat;
-use crate::system::memory::{fetch, prefetch};
+use crate::system::memory::{fetch, prefetch, roomy};
 use crate::tables::vectors::{Vector, Vectors};
 
-/// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
-pub trait Value: Copy + Send + Sync {
-    /// Whether all numbers are 1: see [`Rows`].
-    const ONE: bool = false;
-    fn wide(self) -> f64;
-    fn narrow(value: f64) -> Self;
-}
-
-impl Value for f32 {
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        f64::from(self)
-    }
-    fn narrow(value: f64) -> Self {
-        value as f32
-    }
-}
-
-impl Value for f64 {
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        self
-    }
-    fn narrow(value: f64) -> Self {
-        value
-    }
-}
-
-/// The only number of rows that hold a column or do not.
-#[derive(Clone, Copy)]
-pub struct One;
-
-impl Value for One {
-    const ONE: bool = true;
-    #[inline(always)]
-    fn wide(self) -> f64 {
-        1.0
-    }
-    fn narrow(_: f64) -> Self {
-        One
-    }
-}
-
-/// Whether sparse rows hold nothing but ones, and the scales of the columns can be squared and divided by.
-pub fn is_one(table: &Vectors<'_>, scales: Option<&[f64]>) -> bool {
-    let fits = |scale: &f64| *scale == 0.0 || SQUARED.contains(&scale.abs());
-    matches!(table, Vectors::Sparse { .. })
-        && scales.unwrap_or_default().iter().all(fits)
-        && table.values().iter().all(|&value| value == 1.0)
-}
-
-const SQUARED: std::ops::RangeInclusive<f64> = 1e-60..=1e60;
-
-/// Whether the numbers of a table are the same as 32-bit floats.
-pub fn is_narrow(table: &Vectors<'_>) -> bool {
-    table.values().iter().all(|&value| f64::from(value as f32) == value)
-}
-
-/// The sums of the rows of each class by column, classes one after the other, each row times its weight.
-pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
-    let width = table.width();
-    let mut sums = vec![0.0; count * width];
-    for (row, &class) in classes.iter().enumerate() {
-        beat();
-        let own = &mut sums[class as usize * width..][..width];
-        table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
-    }
-    sums
-}
-
-/// A keyed hash of the numbers of a row that are not zero, and of its class; a sum, so that neither does the order of the
-/// columns matter nor need the processor wait from one to the next.
-#[inline(always)]
-pub fn content_hash(vector: Vector<'_>, class: i32, key: u64) -> u64 {
-    let mut sum = key;
-    vector.each(|column, value| {
-        if value != 0.0 {
-            let folded = u128::from(value.to_bits() ^ key) * u128::from(((column as u64) << 1 | 1).wrapping_mul(ODD));
-            sum = sum.wrapping_add(folded as u64 ^ (folded >> 64) as u64);
-        }
-    });
-    mix(sum) ^ mix(class as u64)
-}
-
-/// A keyed hash of the columns that a row holds, likewise a sum; with `zeros` without those whose number is zero, else
-/// without reading the numbers.
-#[inline(always)]
-pub fn columns_hash(vector: Vector<'_>, key: u64, zeros: bool) -> u64 {
-    let hash = |column: usize| {
-        let spread = (column as u64 ^ key >> 32).wrapping_mul(ODD);
-        ((spread >> 32) * (spread & u64::from(u32::MAX) | 1)) ^ spread
-    };
-    let mut sum = key;
-    match vector {
-        Vector::Sparse(columns, _) if !zeros => {
-            columns
-                .iter()
-                .for_each(|&column| sum = sum.wrapping_add(hash(column as usize)));
-        }
-        _ => vector.each(|column, value| sum = sum.wrapping_add(if value == 0.0 { 0 } else { hash(column) })),
-    }
-    mix(sum)
-}
-
-/// The key of the hashes for a seed.
-pub fn key_of(seed: u64) -> u64 {
-    mix(seed ^ 0x5851_f42d_4c95_7f2d)
-}
-
-/// Each row that weighs something with its key, sorted by key.
-#[inline(always)]
-pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usize) -> u64) -> Vec<(u64, u32)> {
-    let mut keyed = Vec::with_capacity(rows);
-    for row in 0..rows {
-        beat();
-        if weights.is_none_or(|weights| weights[row] > 0.0) {
-            keyed.push((key(row), row as u32));
-        }
-    }
-    sort_by_key(&mut keyed);
-    keyed
-}
-
-/// Gives rows that have the same key a second one, and sorts them by it.
-pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
-    for tied in keyed
-        .chunk_by_mut(|left, right| left.0 == right.0)
-        .filter(|tied| tied.len() > 1)
-    {
-        for (key, row) in &mut *tied {
-            beat();
-            *key = second(*row as usize);
-        }
-        sort_by_key(tied);
-    }
-}
-
-fn sort_by_key(keyed: &mut [(u64, u32)]) {
-    if keyed.len() < 1 << 20 {
-        return keyed.sort_unstable(); // in no time
-    }
-    keyed.sort_unstable_by(|left, right| {
-        beat();
-        left.cmp(right)
-    });
-}
-
-const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// One merged row: where it stands in the table, its class, the sum of its weights.
-#[derive(Clone, Copy)]
-pub struct Merged {
-    pub row: usize,
-    pub class: u32,
-    pub weight: f64,
-}
-
-/// Which rows there are, in the order of their hashes, and the merged row of each given row (`NOWHERE`: weight 0).
-pub struct Order {
-    pub merged: Vec<Merged>,
-    pub places: Vec<u32>,
-}
-
-pub const NOWHERE: u32 = u32::MAX;
-
-impl Order {
-    /// Sorts rows by a keyed hash of what they hold.
-    pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
-        let key = key_of(seed);
-        let keyed = sorted_keys(classes.len(), weights, |row| {
-            content_hash(table.row(row), classes[row], key)
-        });
-        Self::merged(table, classes, weights, keyed)
-    }
-
-    /// Takes rows in this order, in which equal ones stand together and have the same key; see [`sorted_keys`].
-    pub fn merged(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, keyed: Vec<(u64, u32)>) -> Self {
-        let mut order = Order {
-            merged: Vec::with_capacity(keyed.len()),
-            places: vec![NOWHERE; classes.len()],
-        };
-        let mut first = 0; // of those with the same hash
-        let mut last_hash = None;
-        for (hash, row) in keyed {
-            let row = row as usize;
-            if last_hash != Some(hash) {
-                (first, last_hash) = (order.merged.len(), Some(hash));
-            }
-            // Equal hashes are no proof: they can be made.
-            let equal =
-                |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).says_the_same(table.row(row));
-            let place = order.merged[first..].iter().position(equal).map(|place| first + place);
-            let place = place.unwrap_or_else(|| {
-                let (class, weight) = (classes[row] as u32, 0.0);
-                order.merged.push(Merged { row, class, weight });
-                order.merged.len() - 1
-            });
-            let merged = &mut order.merged[place];
-            merged.weight += weights.map_or(1.0, |weights| weights[row]);
-            // Of rows that hold the same in another order of columns, always the same one is read.
-            if row != merged.row && table.row(row).is_written_before(table.row(merged.row)) {
-                merged.row = row;
-            }
-            order.places[row] = place as u32;
-        }
-        order
-    }
-
-    /// The rows that stand for all.
-    pub fn rows(&self) -> Vec<u32> {
-        self.merged.iter().map(|merged| merged.row as u32).collect()
-    }
-}
+/// How many rows ahead of its use a given row is fetched.
+const AHEAD: usize = 4;
+/// So many sums at once: one after the other they would wait for each addition.
+const LANES: usize = 4;
 
 /// The merged rows, one after the other; without `columns` every row holds `width` numbers.
 ///
@@ -253,18 +40,12 @@ struct Pattern {
     names: Vec<u32>,
 }
 
-/// How many rows ahead of its use a given row is fetched.
-const AHEAD: usize = 4;
-
 impl<V: Value> Rows<V> {
     /// Takes rows of a table, each column multiplied by its scale, if there are some.
     pub fn new(table: &Vectors<'_>, rows: &[u32], scales: Option<&[f64]>) -> Self {
         let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
         let (numbers, names) = frequent_first(table, rows);
-        let (mut values, mut columns) = (
-            crate::system::memory::roomy(size),
-            crate::system::memory::roomy(if names.is_empty() { 0 } else { size }),
-        );
+        let (mut values, mut columns) = (roomy(size), roomy(if names.is_empty() { 0 } else { size }));
         let mut starts = Vec::with_capacity(rows.len() + 1);
         let mut squares = Vec::with_capacity(rows.len());
         starts.push(0);
@@ -389,7 +170,7 @@ impl<V: Value> Rows<V> {
             return rows.with_scales(Some(scales));
         }
         let Pattern { names, starts, .. } = &*self.pattern;
-        let mut values = crate::system::memory::roomy(self.values.len());
+        let mut values = roomy(self.values.len());
         for row in 0..self.len() {
             self.row(row).each(|column, value| {
                 let name = names.get(column).map_or(column, |&name| name as usize);
@@ -548,9 +329,6 @@ pub(crate) fn by_count(counts: &[u32]) -> Vec<u32> {
     }
     places
 }
-
-/// So many sums at once: one after the other they would wait for each addition.
-const LANES: usize = 4;
 
 pub struct Row<'a, V> {
     columns: Option<&'a [i32]>,

@@ -4,13 +4,20 @@
 //! row are rounded to multiples of a unit of its own. That is enough to say on which side of a plane most rows lie, and
 //! how far from it a row must lie for that to be sure; of the others the numbers as given have to be read.
 
+mod columns;
+#[cfg(test)]
+mod tests;
+
 use std::ops::Range;
 
-use crate::learners::margin::rows::{NOWHERE, by_count};
+use crate::learners::margin::order::NOWHERE;
 use crate::system::cancel::beat;
 use crate::system::memory::{fetch, on_large_pages, prefetch};
 use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
+use columns::Numbers;
+
+pub use columns::Sample;
 
 /// Numbers of a row that are read at once; the last ones are filled up with zeros.
 const LANES: usize = 8;
@@ -21,13 +28,8 @@ const MOST_UNITS: f64 = i16::MAX as f64;
 /// Units and lengths outside of these could overflow 32 bits, or vanish.
 const UNITS: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
 const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
-
 /// Columns, or units, of some numbers.
 type Group = [u16; LANES];
-
-/// About so many numbers are enough to tell which columns are frequent.
-const COUNTED: usize = 1 << 21;
-
 /// More than what rounding takes away.
 pub const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
 
@@ -400,111 +402,6 @@ fn places_of(rows: &[u32], count: usize) -> Option<Vec<u32>> {
     Some(places)
 }
 
-/// How many of some rows hold each column, and one more.
-pub struct Sample {
-    counts: Vec<u32>,
-    step: usize,
-}
-
-impl Sample {
-    pub fn new(table: &Vectors<'_>) -> Self {
-        Sample {
-            counts: vec![1; table.width()],
-            step: table.values().len() / COUNTED + 1,
-        }
-    }
-
-    /// Counts a row, if it is one of those that are counted; to be called while it is at hand.
-    #[inline(always)]
-    pub fn see(&mut self, row: usize, vector: Vector<'_>) {
-        if let Vector::Sparse(columns, _) = vector
-            && row.is_multiple_of(self.step)
-        {
-            columns.iter().for_each(|&column| self.counts[column as usize] += 1);
-        }
-    }
-}
-
-/// The new number of each column, and the given number of each that has one.
-struct Numbers {
-    common: Vec<Known>,
-    /// Of rare columns: 0, `ONCE` or `AGAIN` for those that were met so often, then their numbers.
-    rare: Vec<u32>,
-    names: Vec<u32>,
-    /// The first number of the columns that were met once, and their names; they come after the others.
-    lone: usize,
-    lone_names: Vec<u32>,
-    stamp: u16,
-}
-
-const ONCE: u32 = 1;
-const AGAIN: u32 = 2;
-
-/// The number of a column, if it is not rare, and the stamp of the last row that held it.
-#[derive(Clone, Copy)]
-struct Known {
-    number: u16,
-    stamp: u16,
-}
-
-impl Numbers {
-    /// Numbers the columns that are frequent in some of the rows.
-    fn new(Sample { mut counts, .. }: Sample) -> Self {
-        let mut names = by_count(&counts);
-        names.truncate(RARE as usize);
-        let unknown = Known { number: RARE, stamp: 0 };
-        let mut common = vec![unknown; counts.len()];
-        for (&name, number) in names.iter().zip(0..) {
-            common[name as usize].number = number;
-        }
-        counts.fill(0);
-        Numbers {
-            common,
-            rare: counts,
-            lone: names.len(),
-            names,
-            lone_names: Vec::new(),
-            stamp: 0,
-        }
-    }
-
-    /// The stamp of the next row: after 65,535 of them they begin anew.
-    #[inline(always)]
-    fn next_stamp(&mut self) -> u16 {
-        if self.stamp == u16::MAX {
-            self.stamp = 0;
-            self.common.iter_mut().for_each(|known| known.stamp = 0);
-        }
-        self.stamp += 1;
-        self.stamp
-    }
-
-    fn count_rares(&mut self, found: &[Rare]) {
-        for rare in found {
-            let count = &mut self.rare[rare.column as usize];
-            self.lone += usize::from(*count == ONCE);
-            *count = if *count == 0 { ONCE } else { AGAIN };
-        }
-    }
-
-    /// The number of a rare column, by when it is first asked for: columns of few rows come together as these do.
-    fn rare(&mut self, name: u32) -> u32 {
-        let known = &mut self.rare[name as usize];
-        match *known {
-            ONCE => {
-                self.lone_names.push(name);
-                (self.lone + self.lone_names.len() - 1) as u32
-            }
-            AGAIN => {
-                *known = self.names.len() as u32;
-                self.names.push(name);
-                *known
-            }
-            number => number,
-        }
-    }
-}
-
 /// The largest number, whatever its sign, and the sum of all squares.
 #[inline(always)]
 pub fn extent(values: &[f64]) -> (f64, f64) {
@@ -526,114 +423,4 @@ pub fn extent(values: &[f64]) -> (f64, f64) {
 #[inline(always)]
 fn rounded(value: f64) -> u16 {
     (value + 1.5 * (1u64 << 52) as f64).to_bits() as u16
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::learners::margin::Random;
-
-    const ROWS: usize = 600;
-
-    /// Starts, columns and numbers of sparse rows with more columns than fit 16 bits.
-    fn rows(width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
-        let (mut random, mut starts) = (Random(7), vec![0]);
-        let (mut columns, mut values) = (vec![], vec![]);
-        for row in 0..ROWS {
-            for place in 0..row {
-                columns.push((random.below(width / ROWS) * ROWS + place) as i32);
-                values.push(random.below(2001) as f64 / 1000.0 - 1.0);
-            }
-            starts.push(columns.len() as i64);
-        }
-        (starts, columns, values)
-    }
-
-    fn copied(table: &Vectors<'_>, rows: &[u32], presence: bool) -> Narrow {
-        let mut sample = Sample::new(table);
-        (0..table.rows()).for_each(|row| sample.see(row, table.row(row)));
-        Narrow::new(table, rows, presence, sample).unwrap()
-    }
-
-    #[test]
-    fn repeated_columns_and_zeros_are_found_in_any_row() {
-        for count in [1, 7, 65_534, 65_535, 65_536, 70_000] {
-            let starts: Vec<i64> = (0..=count).map(|row| row * 2).chain([count * 2 + 3]).collect();
-            let shown: Vec<u32> = (0..=count as u32).collect();
-            for (last, value) in [([0, 2, 1], 0.0), ([0, 1, 0], 1.0)] {
-                let columns: Vec<i32> = (0..count).flat_map(|_| [1, 0]).chain(last).collect();
-                let mut values = vec![1.0; columns.len()];
-                *values.last_mut().unwrap() = value;
-                let table = Vectors::unsorted(&starts, &columns, &values, 3).unwrap();
-                let copy = copied(&table, &shown, false);
-                assert_eq!(
-                    (copy.repeats, copy.has_zeros),
-                    (last[0] == last[2], value == 0.0),
-                    "{count}"
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn columns_and_weights_come_back() {
-        let (starts, columns, values) = rows(200_000);
-        let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
-        let shown: Vec<u32> = (0..ROWS as u32).rev().collect();
-        let copy = copied(&table, &shown, true);
-        assert!(!copy.rares.is_empty());
-        let every: Vec<f64> = (0..200_000).map(f64::from).collect();
-        let picked = copy.picked(&every);
-        for (place, &row) in shown.iter().enumerate() {
-            let (mut found, mut given) = (vec![], vec![]);
-            copy.each(place, |column, units| found.push((picked[column], units != 0)));
-            table
-                .row(row as usize)
-                .each(|column, value| given.push((column as f64, value != 0.0)));
-            assert_eq!(found, given);
-        }
-        let mut back = vec![-1.0; 200_000];
-        copy.put_back(&picked, &mut back);
-        assert!(columns.iter().all(|&column| back[column as usize] == f64::from(column)));
-    }
-
-    #[test]
-    fn what_is_sure_is_so() {
-        let (starts, columns, values) = rows(200_000);
-        for scale in [1e-200, 1e-30, 1.0, 1e20, 1e200] {
-            let values: Vec<f64> = values.iter().map(|value| value * scale).collect();
-            let table = Vectors::unsorted(&starts, &columns, &values, 200_000).unwrap();
-            let shown: Vec<u32> = (0..ROWS as u32).collect();
-            let copy = copied(&table, &shown, false);
-            let mut random = Random(3);
-            let weights: Vec<f64> = copy
-                .names
-                .iter()
-                .map(|_| random.below(2001) as f64 / 1e3 - 1.0)
-                .collect();
-            let length = weights.iter().map(|weight| weight * weight).sum::<f64>().sqrt();
-            let light = Light::new(&copy, &weights, length);
-            let mut sure = 0;
-            for row in 0..ROWS {
-                let Vector::Sparse(_, values) = table.row(row) else {
-                    continue;
-                };
-                let (mut product, mut place) = (0.0, 0);
-                copy.each(row, |column, _| {
-                    product += weights[column] * values[place];
-                    place += 1;
-                });
-                for sign in [-1.0, 1.0] {
-                    // Whatever the bias leaves of the product.
-                    for share in [0.0, -0.5, -0.99, -0.999_999, -1.0, -1.000_001, -1.1] {
-                        let is_right = sign * (product + share * product) > 0.0;
-                        let surely = copy.surely(row, sign, &light, &weights, share * product);
-                        assert!(surely.is_none_or(|surely| surely == is_right));
-                        sure += usize::from(surely == Some(true));
-                    }
-                }
-            }
-            assert_eq!(sure > 500, (1e-10..1e30).contains(&scale), "{scale}");
-        }
-    }
 }

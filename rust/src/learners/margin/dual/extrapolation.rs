@@ -1,0 +1,113 @@
+//! The best point of the plane that the last two steps span.
+
+use super::{Dual, Value, diagonal, upper};
+
+/// α with what follows from it; or a step from one such place to another.
+pub(super) struct Place {
+    alphas: Vec<f64>,
+    weights: Vec<f64>,
+    balance: f64,
+}
+
+impl Place {
+    fn zero(rows: usize, width: usize) -> Self {
+        Place {
+            alphas: vec![0.0; rows],
+            weights: vec![0.0; width],
+            balance: 0.0,
+        }
+    }
+}
+
+/// Where the last passes came from and where they went.
+pub(super) struct Trail {
+    before: Place,
+    last: Place,
+    next: Place,
+}
+
+impl Trail {
+    pub(super) fn new(rows: usize, width: usize) -> Self {
+        let [before, last, next] = std::array::from_fn(|_| Place::zero(rows, width));
+        Trail { before, last, next }
+    }
+}
+
+/// Keeps how we came from a place to where we are now, and then that place.
+fn walk(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f64]) {
+    for (now, (before, last)) in now.zip(before.iter_mut().zip(last)) {
+        *last = now - *before;
+        *before = now;
+    }
+}
+
+impl<'a, V: Value> Dual<'a, V> {
+    /// Goes to the best place of the plane that the last two steps span, cut off at the bounds, if that gains anything.
+    pub(super) fn look_further(&mut self, trail: &mut Trail) {
+        let (near, far) = self.best_mix(trail);
+        let Trail { before, last, next } = trail;
+        let mixed = |now: f64, before: f64, last: f64| now + near * (now - before) + far * last;
+        next.balance = mixed(self.balance, before.balance, last.balance);
+        let places = self.weights.iter().zip(before.weights.iter().zip(&last.weights));
+        for (next, (&weight, (&before, &last))) in next.weights.iter_mut().zip(places) {
+            *next = mixed(weight, before, last);
+        }
+        let mut gain = 0.0;
+        let places = before.alphas.iter().zip(&last.alphas).zip(&mut next.alphas);
+        for (row, (coordinate, ((&before, &last), next_alpha))) in self.coordinates.iter().zip(places).enumerate() {
+            let wished = mixed(coordinate.alpha, before, last);
+            let alpha = wished.clamp(0.0, upper(self.loss, coordinate.cost));
+            if alpha != wished {
+                let change = (alpha - wished) * coordinate.sign;
+                self.rows.row(row).add_to(&mut next.weights, change);
+                next.balance += change;
+            }
+            *next_alpha = alpha;
+            gain += alpha - 0.5 * diagonal(self.loss, coordinate.cost) * alpha * alpha;
+        }
+        let norm = self.rows.product(&next.weights, &next.weights) + self.lift * next.balance * next.balance;
+        if gain - 0.5 * norm > self.value {
+            self.value = gain - 0.5 * norm;
+            self.balance = next.balance;
+            std::mem::swap(&mut self.weights, &mut next.weights);
+            let pairs = self.coordinates.iter_mut().zip(&next.alphas);
+            pairs.for_each(|(coordinate, &alpha)| coordinate.alpha = alpha);
+        }
+        let alphas = self.coordinates.iter().map(|coordinate| coordinate.alpha);
+        walk(alphas, &mut before.alphas, &mut last.alphas);
+        walk(self.weights.iter().copied(), &mut before.weights, &mut last.weights);
+        (last.balance, before.balance) = (self.balance - before.balance, self.balance);
+    }
+
+    /// How far to go along the step since the last look, and along the one before: the maximum of a quadratic function.
+    fn best_mix(&self, trail: &Trail) -> (f64, f64) {
+        let Trail { before, last, .. } = trail;
+        let [mut own, mut both, mut other, mut near, mut far] =
+            self.rows.products(&self.weights, &before.weights, &last.weights);
+        let step = self.balance - before.balance;
+        own += self.lift * step * step;
+        both += self.lift * step * last.balance;
+        other += self.lift * last.balance * last.balance;
+        near += self.lift * self.balance * step;
+        far += self.lift * self.balance * last.balance;
+        (near, far) = (-near, -far);
+        for (coordinate, (before, last)) in self.coordinates.iter().zip(before.alphas.iter().zip(&last.alphas)) {
+            let (step, diagonal) = (coordinate.alpha - before, diagonal(self.loss, coordinate.cost));
+            let slope = 1.0 - diagonal * coordinate.alpha;
+            own += diagonal * step * step;
+            both += diagonal * step * last;
+            other += diagonal * last * last;
+            near += slope * step;
+            far += slope * last;
+        }
+        let determinant = own * other - both * both;
+        if determinant > 1e-10 * own * other {
+            let along = |one: f64, two: f64| one / determinant - two / determinant;
+            (along(near * other, far * both), along(far * own, near * both))
+        } else if own > 0.0 {
+            (near / own, 0.0)
+        } else {
+            (0.0, 0.0)
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! When each row is visited, and when another method takes its turn.
+
+/// A row found at rest is passed over once, then three times, and so on up to so many times.
+const LONGEST_REST: u8 = 7;
+/// The pace is taken from so many passes.
+const PACE: usize = 8;
+/// But not before the bounds that matter are about found.
+const FIRST_FACE: usize = 10;
+
+/// How often a row that was found at rest is passed over, and how often still from now on.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rest {
+    length: u8,
+    left: u8,
+}
+
+impl Rest {
+    /// Whether to pass over the row this time.
+    #[inline(always)]
+    pub(super) fn goes_on(&mut self) -> bool {
+        let rests = self.left > 0;
+        self.left -= u8::from(rests);
+        rests
+    }
+
+    pub(super) fn again(self) -> Rest {
+        let length = (2 * self.length + 1).min(LONGEST_REST);
+        Rest { length, left: length }
+    }
+}
+
+/// The bounds of the projected gradient in the last pass: what lies beyond them is left out in the next.
+#[derive(Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+impl Bounds {
+    pub(super) const NONE: Bounds = Bounds {
+        least: f64::NEG_INFINITY,
+        most: f64::INFINITY,
+    };
+
+    /// A bound of 0 says only that no row was met that could move that way.
+    pub(super) fn unless_nothing_moved(self) -> Bounds {
+        Bounds {
+            least: if self.least < 0.0 {
+                self.least
+            } else {
+                f64::NEG_INFINITY
+            },
+            most: if self.most > 0.0 { self.most } else { f64::INFINITY },
+        }
+    }
+}
+
+/// Whose turn it is: a face is solved when that has gained more for its price than passes do, and now and then to see.
+pub(super) struct Turns {
+    by_pass: f64,
+    by_face: f64,
+    wait: usize,
+    left: usize,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns {
+            by_pass: 0.0,
+            by_face: 0.0,
+            wait: FIRST_FACE,
+            left: FIRST_FACE,
+        }
+    }
+}
+
+impl Turns {
+    pub(super) fn passed(&mut self, gain: f64) {
+        self.by_pass = if gain.is_finite() { gain } else { 0.0 };
+        self.left = self.left.saturating_sub(1);
+    }
+
+    pub(super) fn face_is_due(&self) -> bool {
+        self.left == 0 || self.by_face > self.by_pass
+    }
+
+    pub(super) fn faced(&mut self, gain: f64) {
+        self.by_face = if gain.is_finite() { gain } else { 0.0 };
+        self.wait = if gain > self.by_pass { FIRST_FACE } else { 2 * self.wait };
+        self.left = self.wait;
+    }
+}
+
+/// The gaps that the last passes saw, which tell how many are still to come.
+#[derive(Default)]
+pub(super) struct Pace {
+    gaps: Vec<f64>,
+}
+
+impl Pace {
+    pub(super) fn passed(&mut self, gap: f64) {
+        self.gaps.push(gap);
+    }
+
+    /// What the next pass is likely to see.
+    pub(super) fn next(&self) -> f64 {
+        match self.gaps[..] {
+            [.., before, last] => last * (last / before).min(1.0),
+            _ => f64::INFINITY,
+        }
+    }
+
+    /// How many passes it takes to reach a gap, if it goes on falling as it did.
+    pub(super) fn passes_to(&self, gap: f64) -> f64 {
+        let Some(&[first, .., last]) = self.gaps.last_chunk::<PACE>() else {
+            return 0.0;
+        };
+        let fall = (first / last).ln() / (PACE - 1) as f64;
+        if fall > 0.0 {
+            (last / gap).ln() / fall
+        } else {
+            f64::INFINITY
+        }
+    }
+}
