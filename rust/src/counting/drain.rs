@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::matrix::Matrix;
 use super::shard::{Shard, kept_rows};
 use super::tally::{ByTerm, Cell, LOOK_AHEAD};
-use crate::system::cancel::{beat, beats};
+use crate::system::cancel::{checkpoint, checkpoints};
 use crate::system::memory::roomy;
 use crate::system::threads::side_by_side;
 use crate::text::lexicon::{Names, UNKNOWN};
@@ -87,7 +87,7 @@ impl<'a> View<'a> {
         let names = shard.lexicon.names();
         let mut places = roomy(names.len());
         places.extend((0..names.len()).map(|term| {
-            beat();
+            checkpoint();
             Place::new(names.get(term), term, number)
         }));
         View {
@@ -132,7 +132,7 @@ fn write_range(views: &[View<'_>], range: Range<usize>) -> (Drained, Vec<Kept>) 
     let mut cells: Vec<(u32, Cell)> = Vec::new();
     let mut done = 0;
     for same in order.chunk_by(|left, right| left.is_same(right, views)) {
-        beat();
+        checkpoint();
         for ahead in order.iter().skip(done + LOOK_AHEAD).take(same.len()) {
             views[ahead.shard as usize].tally.prefetch(ahead.term);
         }
@@ -229,7 +229,7 @@ fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
     parts.iter().for_each(|part| order.extend_from_slice(part));
     // A merge sort, which takes sorted runs as they are.
     order.sort_by(|left, right| {
-        beat();
+        checkpoint();
         left.compare(right, views)
     });
     Cow::Owned(order)
@@ -239,7 +239,7 @@ fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
 fn sorted_terms(places: Vec<Place>, names: &Names<'_>) -> Vec<Place> {
     let mut order = by_beginning(places);
     for part in order.chunk_by_mut(|left, right| left.beginning() == right.beginning()) {
-        beats(part.len());
+        checkpoints(part.len());
         part.sort_unstable_by_key(Place::key);
     }
     for equal in order
@@ -247,7 +247,7 @@ fn sorted_terms(places: Vec<Place>, names: &Names<'_>) -> Vec<Place> {
         .filter(|equal| equal.len() > 1 && !equal[0].is_whole())
     {
         equal.sort_by_cached_key(|place| {
-            beat();
+            checkpoint();
             let name = names.get(place.term as usize);
             (leading(&name[16..]), name)
         });

@@ -1,6 +1,6 @@
 //! Vocabularies merged into one.
 
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 
 /// Merges sorted lists of terms; returns the merged list and the new number of each old term.
 pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
@@ -10,14 +10,14 @@ pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
     }
     // A merge sort, which takes sorted runs as they are.
     all.sort_by(|left, right| {
-        beat();
+        checkpoint();
         left.cmp(right)
     });
     let (mut bytes, mut offsets) = (Vec::new(), vec![0i64]);
     let mut numbers: Vec<Vec<i64>> = lists.iter().map(|terms| vec![0; terms.len()]).collect();
     let mut previous: Option<&[u8]> = None;
     for (term, list, place) in all {
-        beat();
+        checkpoint();
         if previous != Some(term) {
             bytes.extend_from_slice(term);
             offsets.push(bytes.len() as i64);

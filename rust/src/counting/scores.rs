@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 
 use crate::counting::matrix::{Matrix, Rows};
 use crate::counting::shard::{Shard, kept_rows};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::prefetch;
 use crate::text::bag::Bag;
 use crate::text::documents::Documents;
@@ -259,7 +259,7 @@ impl Hashed {
             |term| places[term as usize]
         });
         for (column, value) in rows.terms.iter_mut().zip(&mut rows.counts) {
-            beat();
+            checkpoint();
             if *column < 0 {
                 *column &= i32::MAX;
                 *value = -*value;
@@ -272,7 +272,7 @@ impl Hashed {
     fn places(&self, shard: &Shard) -> Vec<u32> {
         let mut name = Vec::new();
         shard.each_term(|lexicon, term| {
-            beat();
+            checkpoint();
             name.clear();
             lexicon.write_name(term, &mut name);
             let (column, sign) = self.place(&name);

@@ -1,6 +1,6 @@
 //! Occurrences and documents of terms by class, exact integers.
 
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{on_large_pages, prefetch};
 
 /// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
@@ -96,7 +96,7 @@ impl List {
 
     fn shorten(&mut self) {
         self.entries.sort_unstable_by_key(|&(term, class, _)| {
-            beat();
+            checkpoint();
             (term, class)
         });
         self.entries.dedup_by(|next, kept| {
@@ -120,7 +120,7 @@ impl List {
         (0..terms).for_each(|term| starts[term + 1] += starts[term]);
         let (mut next, mut cells) = (starts.clone(), vec![(0, [0; 2]); self.entries.len()]);
         for &(term, class, cell) in &self.entries {
-            beat();
+            checkpoint();
             cells[next[term as usize]] = (class, cell);
             next[term as usize] += 1;
         }

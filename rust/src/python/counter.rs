@@ -10,7 +10,7 @@ use pyo3::sync::MutexExt;
 use super::folds::{HeldOut, UNFIT};
 use super::sources::Source;
 use super::text::{PORTION, PyText, SMALL, Strict};
-use super::work::{MOST_THREADS, patiently, share_out};
+use super::work::{MOST_THREADS, interruptible, share_out};
 use crate::counting::drain;
 use crate::counting::matrix::Matrix;
 use crate::counting::scores::Hashed;
@@ -149,7 +149,7 @@ impl Counter {
     /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
         let shards = self.counted(py)?;
-        let (drained, rows) = patiently(py, || drain::drain(shards))?;
+        let (drained, rows) = interruptible(py, || drain::drain(shards))?;
         Ok(PyDrained {
             offsets: drained.offsets.into_pyarray(py).unbind(),
             bytes: drained.bytes.into_pyarray(py).unbind(),
@@ -170,7 +170,7 @@ impl Counter {
         width: usize,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, HeldOut)> {
         let (shards, classes) = (self.counted(py)?, classes.as_slice()?);
-        let (drained, made) = patiently(py, || {
+        let (drained, made) = interruptible(py, || {
             let (drained, rows) = drain::drain(shards);
             let made = HeldOut::of_counted(rows, classes, width, drained.terms());
             (drained, made)
@@ -199,7 +199,7 @@ impl Counter {
         }
         let shards = std::mem::take(&mut *self.counting(py)).shards;
         let hashed = Hashed { key, columns, signed };
-        let Matrix { starts, terms, counts } = patiently(py, || hashed.rows(shards))?;
+        let Matrix { starts, terms, counts } = interruptible(py, || hashed.rows(shards))?;
         Ok((starts.into_pyarray(py), terms.into_pyarray(py), counts.into_pyarray(py)))
     }
 }

@@ -4,8 +4,8 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::patiently;
-use crate::system::cancel::beat;
+use super::work::interruptible;
+use crate::system::cancel::checkpoint;
 use crate::text::csv::{Column, Dialect, Parsed};
 
 /// So many bytes of a file are hashed between two looks at Ctrl-C.
@@ -42,7 +42,7 @@ pub(super) fn parse_csv(
     follows: bool,
 ) -> PyResult<PyParsed> {
     let block = block.as_slice_mut()?;
-    let (parsed, invalid) = patiently(py, || {
+    let (parsed, invalid) = interruptible(py, || {
         // Fields end at ASCII characters: if the block is UTF-8, all of them are.
         let valid = std::str::from_utf8(block).map_or_else(|error| error.valid_up_to(), str::len);
         let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
@@ -88,11 +88,11 @@ pub(super) fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: us
     let (Some(before), Some(hole), Some(after)) = (file.get(..start), file.get(start..end), file.get(end..)) else {
         return Err(PyValueError::new_err("the place of the checksum is outside the file"));
     };
-    patiently(py, || {
+    interruptible(py, || {
         let mut hasher = blake3::Hasher::new();
         hasher.update(before).update(&vec![0; hole.len()]);
         for piece in after.chunks(HASHED_AT_ONCE) {
-            beat();
+            checkpoint();
             hasher.update(piece);
         }
         hasher.finalize().to_hex().to_string()

@@ -7,7 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::counter::by_class;
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::counting::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
 use crate::counting::matrix::Matrix;
 
@@ -93,7 +93,7 @@ impl HeldOut {
     ) -> PyResult<Self> {
         let (starts, terms, counts) = (starts.as_slice()?, terms.as_slice()?, counts.as_slice()?);
         let classes = classes.as_slice()?;
-        let made = patiently(py, || {
+        let made = interruptible(py, || {
             HeldOut::of(Rows::new(starts, terms, counts, size)?, classes, width, size)
         })?;
         made.ok_or_else(|| PyValueError::new_err(UNFIT))

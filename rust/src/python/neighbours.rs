@@ -8,7 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::learners::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 
 /// Distances and rows of the neighbours, queries × neighbours.
@@ -102,7 +102,7 @@ impl InvertedIndex {
             width,
         )
         .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
-        let index = patiently(py, || Inverted::new(rows, width))?;
+        let index = interruptible(py, || Inverted::new(rows, width))?;
         drop((held_starts, held_terms, held_weights));
         Ok(InvertedIndex {
             starts: starts.unbind(),

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use super::kernel::kernel_of;
 use super::tables::{checked_classes, checked_weights};
 use super::vectors::Table;
-use super::work::{patiently, step_to_end};
+use super::work::{interruptible, step_to_end};
 use crate::learners::kernel::Points;
 use crate::learners::perceptron::{Learner, Rows, Rule, Settings, Shown, State, Unfit};
 use crate::tables::vectors::Vectors;
@@ -70,7 +70,7 @@ pub(super) fn learn_online<'py>(
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
     let any_rule = rule_of(&rule, points.as_ref())?;
-    let shown = match patiently(py, || Shown::new(&table, classes, weights, &settings, &any_rule))? {
+    let shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings, &any_rule))? {
         Ok(shown) => shown,
         Err(Unfit::Repeats) => return Ok(None),
         Err(Unfit::Numbers) => {

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::sources::{Held, LONGEST, Source};
 use super::text::{PORTION, SMALL, Strict};
 use super::vocabulary::PyVocabulary;
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::counting::scores::Scorer;
 
 /// A linear classifier on the terms of documents: label = the highest of bias + sums of weights.
@@ -41,7 +41,7 @@ impl PyScorer {
         }
         let read = weights.readonly();
         let table = read.as_slice()?;
-        let scorer = patiently(py, || Scorer::new(vocabulary, table, bias.len(), presence))?;
+        let scorer = interruptible(py, || Scorer::new(vocabulary, table, bias.len(), presence))?;
         drop(read);
         Ok(PyScorer {
             scorer,

@@ -10,9 +10,9 @@ use pyo3::sync::MutexExt;
 use super::sources::{Source, slices};
 use super::tables::checked_classes;
 use super::text::{PORTION, PyText, SMALL};
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::learners::streaming::{Cell, Learner, Model};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::text::lexicon::Lexicon;
 use crate::text::tokenizer::Text;
 
@@ -88,7 +88,7 @@ impl TextLearner {
         let made = Self::new(text, rate)?;
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
         let learners = learners_of(classes, terms.len(), &weights, &squares)?;
-        let lexicon = patiently(py, || {
+        let lexicon = interruptible(py, || {
             Lexicon::from_terms(terms.iter().copied(), made.text.joins_words())
         })?
         .filter(|lexicon| lexicon.len() == terms.len())
@@ -188,7 +188,7 @@ impl TextLearner {
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let learning = self.learning(py)?;
         let model = learning.model.as_ref().ok_or_else(nothing_learned)?;
-        let ((offsets, bytes), weights, squares) = patiently(py, || {
+        let ((offsets, bytes), weights, squares) = interruptible(py, || {
             (
                 named(model.lexicon()),
                 of_cells(model, |cell| cell.weight),
@@ -213,7 +213,7 @@ fn nothing_learned() -> PyErr {
 fn named(lexicon: &Lexicon) -> (Vec<i64>, Vec<u8>) {
     let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
     for term in 0..lexicon.len() as u32 {
-        beat();
+        checkpoint();
         lexicon.write_name(term, &mut bytes);
         offsets.push(bytes.len() as i64);
     }

@@ -8,9 +8,9 @@ use pyo3::types::PyList;
 use siphasher::sip::SipHasher13;
 
 use super::sources::{Source, each_string, slices};
-use super::work::patiently;
+use super::work::interruptible;
 use crate::counting::merge;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::text::documents::Documents;
 use crate::text::lexicon::Lexicon;
 use crate::text::tokens::Tokens;
@@ -31,10 +31,10 @@ pub(super) fn distinct<'py>(
         Err(_) => {
             let source = Source::new(strings)?;
             let documents = source.documents()?;
-            patiently(py, || numbered(&documents))?
+            interruptible(py, || numbered(&documents))?
         }
     };
-    let (offsets, bytes) = patiently(py, || numbering.names())?;
+    let (offsets, bytes) = interruptible(py, || numbering.names())?;
     Ok((
         numbering.numbers.into_pyarray(py),
         offsets.into_pyarray(py),
@@ -80,7 +80,7 @@ impl Numbering {
     fn names(&self) -> (Vec<i64>, Vec<u8>) {
         let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
         for number in 0..self.lexicon.len() as u32 {
-            beat();
+            checkpoint();
             self.lexicon.write_name(number, &mut bytes);
             offsets.push(bytes.len() as i64);
         }
@@ -91,7 +91,7 @@ impl Numbering {
 fn numbered(documents: &Documents<'_>) -> Numbering {
     let mut numbering = Numbering::of(documents.len());
     for row in 0..documents.len() {
-        beat();
+        checkpoint();
         numbering.push(documents.document(row)[0]);
     }
     numbering
@@ -113,11 +113,11 @@ fn packed<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>)> {
     let source = Source::new(strings)?;
     let documents = source.documents()?;
-    let (offsets, bytes) = patiently(py, || {
+    let (offsets, bytes) = interruptible(py, || {
         let (mut offsets, mut bytes) = (Vec::with_capacity(documents.len() + 1), Vec::new());
         offsets.push(0i64);
         for row in 0..documents.len() {
-            beat();
+            checkpoint();
             documents
                 .document(row)
                 .iter()
@@ -134,9 +134,9 @@ fn packed<'py>(
 fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let source = Source::new(strings)?;
     let documents = source.documents()?;
-    let hashes: Vec<u64> = patiently(py, || {
+    let hashes: Vec<u64> = interruptible(py, || {
         let hash = |row| {
-            beat();
+            checkpoint();
             let mut hasher = SipHasher13::new();
             documents.document(row).iter().for_each(|piece| hasher.write(piece));
             hasher.finish()
@@ -161,7 +161,7 @@ pub(super) fn merge_terms<'py>(
         .iter()
         .map(|(offsets, bytes)| slices(offsets.as_slice()?, bytes.as_slice()?))
         .collect::<PyResult<Vec<_>>>()?;
-    let (bytes, offsets, numbers) = patiently(py, || merge::merge_terms(&borrowed))?;
+    let (bytes, offsets, numbers) = interruptible(py, || merge::merge_terms(&borrowed))?;
     let numbers = numbers.into_iter().map(|list| list.into_pyarray(py)).collect();
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, P
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::tables::bins::Bins;
 use crate::tables::labels::number_labels as number_labels_in_order;
 use crate::tables::levels::{LevelCounts, Levels};
@@ -297,7 +297,7 @@ pub(super) fn number_labels<'py>(
     )>,
 > {
     let labels = labels.as_slice()?;
-    let numbered = patiently(py, || number_labels_in_order(labels))?;
+    let numbered = interruptible(py, || number_labels_in_order(labels))?;
     Ok(numbered.map(|(distinct, numbers, counts)| {
         (
             distinct.into_pyarray(py),

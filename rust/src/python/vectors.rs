@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::patiently;
+use super::work::interruptible;
 use crate::tables::vectors::Vectors;
 
 #[derive(FromPyObject)]
@@ -61,7 +61,7 @@ fn repeats_columns(
     if !fits || !columns.is_empty() && largest as usize >= width.min(1 << 31) {
         return Err(PyValueError::new_err("the rows of the table do not fit together"));
     }
-    patiently(py, || crate::tables::vectors::repeats(starts, columns, width))
+    interruptible(py, || crate::tables::vectors::repeats(starts, columns, width))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

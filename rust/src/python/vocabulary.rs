@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use super::counter::RowArrays;
 use super::sources::{Source, slices};
 use super::text::{PORTION, PyText, SMALL};
-use super::work::{patiently, share_out};
+use super::work::{interruptible, share_out};
 use crate::counting::matrix::{Matrix, Rows, in_order};
 use crate::counting::scores::{Vocabulary, few_rows};
 use crate::text::documents::Documents;
@@ -41,7 +41,7 @@ impl PyVocabulary {
         }
         let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
-        let built = patiently(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
+        let built = interruptible(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
             .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
         // Threads that come together each build one, and the first is kept: whoever waited for another thread would
         // wait forever in a process that is forked meanwhile.
@@ -121,7 +121,7 @@ impl PyVocabulary {
         for portion in in_order(&rows) {
             all_unknown.extend_from_slice(&unknown[portion.owner][portion.rows]);
         }
-        let matrix = patiently(py, || Matrix::joined(rows, |_| |term| term))?;
+        let matrix = interruptible(py, || Matrix::joined(rows, |_| |term| term))?;
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 

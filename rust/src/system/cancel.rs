@@ -1,82 +1,112 @@
-//! Cancellation of long work.
+//! Cancellation of long work: one mechanism for all loops.
 //!
-//! Loops that may run for seconds call `beat` now and then. The caller who waits for them decides, some twenty times a
-//! second, whether they go on; if not, the work is unwound to where it began. A no-op when no caller is waiting.
+//! Loops that may run for seconds pass checkpoints. A caller that waits for them wraps them in [`cancellable`]: about
+//! twenty times a second a checkpoint asks it whether to go on. If not, the work is unwound to where it began, so that no
+//! function in between has to pass the news on. Without such a caller, checkpoints do nothing.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Time is looked at once in so many beats.
-const BEATS: u32 = 1 << 12;
-/// How often the one who waits is asked.
-const ASK: Duration = Duration::from_millis(50);
+/// Look at the clock once in so many checkpoints.
+const CHECKPOINTS: u32 = 1 << 12;
+/// How often the waiting caller is asked whether to go on.
+const INTERVAL: Duration = Duration::from_millis(50);
 
-pub(super) struct GivenUp;
+/// The payload that unwinds cancelled work.
+pub(super) struct Cancelled;
 
-struct Waiting {
-    goes_on: Box<dyn FnMut() -> bool>,
+/// The caller that waits for the work of this thread.
+struct Waiter {
+    keep_going: Box<dyn FnMut() -> bool>,
     asked: Instant,
 }
 
 thread_local! {
     static COUNT: Cell<u32> = const { Cell::new(0) };
-    static WAITING: RefCell<Option<Waiting>> = const { RefCell::new(None) };
+    static WAITER: RefCell<Option<Waiter>> = const { RefCell::new(None) };
 }
 
-/// Says that work goes on.
+/// Pass a checkpoint of a loop with little work between two of them: it costs about a nanosecond.
 #[inline]
-pub fn beat() {
+pub fn checkpoint() {
     let count = COUNT.get().wrapping_add(1);
     COUNT.set(count);
-    if count.is_multiple_of(BEATS) {
-        ask();
+    if count.is_multiple_of(CHECKPOINTS) {
+        check_now();
     }
 }
 
-/// Says that so much work was done as many beats stand for.
-pub fn beats(number: usize) {
+/// Pass a checkpoint that stands for as many as `number`.
+pub fn checkpoints(number: usize) {
     let before = COUNT.get();
     let count = before.wrapping_add(number as u32);
     COUNT.set(count);
-    if before / BEATS != count / BEATS {
-        ask();
+    if before / CHECKPOINTS != count / CHECKPOINTS {
+        check_now();
     }
 }
 
+/// Pass a checkpoint between large pieces of work: look at the clock at once.
 #[cold]
-fn ask() {
-    let given_up = WAITING.with_borrow_mut(|waiting| match waiting {
-        Some(waiting) if waiting.asked.elapsed() >= ASK => {
-            waiting.asked = Instant::now();
-            !(waiting.goes_on)()
+pub fn check_now() {
+    let cancelled = WAITER.with_borrow_mut(|waiter| match waiter {
+        Some(waiter) if waiter.asked.elapsed() >= INTERVAL => {
+            waiter.asked = Instant::now();
+            !(waiter.keep_going)()
         }
         _ => false,
     });
-    if given_up {
-        resume_unwind(Box::new(GivenUp));
+    if cancelled {
+        resume_unwind(Box::new(Cancelled));
+    }
+}
+
+/// Checkpoints for inner loops in which even a thread-local counter is too slow: the work is counted here.
+pub struct Countdown(Cell<usize>);
+
+impl Countdown {
+    /// Units of work between two looks at the clock: some milliseconds, if a unit is a number read.
+    const PORTION: usize = 1 << 22;
+
+    /// Pass a checkpoint after so many units of work.
+    #[inline(always)]
+    pub fn spend(&self, work: usize) {
+        let left = self.0.get();
+        if left > work {
+            self.0.set(left - work);
+        } else {
+            self.0.set(Self::PORTION);
+            check_now();
+        }
+    }
+}
+
+impl Default for Countdown {
+    fn default() -> Self {
+        Countdown(Cell::new(Self::PORTION))
     }
 }
 
 /// Why work did not come to its end.
-pub enum Unfinished {
-    GivenUp,
+pub enum Interrupted {
+    Cancelled,
     Panicked(Box<dyn Any + Send>),
 }
 
-/// Does work, asking at its beats whether to go on.
-pub fn watched<T>(goes_on: impl FnMut() -> bool + 'static, job: impl FnOnce() -> T) -> Result<T, Unfinished> {
-    let waiting = Waiting {
-        goes_on: Box::new(goes_on),
+/// Do work that stops at a checkpoint when `keep_going` returns false.
+pub fn cancellable<T>(keep_going: impl FnMut() -> bool + 'static, job: impl FnOnce() -> T) -> Result<T, Interrupted> {
+    let waiter = Waiter {
+        keep_going: Box::new(keep_going),
         asked: Instant::now(),
     };
-    let before = WAITING.replace(Some(waiting));
+    let before = WAITER.replace(Some(waiter));
     let result = catch_unwind(AssertUnwindSafe(job));
-    WAITING.set(before);
-    result.map_err(|cause| match cause.is::<GivenUp>() {
-        true => Unfinished::GivenUp,
-        false => Unfinished::Panicked(cause),
+    WAITER.set(before);
+    result.map_err(|cause| match cause.is::<Cancelled>() {
+        true => Interrupted::Cancelled,
+        false => Interrupted::Panicked(cause),
     })
 }
 
@@ -84,33 +114,47 @@ pub fn watched<T>(goes_on: impl FnMut() -> bool + 'static, job: impl FnOnce() ->
 mod tests {
     use super::*;
 
+    /// The end of a loop that passes checkpoints until the first question is answered with no.
+    fn cancelled(pass: impl Fn()) -> bool {
+        let endless = || -> () {
+            loop {
+                pass();
+            }
+        };
+        matches!(cancellable(|| false, endless), Err(Interrupted::Cancelled))
+    }
+
     #[test]
-    fn work_goes_on_until_it_is_given_up() {
-        let beats = |times: u32| move || (0..times).for_each(|_| beat());
-        assert!(watched(|| true, beats(10 * BEATS)).is_ok());
-        assert!(watched(|| false, beats(BEATS - 1)).is_ok(), "too soon to ask");
+    fn work_goes_on_until_it_is_cancelled() {
+        let times = |times: u32| move || (0..times).for_each(|_| checkpoint());
+        assert!(cancellable(|| true, times(10 * CHECKPOINTS)).is_ok());
+        assert!(
+            cancellable(|| false, times(CHECKPOINTS - 1)).is_ok(),
+            "too soon to look at the clock"
+        );
         let endless = || {
             loop {
-                beat();
+                checkpoint();
             }
         };
         let start = Instant::now();
-        let ended: Result<(), _> = watched(move || start.elapsed() < 3 * ASK, endless);
-        assert!(matches!(ended, Err(Unfinished::GivenUp)));
-        assert!(start.elapsed() >= 3 * ASK);
-        beats(10 * BEATS)(); // nobody waits
-        let endless = || {
-            loop {
-                super::beats(BEATS as usize / 2);
-            }
-        };
-        let ended: Result<(), _> = watched(|| false, endless);
-        assert!(matches!(ended, Err(Unfinished::GivenUp)));
+        let ended: Result<(), _> = cancellable(move || start.elapsed() < 3 * INTERVAL, endless);
+        assert!(matches!(ended, Err(Interrupted::Cancelled)));
+        assert!(start.elapsed() >= 3 * INTERVAL);
+        times(10 * CHECKPOINTS)(); // nobody waits
+    }
+
+    #[test]
+    fn every_kind_of_checkpoint_cancels() {
+        assert!(cancelled(|| checkpoints(CHECKPOINTS as usize / 2)));
+        assert!(cancelled(check_now));
+        let countdown = Countdown::default();
+        assert!(cancelled(|| countdown.spend(Countdown::PORTION / 2)));
     }
 
     #[test]
     fn a_panic_is_told_apart() {
-        let ended: Result<(), _> = watched(|| true, || resume_unwind(Box::new(3)));
-        assert!(matches!(ended, Err(Unfinished::Panicked(_))));
+        let ended: Result<(), _> = cancellable(|| true, || resume_unwind(Box::new(3)));
+        assert!(matches!(ended, Err(Interrupted::Panicked(_))));
     }
 }

@@ -4,7 +4,7 @@
 //! inside slices whose length is known.
 #![allow(unsafe_code)]
 
-use super::cancel::beats;
+use super::cancel::checkpoints;
 use super::threads::side_by_side;
 
 /// Asks the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
@@ -144,7 +144,7 @@ pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
         }
     }
     let write = |(number, piece, room): (usize, &mut [S], &mut [std::mem::MaybeUninit<T>])| {
-        beats(room.len());
+        checkpoints(room.len());
         all_pages(room);
         let make = make(number);
         room.iter_mut().zip(piece.iter()).for_each(|(target, &item)| {

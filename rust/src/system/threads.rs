@@ -8,7 +8,7 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::cancel::{GivenUp, Unfinished, watched};
+use super::cancel::{Cancelled, Interrupted, cancellable};
 
 /// Says stop when it goes in the course of a panic.
 struct StopUnlessDone(Arc<AtomicBool>);
@@ -21,19 +21,19 @@ impl Drop for StopUnlessDone {
     }
 }
 
-/// Does all jobs at once, the last of them on the calling thread. If that gives up at a beat, so do the others.
+/// Does all jobs at once, the last of them on the calling thread. If that gives up at a checkpoint, so do the others.
 pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
     let Some(own) = jobs.pop() else { return Vec::new() };
-    let (stopped, seats) = (Arc::new(AtomicBool::new(false)), Seats::default());
+    let (stopped, processors) = (Arc::new(AtomicBool::new(false)), Processors::default());
     std::thread::scope(|scope| {
         let begin = |job| {
-            let (stopped, seats) = (stopped.clone(), &seats);
+            let (stopped, processors) = (stopped.clone(), &processors);
             scope.spawn(move || {
-                seats.take();
-                watched(move || !stopped.load(Ordering::Relaxed), job)
+                processors.claim();
+                cancellable(move || !stopped.load(Ordering::Relaxed), job)
             })
         };
-        seats.take();
+        processors.claim();
         let others: Vec<_> = jobs.into_iter().map(begin).collect();
         if !others.is_empty() {
             std::thread::yield_now(); // so that those that were started on this processor can leave it
@@ -43,8 +43,8 @@ pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T>
         drop(guard);
         let ended = others.into_iter().map(|other| match other.join() {
             Ok(Ok(result)) => result,
-            Ok(Err(Unfinished::Panicked(cause))) | Err(cause) => resume_unwind(cause),
-            Ok(Err(Unfinished::GivenUp)) => resume_unwind(Box::new(GivenUp)),
+            Ok(Err(Interrupted::Panicked(cause))) | Err(cause) => resume_unwind(cause),
+            Ok(Err(Interrupted::Cancelled)) => resume_unwind(Box::new(Cancelled)),
         });
         ended.chain([last]).collect()
     })
@@ -76,12 +76,12 @@ impl Shares {
 /// The system may start a thread on the processor of the one that starts it, and leave both there for ten milliseconds
 /// and more while another processor idles.
 #[derive(Default)]
-pub struct Seats(Mutex<Vec<usize>>);
+pub struct Processors(Mutex<Vec<usize>>);
 
-impl Seats {
+impl Processors {
     /// Takes the processor that the calling thread runs on; if that is taken, moves the thread to one that is not. It
     /// is not bound to it.
-    pub fn take(&self) {
+    pub fn claim(&self) {
         #[cfg(target_os = "linux")]
         {
             let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cancel::beat;
+    use super::super::cancel::checkpoint;
     use super::*;
 
     #[test]
@@ -160,30 +160,30 @@ mod tests {
     }
 
     #[test]
-    fn jobs_side_by_side_keep_their_order_and_give_up_together() {
+    fn jobs_side_by_side_keep_their_order_and_are_cancelled_together() {
         let jobs: Vec<_> = (0..5).map(|number| move || number * number).collect();
         assert_eq!(side_by_side(jobs), [0, 1, 4, 9, 16]);
         assert!(side_by_side(Vec::<fn()>::new()).is_empty());
         let endless = || {
             loop {
-                beat();
+                checkpoint();
             }
         };
-        let ended: Result<Vec<()>, _> = watched(|| false, || side_by_side(vec![endless, endless, endless]));
-        assert!(matches!(ended, Err(Unfinished::GivenUp)));
+        let ended: Result<Vec<()>, _> = cancellable(|| false, || side_by_side(vec![endless, endless, endless]));
+        assert!(matches!(ended, Err(Interrupted::Cancelled)));
     }
 
     #[test]
     fn a_panic_of_another_thread_is_not_lost() {
         let panics = |number: u32| move || assert!(number > 0);
-        let ended = watched(|| true, || side_by_side(vec![panics(0), panics(1)]));
-        assert!(matches!(ended, Err(Unfinished::Panicked(_))));
+        let ended = cancellable(|| true, || side_by_side(vec![panics(0), panics(1)]));
+        assert!(matches!(ended, Err(Interrupted::Panicked(_))));
     }
 
     #[test]
     #[cfg(target_os = "linux")]
     fn threads_begin_on_processors_of_their_own_and_are_not_bound_to_them() {
-        let (seats, allowed) = (Seats::default(), || {
+        let (processors, allowed) = (Processors::default(), || {
             let (_, allowed) = whereabouts().unwrap();
             (0..libc::CPU_SETSIZE as usize).filter(move |&processor| is_in(&allowed, processor))
         });
@@ -192,12 +192,12 @@ mod tests {
             for _ in 0..before.len() + 2 {
                 let before = &before;
                 scope.spawn(|| {
-                    seats.take();
+                    processors.claim();
                     assert!(allowed().eq(before.iter().copied()));
                 });
             }
         });
-        let mut taken = seats.0.into_inner().unwrap();
+        let mut taken = processors.0.into_inner().unwrap();
         taken.sort_unstable();
         assert_eq!(taken, before);
     }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::fetch;
 
 /// Rows of a table.
@@ -260,7 +260,7 @@ impl Vector<'_> {
 pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
     let mut last = vec![0; width]; // the number of the row that last held each column, from 1
     starts.windows(2).zip(1u32..).any(|(pair, number)| {
-        beat();
+        checkpoint();
         let row = &columns[pair[0] as usize..pair[1] as usize];
         row.iter().fold(false, |repeats, &column| {
             repeats | (std::mem::replace(&mut last[column as usize], number) == number)
@@ -273,7 +273,7 @@ pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: O
     let width = table.width();
     let mut sums = vec![0.0; count * width];
     for (row, &class) in classes.iter().enumerate() {
-        beat();
+        checkpoint();
         let own = &mut sums[class as usize * width..][..width];
         table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
     }

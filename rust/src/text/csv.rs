@@ -1,6 +1,6 @@
 //! Comma-separated values (RFC 4180), a block at a time, into columns of fields.
 
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use memchr::{memchr_iter, memchr3};
 
 /// A column of fields: value i is `block[starts[i]..ends[i]]`.
@@ -92,7 +92,7 @@ impl Dialect {
         };
         let (mut fields, mut quotes) = (Vec::new(), Quotes::new(block, self.quote));
         while parsed.consumed < block.len() {
-            beat();
+            checkpoint();
             let start = parsed.consumed;
             let Some((end, unclosed)) = self.row(block, start, follows, &mut quotes, &mut fields) else {
                 break;

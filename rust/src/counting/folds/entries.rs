@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::LOOK_AHEAD;
 use crate::counting::matrix::Matrix;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{prefetch, roomy};
 
 /// Rows of counts, whose indices are sound and whose sum fits into 32 bits: so does every sum of some.
@@ -75,7 +75,7 @@ impl Entries {
             ..Entries::default()
         };
         for (row, &class) in classes.iter().enumerate() {
-            beat();
+            checkpoint();
             for place in rows.span(row) {
                 if let Some(&ahead) = rows.0.terms.get(place + LOOK_AHEAD) {
                     prefetch(&starts, ahead as usize);
@@ -106,7 +106,7 @@ fn ranks(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> (Vec<usi
     let mut ranks = roomy(rows.0.terms.len());
     ranks.resize(rows.0.terms.len(), 0);
     for &row in order {
-        beat();
+        checkpoint();
         let class = classes[row] + 1;
         for place in rows.span(row) {
             if let Some(&ahead) = rows.0.terms.get(place + LOOK_AHEAD) {

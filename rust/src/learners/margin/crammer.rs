@@ -11,7 +11,8 @@
 use super::order::Order;
 use super::rows::Rows;
 use super::value::Value;
-use super::{Certificate, Intercept, Limits, Random, Solution, Watch};
+use super::{Certificate, Intercept, Limits, Random, Solution};
+use crate::system::cancel::Countdown;
 
 pub struct CrammerSinger<'a, V> {
     rows: &'a Rows<V>,
@@ -24,6 +25,7 @@ pub struct CrammerSinger<'a, V> {
     weights: Vec<f64>,
     duals: Vec<f64>,
     active: Vec<u32>,
+    countdown: Countdown,
 }
 
 /// Room for the numbers of one row, a class each.
@@ -54,11 +56,11 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             weights: vec![0.0; (rows.width + 1) * count],
             duals: vec![0.0; rows.len() * count],
             active: (0..rows.len() as u32).collect(),
+            countdown: Countdown::default(),
         }
     }
 
-    /// Solves; `None` when it was told to give up.
-    pub fn solve(mut self, limits: Limits, seed: u64, mut watch: Watch<'_>) -> Option<Vec<Solution>> {
+    pub fn solve(mut self, limits: Limits, seed: u64) -> Vec<Solution> {
         let mut random = Random(seed);
         let mut desk = Desk {
             outputs: vec![0.0; self.count],
@@ -69,16 +71,16 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         loop {
             random.shuffle(&mut self.active);
             let shrink = worst;
-            worst = self.pass(shrink, &mut desk, &mut watch)?;
+            worst = self.pass(shrink, &mut desk);
             passes += 1;
             let last = passes >= limits.passes;
             if worst > aim && !self.active.is_empty() && !last {
                 continue;
             }
-            let mut certificate = self.judge(&mut desk, &mut watch)?;
+            let mut certificate = self.judge(&mut desk);
             certificate.passes = passes;
             if last || certificate.reaches(limits.tolerance) {
-                return Some(self.finish(certificate));
+                return self.finish(certificate);
             }
             aim = (0.3 * aim.min(worst.max(1e-16))).max(1e-16);
             self.active = (0..self.rows.len() as u32).collect();
@@ -87,7 +89,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
     }
 
     /// Goes once over the active rows; gives the largest violation it met.
-    fn pass(&mut self, shrink: f64, desk: &mut Desk, watch: &mut Watch<'_>) -> Option<f64> {
+    fn pass(&mut self, shrink: f64, desk: &mut Desk) -> f64 {
         let mut worst = 0.0f64;
         let mut kept = Vec::with_capacity(self.active.len());
         for place in 0..self.active.len() {
@@ -105,12 +107,10 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             if violation > 1e-15 {
                 self.improve(row, desk);
             }
-            if watch.stopped(self.rows.size(row) * self.count) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row) * self.count);
         }
         self.active = kept;
-        Some(worst)
+        worst
     }
 
     /// wₖ·x for every class.
@@ -204,7 +204,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         });
     }
 
-    fn judge(&self, desk: &mut Desk, watch: &mut Watch<'_>) -> Option<Certificate> {
+    fn judge(&self, desk: &mut Desk) -> Certificate {
         let norm: f64 = self.weights.iter().map(|weight| weight * weight).sum();
         let (mut losses, mut gains, mut worst) = (0.0, 0.0, 0.0f64);
         for row in 0..self.rows.len() {
@@ -216,16 +216,14 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             losses += self.costs[row] * (most - desk.outputs[own]);
             gains += self.duals[row * self.count + own]; // = −Σ of the others
             worst = worst.max(self.violation(row, &desk.outputs).0);
-            if watch.stopped(self.rows.size(row) * self.count) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row) * self.count);
         }
-        Some(Certificate {
+        Certificate {
             primal: 0.5 * norm + losses,
             dual: gains - 0.5 * norm,
             violation: worst,
             passes: 0,
-        })
+        }
     }
 
     fn finish(self, certificate: Certificate) -> Vec<Solution> {

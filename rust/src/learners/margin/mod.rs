@@ -11,8 +11,6 @@ pub mod primal;
 pub mod rows;
 pub mod value;
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 /// ℓ as a function of the slack ξ = 1 − margin: max(0, ξ) or max(0, ξ)².
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
@@ -62,35 +60,6 @@ pub struct Solution {
     /// αᵢ of each row.
     pub duals: Vec<f64>,
     pub certificate: Certificate,
-}
-
-/// Asks, now and then, whether to give up; solvers look after about [`Watch::PORTION`] numbers.
-pub struct Watch<'a> {
-    stop: &'a AtomicBool,
-    left: usize,
-}
-
-impl<'a> Watch<'a> {
-    /// Numbers read between two looks: some milliseconds.
-    const PORTION: usize = 1 << 22;
-
-    pub fn new(stop: &'a AtomicBool) -> Self {
-        Watch {
-            stop,
-            left: Self::PORTION,
-        }
-    }
-
-    /// Counts numbers that were read; says whether to give up.
-    #[inline(always)]
-    pub fn stopped(&mut self, read: usize) -> bool {
-        if self.left > read {
-            self.left -= read;
-            return false;
-        }
-        self.left = Self::PORTION;
-        self.stop.load(Ordering::Relaxed)
-    }
 }
 
 /// A generator of pseudo-random numbers (splitmix64; Steele, Lea and Flood 2014).

@@ -5,7 +5,7 @@
 //! twice, to the last bit, and files sorted by class do no harm.
 
 use super::mix;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::tables::vectors::{Vector, Vectors};
 
 const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -56,7 +56,7 @@ pub fn key_of(seed: u64) -> u64 {
 pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usize) -> u64) -> Vec<(u64, u32)> {
     let mut keyed = Vec::with_capacity(rows);
     for row in 0..rows {
-        beat();
+        checkpoint();
         if weights.is_none_or(|weights| weights[row] > 0.0) {
             keyed.push((key(row), row as u32));
         }
@@ -72,7 +72,7 @@ pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
         .filter(|tied| tied.len() > 1)
     {
         for (key, row) in &mut *tied {
-            beat();
+            checkpoint();
             *key = second(*row as usize);
         }
         sort_by_key(tied);
@@ -84,7 +84,7 @@ fn sort_by_key(keyed: &mut [(u64, u32)]) {
         return keyed.sort_unstable(); // in no time
     }
     keyed.sort_unstable_by(|left, right| {
-        beat();
+        checkpoint();
         left.cmp(right)
     });
 }

@@ -12,7 +12,8 @@
 
 use super::rows::Rows;
 use super::value::Value;
-use super::{Certificate, Intercept, Limits, Solution, Watch};
+use super::{Certificate, Intercept, Limits, Solution};
+use crate::system::cancel::Countdown;
 
 /// Conjugate gradients stop at this share of the gradient.
 const FORCING: f64 = 0.05;
@@ -28,6 +29,7 @@ pub struct Primal<'a, V> {
     /// w·x + b of each row.
     outputs: Vec<f64>,
     passes: usize,
+    countdown: Countdown,
 }
 
 /// The value, the gradient, and the dual value that goes with it.
@@ -59,25 +61,25 @@ impl<'a, V: Value> Primal<'a, V> {
             weights: vec![0.0; rows.width + 1],
             outputs: vec![0.0; rows.len()],
             passes: 0,
+            countdown: Countdown::default(),
         }
     }
 
-    /// Solves; `None` when it was told to give up.
-    pub fn solve(mut self, limits: Limits, mut watch: Watch<'_>) -> Option<Solution> {
+    pub fn solve(mut self, limits: Limits) -> Solution {
         loop {
-            let slope = self.slope(&mut watch)?;
+            let slope = self.slope();
             let direction = if slope.certificate().reaches(limits.tolerance) || self.passes >= limits.passes {
                 None
             } else {
-                self.direction(&slope, &mut watch)?
+                self.direction(&slope)
             };
             let Some(direction) = direction else {
-                return Some(self.finish(&slope));
+                return self.finish(&slope);
             };
-            let changes = self.outputs_of(&direction, &mut watch)?;
+            let changes = self.outputs_of(&direction);
             let length = self.line_search(&direction, &changes);
             if length <= 0.0 {
-                return Some(self.finish(&slope)); // rounding: there is nothing left to gain
+                return self.finish(&slope); // rounding: there is nothing left to gain
             }
             add(&mut self.weights, length, &direction);
             add(&mut self.outputs, length, &changes);
@@ -113,24 +115,22 @@ impl<'a, V: Value> Primal<'a, V> {
     }
 
     /// Σ αᵢyᵢxᵢ, with the constant feature.
-    fn combine(&self, duals: &[f64], watch: &mut Watch<'_>) -> Option<Vec<f64>> {
+    fn combine(&self, duals: &[f64]) -> Vec<f64> {
         let mut sum = vec![0.0; self.weights.len()];
         for (row, &alpha) in duals.iter().enumerate().filter(|(_, alpha)| **alpha != 0.0) {
             self.rows
                 .row(row)
                 .add_to(&mut sum[..self.rows.width], alpha * self.signs[row]);
             sum[self.rows.width] += alpha * self.signs[row] * self.constant();
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
-        Some(sum)
+        sum
     }
 
-    fn slope(&mut self, watch: &mut Watch<'_>) -> Option<Slope> {
+    fn slope(&mut self) -> Slope {
         self.passes += 1;
         let mut duals = self.duals();
-        let pull = self.combine(&duals, watch)?;
+        let pull = self.combine(&duals);
         let (mut penalty, mut gradient) = (0.0, pull.clone());
         for (column, (slope, weight)) in gradient.iter_mut().zip(&self.weights).enumerate() {
             penalty += 0.5 * self.penalty(column) * weight * weight;
@@ -145,17 +145,17 @@ impl<'a, V: Value> Primal<'a, V> {
         let balance = pull[self.rows.width];
         let dual = if self.intercept == Intercept::Free && balance != 0.0 {
             self.rebalance(&mut duals, balance);
-            let pull = self.combine(&duals, watch)?;
+            let pull = self.combine(&duals);
             self.dual(&duals, &pull)
         } else {
             self.dual(&duals, &pull)
         };
-        Some(Slope {
+        Slope {
             primal: penalty + loss,
             dual,
             gradient,
-            curvature: self.curvature(watch)?,
-        })
+            curvature: self.curvature(),
+        }
     }
 
     /// Scales the α of one class so that Σ αᵢyᵢ = 0, which the dual of a free intercept demands.
@@ -183,7 +183,7 @@ impl<'a, V: Value> Primal<'a, V> {
     }
 
     /// The diagonal of the second derivative.
-    fn curvature(&self, watch: &mut Watch<'_>) -> Option<Vec<f64>> {
+    fn curvature(&self) -> Vec<f64> {
         let mut diagonal: Vec<f64> = (0..self.weights.len()).map(|column| self.penalty(column)).collect();
         for row in (0..self.rows.len()).filter(|&row| self.slack(row) > 0.0) {
             let twice = 2.0 * self.costs[row];
@@ -191,16 +191,13 @@ impl<'a, V: Value> Primal<'a, V> {
                 .row(row)
                 .each(|column, value| diagonal[column] += twice * value * value);
             diagonal[self.rows.width] += twice * self.constant() * self.constant();
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
-        Some(diagonal)
+        diagonal
     }
 
-    /// Solves H d = −g by preconditioned conjugate gradients; `Some(None)` when g is 0.
-    #[allow(clippy::option_option)]
-    fn direction(&mut self, slope: &Slope, watch: &mut Watch<'_>) -> Option<Option<Vec<f64>>> {
+    /// Solves H d = −g by preconditioned conjugate gradients; `None` when g is 0.
+    fn direction(&mut self, slope: &Slope) -> Option<Vec<f64>> {
         let inside: Vec<usize> = (0..self.rows.len()).filter(|&row| self.slack(row) > 0.0).collect();
         let divided = |vector: &[f64]| -> Vec<f64> {
             let scaled = vector.iter().zip(&slope.curvature);
@@ -214,10 +211,10 @@ impl<'a, V: Value> Primal<'a, V> {
         let mut product = dot(&residual, &scaled);
         let enough = FORCING * FORCING * product;
         if product <= 0.0 {
-            return Some(None);
+            return None;
         }
         for _ in 0..MOST_INNER {
-            let curved = self.curve(&step, &inside, watch)?;
+            let curved = self.curve(&step, &inside);
             let bend = dot(&step, &curved);
             if bend <= 0.0 {
                 break;
@@ -235,11 +232,11 @@ impl<'a, V: Value> Primal<'a, V> {
                 .zip(&scaled)
                 .for_each(|(step, scaled)| *step = scaled + share * *step);
         }
-        Some(Some(direction))
+        Some(direction)
     }
 
     /// H v = penalty·v + 2 Σ over the rows within the margin of cᵢ (xᵢ·v) xᵢ.
-    fn curve(&mut self, vector: &[f64], inside: &[usize], watch: &mut Watch<'_>) -> Option<Vec<f64>> {
+    fn curve(&mut self, vector: &[f64], inside: &[usize]) -> Vec<f64> {
         self.passes += 1;
         let (width, constant) = (self.rows.width, self.constant());
         let mut result: Vec<f64> = (0..=width)
@@ -251,23 +248,19 @@ impl<'a, V: Value> Primal<'a, V> {
             let scale = 2.0 * self.costs[row] * output;
             found.add_to(&mut result[..width], scale);
             result[width] += scale * constant;
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
-        Some(result)
+        result
     }
 
-    fn outputs_of(&self, direction: &[f64], watch: &mut Watch<'_>) -> Option<Vec<f64>> {
+    fn outputs_of(&self, direction: &[f64]) -> Vec<f64> {
         let (width, constant) = (self.rows.width, self.constant() * direction[self.rows.width]);
         let mut outputs = Vec::with_capacity(self.rows.len());
         for row in 0..self.rows.len() {
             outputs.push(self.rows.row(row).dot(&direction[..width]) + constant);
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
-        Some(outputs)
+        outputs
     }
 
     /// The t that minimises the objective at w + t·d: the zero of a derivative that rises, piecewise linear.

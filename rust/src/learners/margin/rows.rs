@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::value::Value;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{fetch, prefetch, roomy};
 use crate::tables::vectors::{Vector, Vectors};
 
@@ -50,7 +50,7 @@ impl<V: Value> Rows<V> {
         let mut squares = Vec::with_capacity(rows.len());
         starts.push(0);
         for (place, &row) in rows.iter().enumerate() {
-            beat();
+            checkpoint();
             if let Some(&later) = rows.get(place + AHEAD) {
                 table.row(later as usize).fetch();
             }
@@ -301,7 +301,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     rows.sort_unstable(); // as they lie in memory
     let mut counts = vec![0u32; table.width()];
     for &row in &rows {
-        beat();
+        checkpoint();
         if let Vector::Sparse(columns, _) = table.row(row as usize) {
             columns.iter().for_each(|&column| counts[column as usize] += 1);
         }

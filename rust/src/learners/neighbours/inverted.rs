@@ -2,7 +2,7 @@
 
 use super::sparse::{Row, Sparse, cosine_distance, dot};
 use super::{Found, Nearest, UNIT};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vectorised};
 
 /// The most terms that are kept as dense columns; their presence in a row is a mask of this width.
@@ -99,7 +99,7 @@ impl Inverted {
     fn fill(&mut self, rows: Sparse<'_>) {
         let mut next = self.list_starts.clone();
         for row in 0..rows.rows() {
-            beat();
+            checkpoint();
             let (terms, weights) = rows.row(row);
             let mut square = 0.0;
             for (&term, &weight) in terms.iter().zip(weights) {

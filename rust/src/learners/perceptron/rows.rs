@@ -4,7 +4,7 @@ use super::narrow::{Narrow, Sample, extent};
 use super::{Rule, Settings};
 use crate::learners::margin::FEW_ROWS;
 use crate::learners::margin::order::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
 
@@ -60,7 +60,7 @@ fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
             || {
                 let mut sum = 0.0;
                 for values in values.chunks(1 << 12) {
-                    beat();
+                    checkpoint();
                     sum += extent(values).1;
                 }
                 sum

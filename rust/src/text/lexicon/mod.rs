@@ -10,7 +10,7 @@ mod weights;
 
 use super::key::{Key, Seeds, Token};
 use super::tokens::Tokens;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{Table, roomy};
 
 pub use names::Names;
@@ -124,7 +124,7 @@ impl Lexicon {
                 .enumerate()
                 .filter(|(_, term)| length.contains(&term.len()))
             {
-                beat();
+                checkpoint();
                 match spaces(term) {
                     0 => {
                         tokens.clear();

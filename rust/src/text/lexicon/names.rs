@@ -1,7 +1,7 @@
 //! The texts of a lexicon's terms.
 
 use super::{Lexicon, Name};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 
 /// The texts of all terms of a lexicon, by their numbers.
 pub struct Names<'a> {
@@ -40,7 +40,7 @@ impl Lexicon {
         if self.grams > 0 {
             ends.reserve(self.names.len());
             for term in 0..self.names.len() as u32 {
-                beat();
+                checkpoint();
                 if matches!(self.names[term as usize], Name::Gram { .. }) {
                     self.write_name(term, &mut grams);
                 }

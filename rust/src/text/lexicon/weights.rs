@@ -1,7 +1,7 @@
 //! A lexicon's words with two weights each in their slots.
 
 use super::{LOOK_AHEAD, Lexicon};
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::Table;
 use crate::text::key::{Key, Token};
 use crate::text::tokens::Tokens;
@@ -44,7 +44,7 @@ impl WeightTable {
                 .iter()
                 .filter(|word| word.key != Key::NONE && !word.key.is_long())
             {
-                beat();
+                checkpoint();
                 let weights = weights.get(word.id as usize).copied().unwrap_or_default();
                 if (weights[0] + weights[1] >= least) == heavy {
                     let mut position = slots.place(lexicon.seeds.key(word.key) as usize);

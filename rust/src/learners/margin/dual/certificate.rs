@@ -1,7 +1,7 @@
 //! Primal and dual values over all rows.
 
 use super::schedule::{Bounds, Rest};
-use super::{Certificate, Coordinate, Dual, Intercept, Loss, Value, Watch, diagonal, upper};
+use super::{Certificate, Coordinate, Dual, Intercept, Loss, Value, diagonal, upper};
 
 /// What one judgement over all rows found.
 pub(super) struct Judgement {
@@ -12,13 +12,11 @@ pub(super) struct Judgement {
 
 impl<'a, V: Value> Dual<'a, V> {
     /// Computes primal and dual values over all rows, and wakes the rows that are not surely at their bounds.
-    pub(super) fn judge(&mut self, bounds: Bounds, watch: &mut Watch<'_>) -> Option<Judgement> {
+    pub(super) fn judge(&mut self, bounds: Bounds) -> Judgement {
         let mut outputs = Vec::with_capacity(self.rows.len());
         for row in 0..self.rows.len() {
             outputs.push(self.rows.row(row).dot(&self.weights));
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
         let intercept = self.best_intercept(&outputs);
         let mut violation = 0.0f64;
@@ -47,11 +45,11 @@ impl<'a, V: Value> Dual<'a, V> {
             violation,
             passes: 0,
         };
-        Some(Judgement {
+        Judgement {
             certificate,
             scale,
             intercept,
-        })
+        }
     }
 
     /// The primal value, and what the weights must be multiplied with: a hard margin is reached by scaling.

@@ -1,7 +1,7 @@
 //! Conjugate gradients on all α between their bounds at once.
 
 use super::schedule::Turns;
-use super::{Coordinate, Dual, Value, Watch, diagonal, upper};
+use super::{Coordinate, Dual, Value, diagonal, upper};
 
 /// Conjugate gradients on a face stop at this share of the squared residual, or after so many rounds.
 const FACE_FORCING: f64 = 1e-4;
@@ -11,7 +11,7 @@ const MOST_HALVINGS: usize = 6;
 impl<'a, V: Value> Dual<'a, V> {
     /// Solves, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then goes
     /// there as far as the bounds allow. Gives how many passes over all rows this was worth.
-    pub(super) fn solve_face(&mut self, turns: &mut Turns, watch: &mut Watch<'_>) -> Option<f64> {
+    pub(super) fn solve_face(&mut self, turns: &mut Turns) -> f64 {
         let start = self.value;
         let inside = |row: &Coordinate| row.alpha > 0.0 && row.alpha < upper(self.loss, row.cost);
         let face: Vec<u32> = (0..self.rows.len() as u32)
@@ -41,7 +41,7 @@ impl<'a, V: Value> Dual<'a, V> {
         let mut rounds = 0;
         while product > enough && rounds < MOST_FACE_ROUNDS {
             rounds += 1;
-            let curved = self.curve(&face, &step, watch)?.0;
+            let curved = self.curve(&face, &step).0;
             let bend: f64 = step.iter().zip(&curved).map(|(left, right)| left * right).sum();
             if bend
                 <= 1e-14
@@ -66,33 +66,29 @@ impl<'a, V: Value> Dual<'a, V> {
                 step[place] = residual[place] * scales[place] + share * step[place];
             }
         }
-        self.go(&face, &slopes, &direction, watch)?;
+        self.go(&face, &slopes, &direction);
         let worth = (1 + rounds) as f64 * face.len() as f64 / self.rows.len().max(1) as f64;
         turns.faced((self.value - start) / worth);
-        Some(worth)
+        worth
     }
 
     /// Q d on a face, and Σ dᵢyᵢxᵢ.
-    fn curve(&self, face: &[u32], step: &[f64], watch: &mut Watch<'_>) -> Option<(Vec<f64>, Vec<f64>)> {
+    fn curve(&self, face: &[u32], step: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (mut sum, mut balance) = (vec![0.0; self.rows.width], 0.0);
         for (&row, step) in face.iter().zip(step).filter(|(_, step)| **step != 0.0) {
             let change = step * self.coordinates[row as usize].sign;
             self.rows.row(row as usize).add_to(&mut sum, change);
             balance += change;
-            if watch.stopped(self.rows.size(row as usize)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row as usize));
         }
         let mut curved = Vec::with_capacity(face.len());
         for (&row, step) in face.iter().zip(step) {
             let coordinate = &self.coordinates[row as usize];
             let output = self.rows.row(row as usize).dot(&sum) + self.lift * balance;
             curved.push(coordinate.sign * output + diagonal(self.loss, coordinate.cost) * step);
-            if watch.stopped(self.rows.size(row as usize)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row as usize));
         }
-        Some((curved, sum))
+        (curved, sum)
     }
 
     /// How far the first α of a face is from its bound along a direction, at most 1.
@@ -111,7 +107,7 @@ impl<'a, V: Value> Dual<'a, V> {
     }
 
     /// Moves the α of a face along a direction, cut off at the bounds, if that gains anything; else half as far.
-    fn go(&mut self, face: &[u32], slopes: &[f64], direction: &[f64], watch: &mut Watch<'_>) -> Option<()> {
+    fn go(&mut self, face: &[u32], slopes: &[f64], direction: &[f64]) {
         let mut length = 1.0;
         for turn in 0..=MOST_HALVINGS {
             if turn == MOST_HALVINGS {
@@ -122,7 +118,7 @@ impl<'a, V: Value> Dual<'a, V> {
                 (coordinate.alpha + length * along).clamp(0.0, upper(self.loss, coordinate.cost)) - coordinate.alpha
             };
             let changes: Vec<f64> = face.iter().zip(direction).map(cut).collect();
-            let (curved, sum) = self.curve(face, &changes, watch)?;
+            let (curved, sum) = self.curve(face, &changes);
             let parts = changes.iter().zip(slopes).zip(&curved);
             let gain: f64 = parts
                 .map(|((change, slope), curved)| change * (slope - 0.5 * curved))
@@ -142,6 +138,5 @@ impl<'a, V: Value> Dual<'a, V> {
             }
             length *= 0.5;
         }
-        Some(())
     }
 }

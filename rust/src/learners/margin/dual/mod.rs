@@ -27,7 +27,8 @@ mod schedule;
 
 use super::rows::Rows;
 use super::value::Value;
-use super::{Certificate, Intercept, Limits, Loss, Random, Solution, Watch, shuffle_in_runs};
+use super::{Certificate, Intercept, Limits, Loss, Random, Solution, shuffle_in_runs};
+use crate::system::cancel::Countdown;
 use crate::system::memory::prefetch;
 use certificate::Judgement;
 use extrapolation::Trail;
@@ -70,6 +71,7 @@ pub struct Dual<'a, V> {
     active: Vec<u32>,
     visits: Vec<u32>,
     rests: Vec<Rest>,
+    countdown: Countdown,
 }
 
 impl<'a, V: Value> Dual<'a, V> {
@@ -106,11 +108,11 @@ impl<'a, V: Value> Dual<'a, V> {
             active: (0..rows.len() as u32).collect(),
             visits: Vec::with_capacity(rows.len()),
             rests: vec![Rest::default(); rows.len()],
+            countdown: Countdown::default(),
         }
     }
 
-    /// Solves; `None` when it was told to give up.
-    pub fn solve(mut self, limits: Limits, seed: u64, mut watch: Watch<'_>) -> Option<Solution> {
+    pub fn solve(mut self, limits: Limits, seed: u64) -> Solution {
         let mut random = Random(seed);
         let (mut bounds, mut passes) = (Bounds::NONE, 0.0);
         let rows = self.rows.len().max(1) as f64;
@@ -122,7 +124,7 @@ impl<'a, V: Value> Dual<'a, V> {
         let (looks, mut trail) = (self.intercept != Intercept::Free && !self.is_hard(), None);
         loop {
             let start = self.value;
-            let (estimate, next) = self.pass(bounds, &mut random, &mut watch)?;
+            let (estimate, next) = self.pass(bounds, &mut random);
             let visited = self.visits.len() as f64 / rows;
             passes += visited.max(LEAST_WORK);
             bounds = next.unless_nothing_moved();
@@ -132,11 +134,11 @@ impl<'a, V: Value> Dual<'a, V> {
             let last = passes.round() >= limits.passes as f64;
             // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
             if pace.next() <= enough || self.active.is_empty() || last {
-                let judgement = self.judge(bounds, &mut watch)?;
+                let judgement = self.judge(bounds);
                 let mut certificate = judgement.certificate;
                 certificate.passes = passes.round() as usize;
                 if last || certificate.reaches(limits.tolerance) || certificate.violation == 0.0 {
-                    return Some(self.finish(judgement, certificate));
+                    return self.finish(judgement, certificate);
                 }
                 bounds = Bounds::NONE;
             }
@@ -147,7 +149,7 @@ impl<'a, V: Value> Dual<'a, V> {
                 self.look_further(trail.get_or_insert_with(|| Trail::new(self.rows.len(), self.rows.width)));
             }
             if pace.passes_to(enough) > MANY_PASSES && turns.face_is_due() {
-                passes += self.solve_face(&mut turns, &mut watch)?;
+                passes += self.solve_face(&mut turns);
                 trail = None;
             }
             self.step_multiplier();
@@ -155,7 +157,7 @@ impl<'a, V: Value> Dual<'a, V> {
     }
 
     /// Goes once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
-    fn pass(&mut self, bounds: Bounds, random: &mut Random, watch: &mut Watch<'_>) -> Option<(f64, Bounds)> {
+    fn pass(&mut self, bounds: Bounds, random: &mut Random) -> (f64, Bounds) {
         let rests = &mut self.rests;
         let awake = self.active.iter().copied();
         let awake: Vec<u32> = awake.filter(|&row| !rests[row as usize].goes_on()).collect();
@@ -173,16 +175,14 @@ impl<'a, V: Value> Dual<'a, V> {
                 self.rows.prefetch(soon as usize);
             }
             estimate += self.improve(row, bounds, &mut next, &mut left_out);
-            if watch.stopped(self.rows.size(row)) {
-                return None;
-            }
+            self.countdown.spend(self.rows.size(row));
         }
         if left_out {
             let coordinates = &mut self.coordinates;
             // A sign of a sleeping row is kept in its step: see `improve`.
             self.active.retain(|&row| coordinates[row as usize].step > 0.0);
         }
-        Some((estimate, next))
+        (estimate, next)
     }
 
     /// Moves one αᵢ to its best value and beyond; gives the row's part of the gap before that.

@@ -11,7 +11,7 @@ mod tests;
 use std::ops::Range;
 
 use crate::learners::margin::order::NOWHERE;
-use crate::system::cancel::beat;
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{fetch, on_large_pages, prefetch};
 use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
@@ -170,7 +170,7 @@ impl Narrow {
             || {
                 // Read one after the other, written where they belong: there is less to write than to read.
                 for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
-                    beat();
+                    checkpoint();
                     // The room that a row is written to lies anywhere in memory, and so does its head.
                     let coming = |ahead: usize| places.get(row + ahead).copied().filter(|&place| place != NOWHERE);
                     if let Some(later) = coming(16) {
