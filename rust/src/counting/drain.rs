@@ -27,7 +27,7 @@ pub struct Drained {
     pub documents: Vec<i64>,
 }
 
-/// Ends the count; gives the kept rows too, in the order of the stream.
+/// End the count; return the kept rows too, in the order of the stream.
 pub fn drain<C: From<u32> + Copy + Send>(mut shards: Vec<Shard>) -> (Drained, Matrix<C>) {
     let (drained, kept) = write_terms(&mut shards);
     let rows = |shard: &Shard| if shard.kept.is_empty() { 0 } else { shard.lexicon.len() };
@@ -292,7 +292,7 @@ impl Drained {
         self.offsets.len() - 1
     }
 
-    /// Appends terms that come behind these.
+    /// Append terms that come behind these.
     fn append(&mut self, other: &Drained) {
         let (terms, bytes) = (self.terms() as i64, self.bytes.len() as i64);
         self.bytes.extend_from_slice(&other.bytes);
@@ -304,7 +304,7 @@ impl Drained {
         self.documents.extend_from_slice(&other.documents);
     }
 
-    /// Appends the term just written with its cells, those of equal class added up, and gives its number.
+    /// Append the term just written with its cells, those of equal class added up, and return its number.
     fn push(&mut self, cells: &mut [(u32, Cell)]) -> u32 {
         let number = self.terms() as u32;
         self.offsets.push(self.bytes.len() as i64);

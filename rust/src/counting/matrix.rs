@@ -26,12 +26,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Begins portion `place` of the stream.
+    /// Begin portion `place` of the stream.
     pub fn begin(&mut self, place: usize) {
         self.portions.push((place, self.ends.len()));
     }
 
-    /// Appends a row to the portion that was begun.
+    /// Append a row to the portion that was begun.
     pub fn push(&mut self, terms: &[u32], counts: &[u32]) {
         let before = self.terms.len();
         if before + terms.len() > self.ready {
@@ -86,15 +86,15 @@ impl Rows {
 }
 
 /// Portions that follow each other in the stream: whose they are, and their rows and terms among the owner's.
-pub struct Stretch {
+pub struct Segment {
     pub owner: usize,
     pub rows: Range<usize>,
     pub terms: Range<usize>,
 }
 
-impl Stretch {
-    /// Grows by a stretch that follows in the stream, if that lies behind it in memory, too.
-    fn takes_in(&mut self, next: &Stretch) -> bool {
+impl Segment {
+    /// Grow by a segment that follows in the stream, if that lies behind it in memory, too.
+    fn absorbs(&mut self, next: &Segment) -> bool {
         let follows = self.owner == next.owner && self.rows.end == next.rows.start;
         if follows {
             (self.rows.end, self.terms.end) = (next.rows.end, next.terms.end);
@@ -104,7 +104,7 @@ impl Stretch {
 }
 
 /// All rows in the order of the stream.
-pub fn in_order(all: &[Rows]) -> Vec<Stretch> {
+pub fn in_order(all: &[Rows]) -> Vec<Segment> {
     let of_owner = |(owner, rows): (usize, &'_ Rows)| {
         let ends = rows
             .portions
@@ -112,27 +112,27 @@ pub fn in_order(all: &[Rows]) -> Vec<Stretch> {
             .skip(1)
             .map(|&(_, first)| first)
             .chain([rows.ends.len()]);
-        let stretch = |(&(place, first), end)| {
+        let segment = |(&(place, first), end)| {
             let terms = rows.start(first)..rows.start(end);
             let rows = first..end;
-            (place, Stretch { owner, rows, terms })
+            (place, Segment { owner, rows, terms })
         };
-        rows.portions.iter().zip(ends).map(stretch).collect::<Vec<_>>()
+        rows.portions.iter().zip(ends).map(segment).collect::<Vec<_>>()
     };
-    let mut stretches: Vec<(usize, Stretch)> = all.iter().enumerate().flat_map(of_owner).collect();
-    stretches.sort_unstable_by_key(|&(place, _)| place);
-    let mut stretches: Vec<Stretch> = stretches.into_iter().map(|(_, stretch)| stretch).collect();
-    stretches.dedup_by(|next, before| before.takes_in(next));
-    stretches
+    let mut segments: Vec<(usize, Segment)> = all.iter().enumerate().flat_map(of_owner).collect();
+    segments.sort_unstable_by_key(|&(place, _)| place);
+    let mut segments: Vec<Segment> = segments.into_iter().map(|(_, segment)| segment).collect();
+    segments.dedup_by(|next, before| before.absorbs(next));
+    segments
 }
 
-/// What owners have for their terms, cut into stretches.
-fn cut<'a, S>(stretches: &[Stretch], mut owned: Vec<&'a mut [S]>) -> Vec<&'a mut [S]> {
-    let mut in_memory: Vec<usize> = (0..stretches.len()).collect();
-    in_memory.sort_by_key(|&place| stretches[place].terms.end);
-    let mut all: Vec<&mut [S]> = stretches.iter().map(|_| Default::default()).collect();
+/// What owners have for their terms, cut into segments.
+fn cut<'a, S>(segments: &[Segment], mut owned: Vec<&'a mut [S]>) -> Vec<&'a mut [S]> {
+    let mut in_memory: Vec<usize> = (0..segments.len()).collect();
+    in_memory.sort_by_key(|&place| segments[place].terms.end);
+    let mut all: Vec<&mut [S]> = segments.iter().map(|_| Default::default()).collect();
     for place in in_memory {
-        let Stretch { owner, terms, .. } = &stretches[place];
+        let Segment { owner, terms, .. } = &segments[place];
         let rest = &mut owned[*owner];
         all[place] = rest.split_off_mut(..terms.len()).unwrap_or_default();
     }
@@ -148,31 +148,31 @@ pub struct Matrix<C> {
 }
 
 impl<C: From<u32> + Copy + Send> Matrix<C> {
-    /// Puts all rows in order, on as many threads as have written them; `number` gives for each owner the new number of
+    /// Put all rows in order, on as many threads as have written them; `number` gives for each owner the new number of
     /// a term.
     pub fn joined<N: Fn(u32) -> u32>(mut all: Vec<Rows>, number: impl Fn(usize) -> N + Sync) -> Self {
-        let stretches = in_order(&all);
-        let threads = if stretches.is_empty() { 1 } else { all.len() };
+        let segments = in_order(&all);
+        let threads = if segments.is_empty() { 1 } else { all.len() };
         let mut starts = Vec::with_capacity(all.iter().map(|rows| rows.ends.len()).sum::<usize>() + 1);
         starts.push(0);
         let (mut large, mut before) = (Vec::new(), 0);
-        for stretch in &stretches {
-            let (rows, first) = (&all[stretch.owner], stretch.terms.start);
-            let ends = rows.ends[stretch.rows.clone()].iter();
+        for segment in &segments {
+            let (rows, first) = (&all[segment.owner], segment.terms.start);
+            let ends = rows.ends[segment.rows.clone()].iter();
             starts.extend(ends.map(|&end| (before + end - first) as i64));
-            let places = rows.large(&stretch.terms).iter();
+            let places = rows.large(&segment.terms).iter();
             large.extend(places.map(|&(place, count)| (before + place - first, count)));
-            before += stretch.terms.len();
+            before += segment.terms.len();
         }
         let (terms, small) = all
             .iter_mut()
             .map(|rows| (rows.terms.as_mut_slice(), rows.small.as_mut_slice()))
             .unzip();
-        let terms = in_parts(threads, cut(&stretches, terms), |part| {
-            let number = number(stretches[part].owner);
+        let terms = in_parts(threads, cut(&segments, terms), |part| {
+            let number = number(segments[part].owner);
             move |term| number(term) as i32
         });
-        let mut counts = in_parts(threads, cut(&stretches, small), |_| |count| C::from(u32::from(count)));
+        let mut counts = in_parts(threads, cut(&segments, small), |_| |count| C::from(u32::from(count)));
         large
             .into_iter()
             .for_each(|(place, count)| counts[place] = C::from(count));

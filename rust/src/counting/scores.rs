@@ -23,31 +23,31 @@ pub struct Vocabulary {
     text: Arc<Text>,
     lexicon: Lexicon,
     terms: usize,
-    desks: Desks,
+    workspaces: WorkspacePool,
 }
 
-/// Desks that wait for the next reader. Nobody waits for a lock: in a process that was forked while another thread had
+/// WorkspacePool that wait for the next reader. Nobody waits for a lock: in a process that was forked while another thread had
 /// one, that would be forever.
-struct Desks([Mutex<Option<Desk>>; 64]);
+struct WorkspacePool([Mutex<Option<Workspace>>; 64]);
 
-impl Desks {
+impl WorkspacePool {
     fn new() -> Self {
-        Desks(std::array::from_fn(|_| Mutex::new(None)))
+        WorkspacePool(std::array::from_fn(|_| Mutex::new(None)))
     }
 
-    fn take(&self) -> Option<Desk> {
+    fn take(&self) -> Option<Workspace> {
         self.places().find_map(|mut place| place.take())
     }
 
-    /// Takes a desk back; if there is no place for it, it is gone.
-    fn give(&self, desk: Desk) {
+    /// Take a workspace back; if there is no place for it, it is gone.
+    fn put_back(&self, workspace: Workspace) {
         if let Some(mut place) = self.places().find(|place| place.is_none()) {
-            *place = Some(desk);
+            *place = Some(workspace);
         }
     }
 
     /// The places that no other thread is looking at.
-    fn places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Desk>>> {
+    fn places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Workspace>>> {
         self.0.iter().filter_map(|place| match place.try_lock() {
             Ok(place) => Some(place),
             Err(TryLockError::Poisoned(place)) => Some(place.into_inner()),
@@ -57,14 +57,14 @@ impl Desks {
 }
 
 /// What a thread needs at hand to read documents.
-pub struct Desk {
+pub struct Workspace {
     reader: Reader,
     bag: Bag,
 }
 
-impl Desk {
+impl Workspace {
     fn new(text: &Arc<Text>, seeds: Seeds) -> Self {
-        Desk {
+        Workspace {
             reader: Reader::new(text.clone(), seeds),
             bag: Bag::default(),
         }
@@ -75,9 +75,9 @@ impl Desk {
         self.reader.take_invalid()
     }
 
-    /// Puts the document's terms into the bag; returns how many are unknown.
+    /// Put the document's terms into the bag; returns how many are unknown.
     fn fill_bag<T: Terms>(&mut self, document: &[&[u8]], terms: &mut T, limit: usize) -> i64 {
-        let Desk { reader, bag } = self;
+        let Workspace { reader, bag } = self;
         bag.clear();
         let mut unknown = 0;
         for piece in document {
@@ -131,7 +131,7 @@ impl Vocabulary {
             text,
             lexicon,
             terms: count,
-            desks: Desks::new(),
+            workspaces: WorkspacePool::new(),
         })
     }
 
@@ -147,19 +147,19 @@ impl Vocabulary {
         &self.text
     }
 
-    /// Lends a desk to `work`.
-    pub fn at_desk<T>(&self, work: impl FnOnce(&mut Desk) -> T) -> T {
-        let spare = self.desks.take();
-        let mut desk = spare.unwrap_or_else(|| Desk::new(&self.text, self.lexicon.seeds()));
-        let result = work(&mut desk);
-        self.desks.give(desk);
+    /// Lend a workspace to `work`.
+    pub fn with_workspace<T>(&self, work: impl FnOnce(&mut Workspace) -> T) -> T {
+        let spare = self.workspaces.take();
+        let mut workspace = spare.unwrap_or_else(|| Workspace::new(&self.text, self.lexicon.seeds()));
+        let result = work(&mut workspace);
+        self.workspaces.put_back(workspace);
         result
     }
 
-    /// Appends the document's row; returns how many of its terms are unknown.
-    pub fn row(&self, desk: &mut Desk, document: &[&[u8]], rows: &mut Rows) -> i64 {
-        let unknown = desk.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
-        rows.push(desk.bag.terms(), desk.bag.counts());
+    /// Append the document's row; returns how many of its terms are unknown.
+    pub fn row(&self, workspace: &mut Workspace, document: &[&[u8]], rows: &mut Rows) -> i64 {
+        let unknown = workspace.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
+        rows.push(workspace.bag.terms(), workspace.bag.counts());
         unknown
     }
 }
@@ -175,7 +175,7 @@ pub struct Scorer {
 impl Scorer {
     /// `weights` has a row of `width` numbers for each term. With `presence`, repeats do not count.
     pub fn new(vocabulary: Arc<Vocabulary>, weights: &[f64], width: usize, presence: bool) -> Self {
-        let plain = vocabulary.at_desk(|desk| desk.reader.is_plain());
+        let plain = vocabulary.with_workspace(|workspace| workspace.reader.is_plain());
         let table = (width == 2 && plain && !presence)
             .then(|| WeightTable::new(&vocabulary.lexicon, weights.as_chunks::<2>().0));
         Scorer {
@@ -189,19 +189,19 @@ impl Scorer {
         &self.vocabulary
     }
 
-    /// Adds the weights of the document's terms to `sums`; gives how many of its terms are known and unknown.
-    pub fn add(&self, desk: &mut Desk, document: &[&[u8]], weights: &[f64], sums: &mut [f64]) -> (i64, i64) {
+    /// Add the weights of the document's terms to `sums`; return how many of its terms are known and unknown.
+    pub fn add(&self, workspace: &mut Workspace, document: &[&[u8]], weights: &[f64], sums: &mut [f64]) -> (i64, i64) {
         let lexicon = &self.vocabulary.lexicon;
         let (mut known, mut total) = (0, 0);
         if self.presence {
-            let unknown = desk.fill_bag(document, &mut Fixed(lexicon), self.vocabulary.terms);
-            known = add_rows(weights, desk.bag.terms(), sums);
+            let unknown = workspace.fill_bag(document, &mut Fixed(lexicon), self.vocabulary.terms);
+            known = add_rows(weights, workspace.bag.terms(), sums);
             return (known, unknown);
         }
         if let (Some(table), Some(sums)) = (&self.table, sums.as_mut_array::<2>()) {
             let pairs = weights.as_chunks::<2>().0;
             for piece in document {
-                desk.reader.tokenize(piece, &mut |tokens| {
+                workspace.reader.tokenize(piece, &mut |tokens| {
                     total += tokens.len() as i64;
                     known += table.add(tokens, lexicon, pairs, sums) as i64;
                 });
@@ -209,7 +209,7 @@ impl Scorer {
             return (known, total - known);
         }
         for piece in document {
-            desk.reader.read(piece, &mut Fixed(lexicon), &mut |numbers, _| {
+            workspace.reader.read(piece, &mut Fixed(lexicon), &mut |numbers, _| {
                 total += numbers.len() as i64;
                 known += add_rows(weights, numbers, sums);
             });
@@ -218,7 +218,7 @@ impl Scorer {
     }
 }
 
-/// Adds the rows of terms to `sums`; gives how many are known.
+/// Add the rows of terms to `sums`; return how many are known.
 fn add_rows(weights: &[f64], numbers: &[u32], sums: &mut [f64]) -> i64 {
     let width = sums.len();
     let mut known = 0;

@@ -59,7 +59,7 @@ impl Shard {
         self.reader.take_invalid()
     }
 
-    /// Starts to keep the rows of portion `place` of the stream.
+    /// Start to keep the rows of portion `place` of the stream.
     pub fn keep_rows(&mut self, place: usize) {
         self.kept.begin(place);
     }
@@ -71,7 +71,7 @@ impl Shard {
             .collect()
     }
 
-    /// Counts one document, given in pieces, for `class`. Documents of one class are best counted in a row.
+    /// Count one document, given in pieces, for `class`. Documents of one class are best counted in a row.
     pub fn count(&mut self, document: &[&[u8]], class: u32) {
         let bytes: usize = document.iter().map(|piece| piece.len() + 1).sum();
         if class != self.class || self.bytes > FLUSH {
@@ -99,7 +99,7 @@ impl Shard {
         }
     }
 
-    /// Keeps the row of one document, and counts nothing: the sums can be had from the rows.
+    /// Keep the row of one document, and counts nothing: the sums can be had from the rows.
     pub fn keep(&mut self, document: &[&[u8]]) {
         let Shard {
             lexicon,
@@ -133,7 +133,7 @@ impl Shard {
         kept
     }
 
-    /// Moves the running sums into the tally.
+    /// Move the running sums into the tally.
     pub(super) fn flush(&mut self) {
         let Shard {
             lexicon,

@@ -140,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Makes room for more classes than before.
+    /// Make room for more classes than before.
     pub(super) fn widen(&mut self, classes: usize) {
         if let Tally::Dense { width, .. } = self
             && classes > *width
@@ -149,7 +149,7 @@ impl Tally {
         }
     }
 
-    /// Becomes another tally, which has nothing yet; what is listed stays so.
+    /// Become another tally, which has nothing yet; what is listed stays so.
     fn move_into(&mut self, mut other: Tally) {
         let Tally::Dense { width, cells } = self else { return };
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell[1] != 0) {
@@ -177,7 +177,7 @@ impl Tally {
         }
     }
 
-    /// Adds to a cell; there must be room for the term.
+    /// Add to a cell; there must be room for the term.
     pub(super) fn add(&mut self, term: u32, class: u32, more: Narrow) {
         match self {
             Tally::Dense { width, cells } => {
@@ -192,7 +192,7 @@ impl Tally {
         }
     }
 
-    /// Goes on with a list, whose numbers are as large as need be.
+    /// Go on with a list, whose numbers are as large as need be.
     #[cold]
     fn list_more(&mut self, term: u32, class: u32, more: Narrow) {
         self.move_into(Tally::Sparse(List::default()));
@@ -262,7 +262,7 @@ impl ByTerm<'_> {
         }
     }
 
-    /// Appends class and cell wherever the term was counted.
+    /// Append class and cell wherever the term was counted.
     pub(super) fn write(&self, term: u32, target: &mut Vec<(u32, Cell)>) {
         match self {
             ByTerm::Dense { width, cells } => {

@@ -81,7 +81,7 @@ enum Layout {
 }
 
 impl Points {
-    /// Lays out the `chosen` rows. With given kernel values, `chosen` are columns of the rows that will be asked for.
+    /// Lay out the `chosen` rows. With given kernel values, `chosen` are columns of the rows that will be asked for.
     pub fn new(rows: &Vectors<'_>, chosen: &[u32], kernel: Kernel) -> Points {
         let layout = match rows {
             _ if kernel == Kernel::Given => Layout::Given(chosen.to_vec()),
@@ -123,7 +123,7 @@ impl Points {
         self.count == 0
     }
 
-    /// Writes κ(row, point) for every point to `values`, padded with zeros to a multiple of [`LANES`].
+    /// Write κ(row, point) for every point to `values`, padded with zeros to a multiple of [`LANES`].
     ///
     /// The row must be as wide as the points, and of their kind: dense or sparse.
     pub fn against(&self, row: Vector<'_>, kernel: Kernel, values: &mut Vec<f64>) {
@@ -250,7 +250,7 @@ pub struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    /// Writes the value of each pair for one row.
+    /// Write the value of each pair for one row.
     pub fn decide(&self, row: Vector<'_>, scratch: &mut Vec<f64>, decisions: &mut [f64]) {
         self.support.against(row, self.kernel, scratch);
         let classes = self.class_starts.len() - 1;

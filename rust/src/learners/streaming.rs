@@ -142,7 +142,7 @@ struct Row {
 }
 
 impl Row {
-    /// Takes the counts of a document's terms; its length becomes 1.
+    /// Take the counts of a document's terms; its length becomes 1.
     #[inline(always)]
     fn fill(&mut self, counts: &[u32], damping: &Damping) {
         let lanes = (counts.len() + 1).next_multiple_of(LANES);
@@ -158,7 +158,7 @@ impl Row {
         self.values.iter_mut().for_each(|value| *value *= scale);
     }
 
-    /// Fetches the cells of the terms; gives the score.
+    /// Fetch the cells of the terms; return the score.
     #[inline(always)]
     fn gather(&mut self, terms: &[u32], learner: &Learner) -> f32 {
         let cells = &learner.cells;
@@ -173,7 +173,7 @@ impl Row {
         dot(&self.values, &self.weights)
     }
 
-    /// Adds the squares of gradients, and finds how far a whole step goes: gives v = Σ rⱼxⱼ².
+    /// Add the squares of gradients, and finds how far a whole step goes: gives v = Σ rⱼxⱼ².
     #[inline(always)]
     fn adapt(&mut self, gradient: f32, rate: f32) -> f32 {
         let (values, _) = self.values.as_chunks::<LANES>();
@@ -198,7 +198,7 @@ impl Row {
         total(sums)
     }
 
-    /// Goes a signed share of the whole step, and puts the cells back.
+    /// Go a signed share of the whole step, and puts the cells back.
     #[inline(always)]
     fn scatter(&self, share: f32, terms: &[u32], learner: &mut Learner) {
         let changed = self.weights.iter().zip(&self.squares).zip(&self.steps);
@@ -287,16 +287,16 @@ fn total(mut sums: [f32; LANES]) -> f32 {
 }
 
 /// What a thread needs at hand to read documents.
-pub struct Desk {
+pub struct Workspace {
     reader: Reader,
     bag: Bag,
     row: Row,
     damping: Damping,
 }
 
-impl Desk {
+impl Workspace {
     fn new(text: &Arc<Text>, lexicon: &Lexicon) -> Self {
-        Desk {
+        Workspace {
             reader: Reader::new(text.clone(), lexicon.seeds()),
             bag: Bag::default(),
             row: Row::default(),
@@ -304,9 +304,9 @@ impl Desk {
         }
     }
 
-    /// Reads a document, whose new terms the lexicon takes up.
+    /// Read a document, whose new terms the lexicon takes up.
     fn read_growing(&mut self, document: &[&[u8]], lexicon: &mut Lexicon, seen: impl Fn(u32)) {
-        let Desk { reader, bag, .. } = self;
+        let Workspace { reader, bag, .. } = self;
         bag.clear();
         for piece in document {
             if reader.is_plain() {
@@ -319,9 +319,9 @@ impl Desk {
         }
     }
 
-    /// Reads a document; terms that the lexicon does not have are left out.
+    /// Read a document; terms that the lexicon does not have are left out.
     fn read_fixed(&mut self, document: &[&[u8]], lexicon: &Lexicon) {
-        let Desk { reader, bag, .. } = self;
+        let Workspace { reader, bag, .. } = self;
         bag.clear();
         for piece in document {
             reader.read(piece, &mut Fixed(lexicon), &mut |numbers, limit| {
@@ -339,7 +339,7 @@ pub struct Model {
     classes: usize,
     /// One for up to two classes, of which the second is positive; else one a class.
     learners: Vec<Learner>,
-    desk: Desk,
+    workspace: Workspace,
 }
 
 impl Model {
@@ -349,16 +349,16 @@ impl Model {
         Self::with(text, rate, Lexicon::with_capacity(words), 0, vec![Learner::default()])
     }
 
-    /// Goes on from what was learned: the learners' cells are those of the lexicon's terms.
+    /// Go on from what was learned: the learners' cells are those of the lexicon's terms.
     pub fn with(text: &Arc<Text>, rate: f32, lexicon: Lexicon, classes: usize, learners: Vec<Learner>) -> Self {
-        let desk = Desk::new(text, &lexicon);
+        let workspace = Workspace::new(text, &lexicon);
         Model {
             text: text.clone(),
             lexicon,
             rate,
             classes,
             learners,
-            desk,
+            workspace,
         }
     }
 
@@ -374,7 +374,7 @@ impl Model {
         &self.learners
     }
 
-    /// Makes room for more classes. The learner of two classes is that of the second; mirrored, it is that of the first.
+    /// Make room for more classes. The learner of two classes is that of the second; mirrored, it is that of the first.
     pub fn widen(&mut self, classes: usize) {
         if classes > 2 && self.learners.len() == 1 {
             let first = self.learners[0].mirrored();
@@ -386,19 +386,19 @@ impl Model {
         self.classes = self.classes.max(classes);
     }
 
-    /// Learns one document; a class that was not there before begins with it.
+    /// Learn one document; a class that was not there before begins with it.
     pub fn learn(&mut self, document: &[&[u8]], class: usize) {
         self.widen(class + 1);
         let Model {
             lexicon,
             rate,
             learners,
-            desk,
+            workspace,
             ..
         } = self;
         let first = &learners[0].cells;
-        desk.read_growing(document, lexicon, |term| first.prefetch(term as usize));
-        let Desk { bag, row, damping, .. } = desk;
+        workspace.read_growing(document, lexicon, |term| first.prefetch(term as usize));
+        let Workspace { bag, row, damping, .. } = workspace;
         let alone = learners.len() == 1;
         vectorised(
             #[inline(always)]
@@ -412,14 +412,14 @@ impl Model {
         );
     }
 
-    pub fn desk(&self) -> Desk {
-        Desk::new(&self.text, &self.lexicon)
+    pub fn workspace(&self) -> Workspace {
+        Workspace::new(&self.text, &self.lexicon)
     }
 
-    /// Appends the score of each learner.
-    pub fn score(&self, desk: &mut Desk, document: &[&[u8]], scores: &mut Vec<f64>) {
-        desk.read_fixed(document, &self.lexicon);
-        let Desk { bag, row, damping, .. } = desk;
+    /// Append the score of each learner.
+    pub fn score(&self, workspace: &mut Workspace, document: &[&[u8]], scores: &mut Vec<f64>) {
+        workspace.read_fixed(document, &self.lexicon);
+        let Workspace { bag, row, damping, .. } = workspace;
         vectorised(
             #[inline(always)]
             || {

@@ -47,14 +47,14 @@ pub(super) struct Counter {
 }
 
 impl Counter {
-    /// Waits for the lock without holding Python, which the thread that has the lock may need.
+    /// Wait for the lock without holding Python, which the thread that has the lock may need.
     fn counting(&self, py: Python<'_>) -> MutexGuard<'_, Counting> {
         self.counting
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what was counted; the next count begins anew.
+    /// Take what was counted; the next count begins anew.
     fn counted(&self, py: Python<'_>) -> PyResult<Vec<Shard>> {
         let mut counting = self.counting(py);
         counting.usable()?;
@@ -74,7 +74,7 @@ impl Counter {
         }
     }
 
-    /// Counts `documents`, the class of each given in `classes` as a number below `width`. With `strict`, text that is
+    /// Count `documents`, the class of each given in `classes` as a number below `width`. With `strict`, text that is
     /// not UTF-8 is a `UnicodeError`.
     #[pyo3(signature = (documents, classes, width, threads, strict=false))]
     fn add(
@@ -146,7 +146,7 @@ impl Counter {
         done
     }
 
-    /// Ends the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
+    /// End the count: sorted terms, entries (term, class, occurrences, documents) and the kept rows.
     fn drain(&self, py: Python<'_>) -> PyResult<PyDrained> {
         let shards = self.counted(py)?;
         let (drained, rows) = interruptible(py, || drain::drain(shards))?;
@@ -161,7 +161,7 @@ impl Counter {
         })
     }
 
-    /// Ends the count with rows to validate by, of classes below `width`: (offsets and bytes of the terms, rows).
+    /// End the count with rows to validate by, of classes below `width`: (offsets and bytes of the terms, rows).
     #[allow(clippy::type_complexity)]
     fn held_out<'py>(
         &self,
@@ -179,7 +179,7 @@ impl Counter {
         Ok((offsets, bytes, made.ok_or_else(|| PyValueError::new_err(UNFIT))?))
     }
 
-    /// Ends the count with rows of hashed columns: (row ends, columns, signed counts).
+    /// End the count with rows of hashed columns: (row ends, columns, signed counts).
     #[allow(clippy::type_complexity)]
     fn hashed<'py>(
         &self,

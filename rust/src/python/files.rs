@@ -29,7 +29,7 @@ pub(super) struct PyParsed {
     unclosed: Option<usize>,
 }
 
-/// Splits a block of a CSV file; `follows`: more of the file comes after it. Quotes that stand for others are put right
+/// Split a block of a CSV file; `follows`: more of the file comes after it. Quotes that stand for others are put right
 /// in the block itself.
 #[pyfunction]
 #[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]

@@ -53,7 +53,7 @@ enum Solver {
     CrammerSinger,
 }
 
-/// Learns one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
+/// Learn one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
 /// only) as positive, with the first cost, and all other rows as negative, with the second. For Crammer and Singer all
 /// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each function,
 /// multiply the columns before it is learned; the weights given back belong to the scaled columns.

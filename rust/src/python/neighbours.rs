@@ -17,7 +17,7 @@ type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 /// Sparse queries that are answered together.
 const TOGETHER: usize = 4;
 
-/// Answers queries on threads with a state each, so many `together`; `find` gives exactly `count` neighbours of each.
+/// Answer queries on threads with a state each, so many `together`; `find` gives exactly `count` neighbours of each.
 fn answer<'py, S: Send>(
     py: Python<'py>,
     (queries, together): (usize, usize),
@@ -178,7 +178,7 @@ impl PyScreen {
         })
     }
 
-    /// Takes values of all queries for the rows from `first` on; smaller is nearer.
+    /// Take values of all queries for the rows from `first` on; smaller is nearer.
     fn add(&self, py: Python<'_>, values: PyReadonlyArray2<'_, f32>, first: usize) -> PyResult<()> {
         let (queries, width) = values.as_array().dim();
         let values = values.as_slice()?;

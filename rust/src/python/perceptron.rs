@@ -27,7 +27,7 @@ type RuleNumbers = (String, Vec<f64>);
 /// Epochs, tolerance, patience, share of errors, shuffle, seed.
 type SettingNumbers = (u64, f64, u64, f64, bool, u64);
 
-/// Shows rows to a learner for each positive class, the others being negative; None if rows are to be shuffled and a
+/// Show rows to a learner for each positive class, the others being negative; None if rows are to be shuffled and a
 /// column comes twice in one.
 #[pyfunction]
 #[pyo3(signature = (table, weights, classes, positives, factors, rule, kernel, settings, states, threads))]
@@ -151,7 +151,7 @@ fn rule_of<'a>(
     })
 }
 
-/// Takes the state of a rule, checked: weights by column, or by row for a kernel.
+/// Take the state of a rule, checked: weights by column, or by row for a kernel.
 fn state_of(arrays: &StateArrays<'_>, rule: &Rule<'_>, table: &Vectors<'_>) -> PyResult<State> {
     let state = State {
         weights: arrays.0.as_slice()?.to_vec(),

@@ -81,12 +81,12 @@ impl PyScorer {
             let range = portions[portion].clone();
             let mut scores = self.bias.repeat(range.len());
             let mut lengths = Vec::with_capacity(range.len());
-            self.scorer.vocabulary().at_desk(|desk| {
-                desk.take_invalid(); // what was seen before, when nobody asked
+            self.scorer.vocabulary().with_workspace(|workspace| {
+                workspace.take_invalid(); // what was seen before, when nobody asked
                 for (row, sums) in range.zip(scores.chunks_exact_mut(width)) {
-                    lengths.push(self.scorer.add(desk, documents.document(row), weights, sums));
+                    lengths.push(self.scorer.add(workspace, documents.document(row), weights, sums));
                 }
-                watch.look(|| desk.take_invalid());
+                watch.look(|| workspace.take_invalid());
             });
             finished
                 .lock()
@@ -129,7 +129,7 @@ impl PyScorer {
         scores.copy_from_slice(&self.bias);
         self.scorer
             .vocabulary()
-            .at_desk(|desk| self.scorer.add(desk, &document, weights, scores));
+            .with_workspace(|workspace| self.scorer.add(workspace, &document, weights, scores));
         let mut best = 0;
         for (class, score) in scores.iter().enumerate() {
             if *score > scores[best] {

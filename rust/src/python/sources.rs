@@ -114,7 +114,7 @@ pub(super) enum Source<'py> {
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
 
-/// Looks at the strings of a list one after the other; only those that cannot be UTF-8 have to be held.
+/// Look at the strings of a list one after the other; only those that cannot be UTF-8 have to be held.
 pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8])) -> PyResult<()> {
     for (row, item) in list.iter().enumerate() {
         if row % LOOK_FOR_SIGNALS == 0 {
@@ -128,7 +128,7 @@ pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8]))
     Ok(())
 }
 
-/// Holds the strings of a list. Each lies anywhere in memory, and to take one is to write to it: the interpreter's own
+/// Hold the strings of a list. Each lies anywhere in memory, and to take one is to write to it: the interpreter's own
 /// loop, which makes a slice, waits for many at once, and what else is read of them is fetched meanwhile.
 fn hold(list: &Bound<'_, PyList>) -> PyResult<Strings> {
     let (mut held, mut taken) = (roomy(list.len()), Vec::with_capacity(TAKEN_AT_ONCE));

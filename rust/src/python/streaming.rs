@@ -43,7 +43,7 @@ pub(super) struct TextLearner {
 }
 
 impl TextLearner {
-    /// Waits for the lock without holding Python, which the thread that has the lock may need.
+    /// Wait for the lock without holding Python, which the thread that has the lock may need.
     fn learning(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Learning>> {
         let learning = self
             .learning
@@ -72,7 +72,7 @@ impl TextLearner {
         })
     }
 
-    /// Goes on from a state that `state` gave.
+    /// Go on from a state that `state` gave.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn restored(
@@ -97,7 +97,7 @@ impl TextLearner {
         Ok(made)
     }
 
-    /// Learns documents, the class of each given as a number below `width`. All classes below `begun` begin at once,
+    /// Learn documents, the class of each given as a number below `width`. All classes below `begun` begin at once,
     /// others with their first document.
     fn learn(
         &self,
@@ -153,14 +153,14 @@ impl TextLearner {
         let order: Vec<usize> = (0..documents.len()).collect();
         let portions = documents.portions(&order, PORTION);
         let finished: Mutex<Vec<(usize, Vec<f64>)>> = Mutex::default();
-        let mut desks: Vec<_> = (0..threads.clamp(1, portions.len().max(1)))
-            .map(|_| model.desk())
+        let mut workspaces: Vec<_> = (0..threads.clamp(1, portions.len().max(1)))
+            .map(|_| model.workspace())
             .collect();
         let small = documents.total_size() < SMALL;
-        share_out(py, &mut desks, portions.len(), small, |desk, portion| {
+        share_out(py, &mut workspaces, portions.len(), small, |workspace, portion| {
             let mut scores = Vec::new();
             for row in portions[portion].clone() {
-                model.score(desk, documents.document(row), &mut scores);
+                model.score(workspace, documents.document(row), &mut scores);
             }
             finished
                 .lock()

@@ -15,7 +15,7 @@ use crate::text::documents::Documents;
 use crate::text::lexicon::Lexicon;
 use crate::text::tokens::Tokens;
 
-/// Numbers for the distinct strings of a column, in order of appearance: (number of each row, offsets, bytes).
+/// Number for the distinct strings of a column, in order of appearance: (number of each row, offsets, bytes).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn distinct<'py>(
@@ -146,7 +146,7 @@ fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bou
     Ok(hashes.into_pyarray(py))
 }
 
-/// Merges sorted lists of terms, each given as (offsets, bytes): (offsets, bytes, new number of each old term).
+/// Merge sorted lists of terms, each given as (offsets, bytes): (offsets, bytes, new number of each old term).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn merge_terms<'py>(

@@ -16,7 +16,7 @@ use crate::tables::posterior;
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
 
-/// Takes the class numbers of a table's rows, checked.
+/// Take the class numbers of a table's rows, checked.
 pub(super) fn checked_classes<'a>(
     classes: &'a PyReadonlyArray1<'_, i32>,
     rows: usize,
@@ -98,7 +98,7 @@ pub(super) fn moments<'py>(
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
 }
 
-/// Fills scores of rows × classes, portion by portion, and makes probabilities of them if wanted.
+/// Fill scores of rows × classes, portion by portion, and makes probabilities of them if wanted.
 pub(super) fn fill_scores<'py>(
     py: Python<'py>,
     (rows, classes): (usize, usize),
@@ -116,7 +116,7 @@ pub(super) fn fill_scores<'py>(
     Ok(scores)
 }
 
-/// Works on the rows of a table, portion by portion.
+/// Work on the rows of a table, portion by portion.
 fn on_portions<T: numpy::Element + Send>(
     py: Python<'_>,
     table: &mut PyReadwriteArray2<'_, T>,
@@ -135,7 +135,7 @@ fn on_portions<T: numpy::Element + Send>(
     })
 }
 
-/// Turns rows of log joint probabilities into probabilities, in place.
+/// Turn rows of log joint probabilities into probabilities, in place.
 #[pyfunction]
 pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_, f64>, threads: usize) -> PyResult<()> {
     let classes = scores.as_array().ncols();

@@ -19,12 +19,12 @@ pub(super) enum Table<'py> {
 }
 
 impl Table<'_> {
-    /// Gives the rows, checked; the columns of sparse rows rise.
+    /// Return the rows, checked; the columns of sparse rows rise.
     pub(super) fn vectors(&self) -> PyResult<Vectors<'_>> {
         self.checked(Vectors::sparse)
     }
 
-    /// Gives the rows, checked; the columns of sparse rows come in any order, but none twice, as the caller knows.
+    /// Return the rows, checked; the columns of sparse rows come in any order, but none twice, as the caller knows.
     pub(super) fn unsorted(&self) -> PyResult<Vectors<'_>> {
         self.checked(Vectors::unsorted)
     }

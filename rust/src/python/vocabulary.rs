@@ -110,9 +110,9 @@ impl PyVocabulary {
         let small = documents.total_size() < SMALL;
         share_out(py, &mut workers, portions.len(), small, |(rows, unknown), portion| {
             rows.begin(portion);
-            table.at_desk(|desk| {
+            table.with_workspace(|workspace| {
                 for row in portions[portion].clone() {
-                    unknown.push(table.row(desk, documents.document(row), rows));
+                    unknown.push(table.row(workspace, documents.document(row), rows));
                 }
             });
         })?;

@@ -44,7 +44,7 @@ impl Marked {
     /// The longest text: its edges are 16-bit numbers.
     pub const LONGEST: usize = 1 << 15;
 
-    /// Starts and ends of the runs.
+    /// Start and ends of the runs.
     pub fn runs(&self) -> &[[u16; 2]] {
         self.edges.as_chunks().0.get(..self.runs).unwrap_or_default()
     }
@@ -64,7 +64,7 @@ impl Marked {
         [word(start as usize), word(start as usize + 8)]
     }
 
-    /// Marks a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single` is
+    /// Mark a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single` is
     /// false; elsewhere they stay, since one that is not ASCII is not UTF-8, which has to be seen.
     pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool, single: bool) {
         assert!(source.len() <= Self::LONGEST);
@@ -185,7 +185,7 @@ fn edges_avx512(words: &[u64], target: &mut [u16], single: bool) -> usize {
     count / 2
 }
 
-/// Lowers and classifies whole blocks; returns the union of their masks of non-ASCII bytes.
+/// Lower and classifies whole blocks; returns the union of their masks of non-ASCII bytes.
 fn mark(path: CodePath, source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
     let blocks = source.len() / BLOCK;
     assert!(source.len() == blocks * BLOCK && target.len() >= source.len() && words.len() >= blocks);
@@ -289,7 +289,7 @@ unsafe fn mark_avx512(source: &[u8], target: &mut [u8], words: &mut [u64], lower
     seen
 }
 
-/// Asks the processor to fetch text a little ahead of `position`, and not to keep it: it is read once, while the tables
+/// Ask the processor to fetch text a little ahead of `position`, and not to keep it: it is read once, while the tables
 /// of words should stay in the cache.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]

@@ -7,7 +7,7 @@
 use super::cancel::checkpoints;
 use super::threads::side_by_side;
 
-/// Asks the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
+/// Ask the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     if let Some(item) = slice.get(index) {
@@ -20,7 +20,7 @@ fn prefetch_item<T>(item: &T) {
     fetch_address(std::ptr::from_ref(item).addr());
 }
 
-/// Asks the processor to fetch a cache line.
+/// Ask the processor to fetch a cache line.
 #[inline(always)]
 pub fn fetch_address(address: usize) {
     #[cfg(target_arch = "x86_64")]
@@ -36,7 +36,7 @@ pub fn fetch_address(address: usize) {
 /// Lines of memory fetched ahead; what follows in a long row the processor sees coming.
 const MOST_LINES: usize = 32;
 
-/// Fetches the beginning of some items, line by line.
+/// Fetch the beginning of some items, line by line.
 #[inline(always)]
 pub fn fetch<T>(items: &[T]) {
     let line = (64 / size_of::<T>().max(1)).max(1);
@@ -164,7 +164,7 @@ pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
 #[cfg(target_os = "linux")]
 const MANY_BYTES: usize = 1 << 16;
 
-/// Asks for all pages of memory that was not written yet: together they cost less than one after the other.
+/// Ask for all pages of memory that was not written yet: together they cost less than one after the other.
 pub fn all_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     advise(memory, MANY_BYTES, libc::MADV_POPULATE_WRITE);
@@ -172,7 +172,7 @@ pub fn all_pages<T>(memory: &mut [T]) {
     let _ = memory;
 }
 
-/// Asks for large pages for memory that was not written yet. They come when they are written: to ask for hundreds at
+/// Ask for large pages for memory that was not written yet. They come when they are written: to ask for hundreds at
 /// once would keep other threads from getting memory meanwhile.
 pub fn on_large_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
@@ -193,7 +193,7 @@ unsafe impl Number for u8 {}
 // SAFETY: as above.
 unsafe impl Number for u32 {}
 
-/// Gives the pages of many numbers that are needed no more back to the system; most of the numbers become 0.
+/// Return the pages of many numbers that are needed no more back to the system; most of the numbers become 0.
 fn give_back<S: Number>(numbers: &mut [S]) {
     #[cfg(target_os = "linux")]
     if size_of_val(numbers) >= MANY_BYTES {
@@ -209,7 +209,7 @@ fn give_back<S: Number>(numbers: &mut [S]) {
     let _ = numbers;
 }
 
-/// Says how the pages of memory will be used, if it has so many bytes; `advice` must be one that changes no contents.
+/// Say how the pages of memory will be used, if it has so many bytes; `advice` must be one that changes no contents.
 #[cfg(target_os = "linux")]
 fn advise<T>(memory: &mut [T], least: usize, advice: libc::c_int) {
     const PAGE: usize = 1 << 12;

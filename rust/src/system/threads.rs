@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cancel::{Cancelled, Interrupted, cancellable};
 
-/// Says stop when it goes in the course of a panic.
+/// Say stop when it goes in the course of a panic.
 struct StopUnlessDone(Arc<AtomicBool>);
 
 impl Drop for StopUnlessDone {
@@ -21,7 +21,7 @@ impl Drop for StopUnlessDone {
     }
 }
 
-/// Does all jobs at once, the last of them on the calling thread. If that gives up at a checkpoint, so do the others.
+/// Do all jobs at once, the last of them on the calling thread. If that gives up at a checkpoint, so do the others.
 pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
     let Some(own) = jobs.pop() else { return Vec::new() };
     let (stopped, processors) = (Arc::new(AtomicBool::new(false)), Processors::default());
@@ -79,7 +79,7 @@ impl Shares {
 pub struct Processors(Mutex<Vec<usize>>);
 
 impl Processors {
-    /// Takes the processor that the calling thread runs on; if that is taken, moves the thread to one that is not. It
+    /// Take the processor that the calling thread runs on; if that is taken, moves the thread to one that is not. It
     /// is not bound to it.
     pub fn claim(&self) {
         #[cfg(target_os = "linux")]
@@ -120,7 +120,7 @@ fn is_in(processors: &libc::cpu_set_t, processor: usize) -> bool {
     unsafe { libc::CPU_ISSET(processor, processors) }
 }
 
-/// Moves the calling thread to a processor, and lets it leave that for any that it may run on.
+/// Move the calling thread to a processor, and lets it leave that for any that it may run on.
 #[cfg(target_os = "linux")]
 fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
     // SAFETY: both sets are whole, and which processors a thread may run on changes no memory.

@@ -60,7 +60,7 @@ pub trait Kernel {
     fn run(self) -> Self::Output;
 }
 
-/// Runs a loop on the fastest code path of this processor.
+/// Run a loop on the fastest code path of this processor.
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     dispatch_on(code_path(), kernel)
 }
@@ -87,14 +87,14 @@ fn dispatch_on<K: Kernel>(path: CodePath, kernel: K) -> K::Output {
     }
 }
 
-/// Runs a loop on every path of this processor, for tests that all give the same.
+/// Run a loop on every path of this processor, for tests that all give the same.
 #[cfg(test)]
 pub fn on_every_path<K: Kernel>(kernel: impl Fn() -> K) -> Vec<K::Output> {
     let paths = CodePath::available();
     paths.into_iter().map(|path| dispatch_on(path, kernel())).collect()
 }
 
-/// Runs a closure as a [`Kernel`]; mark it `#[inline(always)]`.
+/// Run a closure as a [`Kernel`]; mark it `#[inline(always)]`.
 #[inline(always)]
 pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
     struct Work<F>(F);

@@ -17,7 +17,7 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Takes the sorted edges between the bins of each column.
+    /// Take the sorted edges between the bins of each column.
     pub fn new(edges: Vec<Vec<f64>>) -> Self {
         let most = edges.iter().map(Vec::len).max().unwrap_or(0);
         let few = if most <= FEW_EDGES { most } else { 0 };
@@ -30,7 +30,7 @@ impl Bins {
         Bins { edges, steps }
     }
 
-    /// Writes the number of the bin of each number, −1 if it is missing.
+    /// Write the number of the bin of each number, −1 if it is missing.
     pub fn assign(&self, rows: &[f64], codes: &mut [i64]) {
         match self.edges.as_slice() {
             edges if edges.iter().any(|edges| edges.len() > FEW_EDGES) => self.search(rows, codes),

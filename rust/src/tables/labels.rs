@@ -7,7 +7,7 @@ const FARTHEST: usize = 1 << 20;
 /// Labels no farther apart than this are counted in a table however few rows there are.
 const NEAR: usize = 256;
 
-/// Numbers small whole labels in their order.
+/// Number small whole labels in their order.
 ///
 /// Gives the distinct labels, the number of each row and how many rows have it; `None` if the labels lie too far apart.
 pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
@@ -33,7 +33,7 @@ pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     Some((distinct, rows, counts))
 }
 
-/// Counts how often each place comes; all are below `width`.
+/// Count how often each place comes; all are below `width`.
 pub(super) fn tally(places: impl Iterator<Item = usize>, width: usize) -> Vec<i64> {
     // Four counts for a place, taken in turns: when it comes again at once, the last addition is not waited for.
     let mut counts = vec![[0i64; 4]; width];

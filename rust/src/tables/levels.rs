@@ -28,7 +28,7 @@ pub struct LevelCounts {
 }
 
 impl LevelCounts {
-    /// Begins empty, for fewer than 2^32 rows.
+    /// Begin empty, for fewer than 2^32 rows.
     pub fn new(columns: usize, classes: usize) -> Self {
         let tables = columns.saturating_mul(classes);
         let small = tables <= MOST_LOW;
@@ -43,7 +43,7 @@ impl LevelCounts {
         }
     }
 
-    /// Counts rows of categories with the class and the weight of each.
+    /// Count rows of categories with the class and the weight of each.
     pub fn add(&mut self, rows: &[i64], classes: &[i32], weights: Option<&[f64]>) {
         let blocks = rows
             .chunks(ROWS_AT_ONCE * self.columns)
@@ -56,7 +56,7 @@ impl LevelCounts {
         }
     }
 
-    /// Counts rows if all their levels are low, and says whether they are.
+    /// Count rows if all their levels are low, and return whether they are.
     fn add_if_low(&mut self, rows: &[i64], classes: &[i32]) -> bool {
         self.all_low = self.add_low(rows, classes, 1) < LOW as u64;
         if !self.all_low {
@@ -65,7 +65,7 @@ impl LevelCounts {
         self.all_low
     }
 
-    /// Adds `step` to the count of the last bits of each level; gives the union of the bits of all levels.
+    /// Add `step` to the count of the last bits of each level; return the union of the bits of all levels.
     fn add_low(&mut self, rows: &[i64], classes: &[i32], step: u32) -> u64 {
         let mut union = 0;
         for (row, &class) in rows.chunks_exact(self.columns).zip(classes) {
@@ -95,7 +95,7 @@ impl LevelCounts {
         }
     }
 
-    /// Adds what another has counted.
+    /// Add what another has counted.
     pub fn merge(&mut self, other: LevelCounts) {
         self.missing += other.missing;
         self.excessive = self.excessive.max(other.excessive);
@@ -126,7 +126,7 @@ impl LevelCounts {
     }
 }
 
-/// Makes room for a level and says whether there is some.
+/// Make room for a level and return whether there is some.
 fn has_room(cells: &mut Vec<f64>, level: i64, classes: usize, most: usize) -> bool {
     let needed = (level as usize).saturating_add(1).saturating_mul(classes);
     if needed > cells.len() {
@@ -168,7 +168,7 @@ impl Levels {
         (level >= 0 && level < self.levels[column]).then(|| self.starts[column] + level as usize * self.classes)
     }
 
-    /// Writes the scores of rows, one for each class: the bias and the weights of the levels.
+    /// Write the scores of rows, one for each class: the bias and the weights of the levels.
     pub fn score(&self, rows: &[i64], weights: &[f64], bias: &[f64], scores: &mut [f64]) {
         match <[f64; 2]>::try_from(bias) {
             Ok(bias) => self.score_two(rows, weights, bias, scores),

@@ -26,7 +26,7 @@ impl Moments {
         }
     }
 
-    /// Sums rows of `pivot.len()` numbers with the class and the weight of each.
+    /// Sum rows of `pivot.len()` numbers with the class and the weight of each.
     pub fn of(rows: &[f64], classes: &[i32], width: usize, weights: Option<&[f64]>, pivot: &[f64]) -> Self {
         let mut sums = Moments::new(width, pivot.len());
         if weights.is_none() && sums.add_complete(rows, classes, pivot) {
@@ -37,7 +37,7 @@ impl Moments {
         sums
     }
 
-    /// Adds rows in which nothing is missing; says whether that was so, the sums being of no use if not.
+    /// Add rows in which nothing is missing; return whether that was so, the sums being of no use if not.
     fn add_complete(&mut self, rows: &[f64], classes: &[i32], pivot: &[f64]) -> bool {
         dispatch(CompleteSums {
             rows,
@@ -140,7 +140,7 @@ impl Normals<'_> {
         self.bias.iter().zip(sums).map(|(bias, sum)| bias + sum).collect()
     }
 
-    /// Writes the scores of rows of `width` numbers, one for each class; `heights` as above.
+    /// Write the scores of rows of `width` numbers, one for each class; `heights` as above.
     pub fn score(&self, rows: &[f64], width: usize, heights: &[f64], scores: &mut [f64]) {
         let complete = dispatch(Distances {
             normals: self,
@@ -154,7 +154,7 @@ impl Normals<'_> {
         }
     }
 
-    /// Scores the rows again in which a number is missing.
+    /// Score the rows again in which a number is missing.
     fn score_incomplete(&self, rows: &[f64], width: usize, scores: &mut [f64]) {
         let incomplete = rows
             .chunks_exact(width)
@@ -175,7 +175,7 @@ impl Normals<'_> {
     }
 }
 
-/// Scores of rows as if nothing were missing; says whether no score is NaN.
+/// Scores of rows as if nothing were missing; return whether no score is NaN.
 struct Distances<'a> {
     normals: &'a Normals<'a>,
     heights: &'a [f64],

@@ -9,7 +9,7 @@ const LEAST: f64 = -746.0;
 /// From here on e^x is a number of full precision.
 const LEAST_NORMAL: f64 = -700.0;
 
-/// Turns rows of `classes` log joint probabilities into probabilities, in place.
+/// Turn rows of `classes` log joint probabilities into probabilities, in place.
 ///
 /// A row in which nothing is possible (all −∞), or that holds a NaN, becomes uniform.
 pub fn posterior(scores: &mut [f64], classes: usize) {

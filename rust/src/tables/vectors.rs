@@ -30,18 +30,18 @@ pub enum Vector<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Takes a dense table; `None` if its size is not rows × width.
+    /// Take a dense table; `None` if its size is not rows × width.
     pub fn dense(values: &'a [f64], rows: usize, width: usize) -> Option<Self> {
         (rows.checked_mul(width) == Some(values.len())).then_some(Vectors::Dense { values, rows, width })
     }
 
-    /// Takes compressed sparse rows whose columns rise; `None` if they do not fit together.
+    /// Take compressed sparse rows whose columns rise; `None` if they do not fit together.
     pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let rises = |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
         Self::unsorted(starts, columns, values, width).filter(|_| starts.windows(2).all(rises))
     }
 
-    /// Takes compressed sparse rows with columns in any order; `None` if they do not fit together.
+    /// Take compressed sparse rows with columns in any order; `None` if they do not fit together.
     pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let ordered = first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
@@ -105,7 +105,7 @@ impl<'a> Vectors<'a> {
 }
 
 impl Vector<'_> {
-    /// Calls for each number that is there, in the order of the columns.
+    /// Call for each number that is there, in the order of the columns.
     #[inline(always)]
     pub fn each(&self, mut visit: impl FnMut(usize, f64)) {
         match self {
@@ -120,7 +120,7 @@ impl Vector<'_> {
         }
     }
 
-    /// Fetches the beginning of the row ahead of its use; what follows in a long one the processor sees coming.
+    /// Fetch the beginning of the row ahead of its use; what follows in a long one the processor sees coming.
     #[inline(always)]
     pub fn fetch(&self) {
         match self {
@@ -145,7 +145,7 @@ impl Vector<'_> {
     }
 
     /// Whether two rows hold the same numbers, whatever zeros are written out and in whatever order.
-    pub fn says_the_same(&self, other: Vector<'_>) -> bool {
+    pub fn equals(&self, other: Vector<'_>) -> bool {
         match (self, other) {
             (Vector::Dense(mine), Vector::Dense(theirs)) => *mine == theirs,
             (Vector::Sparse(columns, values), Vector::Sparse(other_columns, other_values)) => {
@@ -168,11 +168,11 @@ impl Vector<'_> {
     }
 
     /// Whether the columns of a sparse row come before those of another, as words do in a dictionary.
-    pub fn is_written_before(&self, other: Vector<'_>) -> bool {
+    pub fn precedes(&self, other: Vector<'_>) -> bool {
         matches!((self, other), (Vector::Sparse(mine, _), Vector::Sparse(theirs, _)) if *mine < theirs)
     }
 
-    /// Gives w·x, always summed in the same order.
+    /// Return w·x, always summed in the same order.
     #[inline(always)]
     pub fn dot(&self, weights: &[f64]) -> f64 {
         // Four sums at once: one after the other they would wait for each addition.
@@ -210,7 +210,7 @@ impl Vector<'_> {
         (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
-    /// Adds a multiple of the row to weights.
+    /// Add a multiple of the row to weights.
     #[inline(always)]
     pub fn add_to(&self, weights: &mut [f64], factor: f64) {
         match self {
@@ -225,7 +225,7 @@ impl Vector<'_> {
         }
     }
 
-    /// Gives w·x of a sparse row and adds a multiple of it to w, all in one pass; no column may come twice. Calls with
+    /// Return w·x of a sparse row and adds a multiple of it to w, all in one pass; no column may come twice. Calls with
     /// each new weight.
     #[inline(always)]
     pub fn dot_and_add_to(&self, weights: &mut [f64], factor: f64, mut call: impl FnMut(usize, f64)) -> f64 {
@@ -287,21 +287,21 @@ mod tests {
     #[test]
     fn rows_say_the_same_whatever_zeros_are_written() {
         let row = Vector::Sparse(&[1, 3], &[2.0, 1.0]);
-        assert!(row.says_the_same(Vector::Sparse(&[0, 1, 3], &[0.0, 2.0, 1.0])));
-        assert!(!row.says_the_same(Vector::Sparse(&[1, 3], &[2.0, 1.5])));
-        assert!(!row.says_the_same(Vector::Sparse(&[1, 4], &[2.0, 1.0])));
-        assert!(!row.says_the_same(Vector::Sparse(&[1], &[2.0])));
-        assert!(Vector::Dense(&[0.0, 2.0]).says_the_same(Vector::Dense(&[-0.0, 2.0])));
-        assert!(!Vector::Dense(&[0.0]).says_the_same(row));
+        assert!(row.equals(Vector::Sparse(&[0, 1, 3], &[0.0, 2.0, 1.0])));
+        assert!(!row.equals(Vector::Sparse(&[1, 3], &[2.0, 1.5])));
+        assert!(!row.equals(Vector::Sparse(&[1, 4], &[2.0, 1.0])));
+        assert!(!row.equals(Vector::Sparse(&[1], &[2.0])));
+        assert!(Vector::Dense(&[0.0, 2.0]).equals(Vector::Dense(&[-0.0, 2.0])));
+        assert!(!Vector::Dense(&[0.0]).equals(row));
     }
 
     #[test]
     fn the_order_of_columns_says_nothing() {
         let rising = Vector::Sparse(&[1, 3], &[2.0, 1.0]);
         let falling = Vector::Sparse(&[3, 1], &[1.0, 2.0]);
-        assert!(rising.says_the_same(falling) && falling.says_the_same(rising));
-        assert!(!rising.says_the_same(Vector::Sparse(&[3, 1], &[2.0, 1.0])));
-        assert!(rising.is_written_before(falling) && !falling.is_written_before(rising));
+        assert!(rising.equals(falling) && falling.equals(rising));
+        assert!(!rising.equals(Vector::Sparse(&[3, 1], &[2.0, 1.0])));
+        assert!(rising.precedes(falling) && !falling.precedes(rising));
         assert!(Vectors::unsorted(&[0, 2], &[3, 1], &[1.0, 2.0], 4).is_some());
         assert!(Vectors::sparse(&[0, 2], &[3, 1], &[1.0, 2.0], 4).is_none());
     }

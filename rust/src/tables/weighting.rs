@@ -38,7 +38,7 @@ impl<'a> Weighting<'a> {
         Weighting { idf, logarithms, norm }
     }
 
-    /// Puts weights in the place of the counts of one row; `terms` are places in `idf`.
+    /// Put weights in the place of the counts of one row; `terms` are places in `idf`.
     pub fn row(&self, terms: &[i32], weights: &mut [f64]) {
         if let Some(table) = &self.logarithms {
             weights

@@ -16,7 +16,7 @@ pub struct Bag {
 }
 
 impl Bag {
-    /// Empties the bag for the next document.
+    /// Empty the bag for the next document.
     pub fn clear(&mut self) {
         self.length = 0;
         self.document = self.document.wrapping_add(1);
@@ -42,7 +42,7 @@ impl Bag {
         }
     }
 
-    /// Hands `write` what puts terms into the room that was made, and keeps what it has put.
+    /// Hand `write` what puts terms into the room that was made, and keeps what it has put.
     #[inline(always)]
     pub fn write<T>(&mut self, write: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let room = self.terms.len().min(self.counts.len());
@@ -57,7 +57,7 @@ impl Bag {
         result
     }
 
-    /// Counts terms; those with numbers from `limit` on are left out.
+    /// Count terms; those with numbers from `limit` on are left out.
     pub fn add(&mut self, numbers: &[u32], limit: usize) {
         self.make_room(numbers.len());
         if self.places.len() < limit {
@@ -88,7 +88,7 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Counts a term whose last document and place in that document's bag are kept by the caller.
+    /// Count a term whose last document and place in that document's bag are kept by the caller.
     ///
     /// Whether the term is new in the document is a choice of values, not a branch: nobody could predict it.
     #[inline(always)]

@@ -169,7 +169,7 @@ pub(super) fn split_spaces(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Replaces two or more white-space characters in a row by one space.
+/// Replace two or more white-space characters in a row by one space.
 pub(super) fn join_spaces(text: &mut Vec<u8>) {
     let (mut read, mut write) = (0, 0);
     while read < text.len() {

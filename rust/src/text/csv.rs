@@ -60,7 +60,7 @@ impl Quotes {
         }
     }
 
-    /// Passes those before `position`; says whether there is one.
+    /// Pass those before `position`; return whether there is one.
     fn is_at(&mut self, position: usize) -> bool {
         while self.places.get(self.next).is_some_and(|&place| place < position) {
             self.next += 1;
@@ -77,7 +77,7 @@ enum End {
 }
 
 impl Dialect {
-    /// Splits `block` into rows of `wanted.len()` fields, keeping the columns that are wanted.
+    /// Split `block` into rows of `wanted.len()` fields, keeping the columns that are wanted.
     ///
     /// The last row counts only if it ends with a line break or nothing `follows` the block. Lines that are
     /// quite empty are no rows, unless there is just one column. Ragged rows are left out and reported. Fields are not
@@ -121,7 +121,7 @@ impl Dialect {
         parsed
     }
 
-    /// Finds the fields of the row at `start`; says where it ends and whether within quotes, or `None` if the block
+    /// Find the fields of the row at `start`; return where it ends and whether within quotes, or `None` if the block
     /// ends first.
     fn row(
         &self,
@@ -201,7 +201,7 @@ impl Dialect {
     }
 }
 
-/// Appends the fields of a row to the columns that are wanted.
+/// Append the fields of a row to the columns that are wanted.
 fn keep(block: &mut [u8], quotes: &[usize], fields: &[Field], wanted: &[bool], columns: &mut [Column]) {
     for ((field, column), _) in fields.iter().zip(columns).zip(wanted).filter(|(_, wanted)| **wanted) {
         let end = match field.quotes {
@@ -213,7 +213,7 @@ fn keep(block: &mut [u8], quotes: &[usize], fields: &[Field], wanted: &[bool], c
     }
 }
 
-/// Takes the closing quote out of a field, and one of each two before it; says where the field ends then.
+/// Take the closing quote out of a field, and one of each two before it; return where the field ends then.
 fn unquote(block: &mut [u8], field: &Field, quotes: &[usize]) -> usize {
     let (mut from, mut to, mut quotes) = (field.start, field.start, quotes.iter());
     while let Some(&quote) = quotes.next().filter(|&&quote| quote < field.end) {
@@ -228,7 +228,7 @@ fn unquote(block: &mut [u8], field: &Field, quotes: &[usize]) -> usize {
     move_to(block, from..field.end, to)
 }
 
-/// Moves bytes to an earlier place; says where they end there.
+/// Move bytes to an earlier place; return where they end there.
 fn move_to(block: &mut [u8], kept: std::ops::Range<usize>, to: usize) -> usize {
     let end = to + kept.len();
     if kept.start != to {

@@ -45,7 +45,7 @@ impl<'a> Documents<'a> {
         self.document(index).iter().map(|piece| piece.len() + 8).sum()
     }
 
-    /// Cuts rows, in the order given, into ranges of about `bytes` bytes each.
+    /// Cut rows, in the order given, into ranges of about `bytes` bytes each.
     pub fn portions(&self, order: &[usize], bytes: usize) -> Vec<std::ops::Range<usize>> {
         let (mut portions, mut start, mut size) = (Vec::new(), 0, 0);
         for (place, &row) in order.iter().enumerate() {

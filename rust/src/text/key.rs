@@ -63,7 +63,7 @@ impl Key {
         }
     }
 
-    /// Appends the bytes of a short word.
+    /// Append the bytes of a short word.
     pub(super) fn write(self, target: &mut Vec<u8>) {
         let bytes = (u128::from(self.high) << 64 | u128::from(self.low)).to_le_bytes();
         target.extend_from_slice(&bytes[..(bytes[SHORT] as usize).saturating_sub(1).min(SHORT)]);

@@ -218,12 +218,12 @@ impl Reader {
         self.scratch.take_invalid()
     }
 
-    /// Hands the tokens of a document to `take`, in portions.
+    /// Hand the tokens of a document to `take`, in portions.
     pub fn tokenize(&mut self, document: &[u8], take: &mut impl FnMut(&Tokens)) {
         self.text.tokenize(document, &mut self.scratch, &mut self.tokens, take);
     }
 
-    /// Calls `each` with the numbers of the document's terms, in portions, and the size of the lexicon by then.
+    /// Call `each` with the numbers of the document's terms, in portions, and the size of the lexicon by then.
     /// In a fixed lexicon, terms that are not there are [`UNKNOWN`].
     pub fn read<T: Terms>(&mut self, document: &[u8], terms: &mut T, each: &mut impl FnMut(&[u32], usize)) {
         let Reader {

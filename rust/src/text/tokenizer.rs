@@ -107,7 +107,7 @@ impl Text {
         }
     }
 
-    /// Hands the tokens of `document` to `take` in portions: words for word analyzers, terms for the others.
+    /// Hand the tokens of `document` to `take` in portions: words for word analyzers, terms for the others.
     pub fn tokenize(
         &self,
         document: &[u8],
@@ -201,7 +201,7 @@ impl Text {
         matches!(self.analyzer, Analyzer::Words { .. })
     }
 
-    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; says whether something in
+    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether something in
     /// it is not UTF-8.
     fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
         let mut invalid = false;
@@ -353,7 +353,7 @@ fn push_word(word: &mut String, length: usize, shortest: usize, tokens: &mut Tok
     word.clear();
 }
 
-/// Pushes a word, or, where a script writes words without spaces, the words that ICU finds in it.
+/// Push a word, or, where a script writes words without spaces, the words that ICU finds in it.
 fn push_world_word(word: &mut String, length: usize, shortest: usize, complex: bool, tokens: &mut Tokens) {
     if !complex {
         let kept = word.trim_end_matches(['\u{200C}', '\u{200D}']).len();
@@ -378,7 +378,7 @@ fn push_world_word(word: &mut String, length: usize, shortest: usize, complex: b
     word.clear();
 }
 
-/// Cuts a document into pieces of at most [`PIECE`] bytes, never inside a run of word bytes; only a piece that is
+/// Cut a document into pieces of at most [`PIECE`] bytes, never inside a run of word bytes; only a piece that is
 /// just one run may be longer.
 fn pieces(document: &[u8]) -> impl Iterator<Item = &[u8]> {
     let is_apart = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric() && *byte != b'_';
@@ -414,7 +414,7 @@ fn matches(pattern: &Regex, text: &[u8], tokens: &mut Tokens, take: &mut impl Fn
     }
 }
 
-/// Hands the tokens over and forgets them, if there are at least so many.
+/// Hand the tokens over and forgets them, if there are at least so many.
 #[inline(always)]
 fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) {
     if tokens.len() >= least {

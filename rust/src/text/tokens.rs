@@ -72,7 +72,7 @@ impl Tokens {
         }
     }
 
-    /// Pushes the runs of word bytes in a marked text that have at least `shortest` bytes; runs with bytes beyond
+    /// Push the runs of word bytes in a marked text that have at least `shortest` bytes; runs with bytes beyond
     /// ASCII go to `other`.
     pub fn push_marked(&mut self, marked: &Marked, shortest: usize, mut other: impl FnMut(&mut Self, &[u8])) {
         let mut runs = marked.runs();
@@ -90,7 +90,7 @@ impl Tokens {
         }
     }
 
-    /// Pushes short runs, all of which are ASCII and long enough; stops at the first long one and says how many were
+    /// Push short runs, all of which are ASCII and long enough; stops at the first long one and return how many were
     /// done.
     fn push_plain(&mut self, marked: &Marked, runs: &[[u16; 2]]) -> usize {
         self.make_room(runs.len());
@@ -110,7 +110,7 @@ impl Tokens {
         done
     }
 
-    /// Pushes short ASCII runs; stops at the first other one and says how many were done.
+    /// Push short ASCII runs; stops at the first other one and return how many were done.
     ///
     /// A run that is too short is written and not counted, which costs less than a branch that nobody can predict.
     fn push_short(&mut self, marked: &Marked, runs: &[[u16; 2]], shortest: usize) -> usize {
@@ -133,7 +133,7 @@ impl Tokens {
         done
     }
 
-    /// Pushes a run of any kind.
+    /// Push a run of any kind.
     #[cold]
     pub fn push_rare(&mut self, run: &[u8], shortest: usize, other: &mut impl FnMut(&mut Self, &[u8])) {
         if !run.is_ascii() {

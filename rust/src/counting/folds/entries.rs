@@ -11,13 +11,13 @@ use crate::system::memory::{prefetch, roomy};
 pub struct Rows(pub(super) Matrix<u32>);
 
 impl Rows {
-    /// Takes rows as they were counted; none if there are too many counts.
+    /// Take rows as they were counted; none if there are too many counts.
     pub fn counted(rows: Matrix<u32>) -> Option<Self> {
         let total: u64 = rows.counts.iter().map(|&count| u64::from(count)).sum();
         u32::try_from(total).is_ok().then_some(Rows(rows))
     }
 
-    /// Checks and takes a matrix; none if the arrays do not fit together.
+    /// Check and takes a matrix; none if the arrays do not fit together.
     pub fn new(starts: &[i64], terms: &[i32], counts: &[i64], size: usize) -> Option<Self> {
         let sound = starts.first() == Some(&0)
             && starts.is_sorted()
@@ -65,7 +65,7 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Sums rows by class in time linear in their non-zeros; `order` has the rows of a class together, classes rising.
+    /// Sum rows by class in time linear in their non-zeros; `order` has the rows of a class together, classes rising.
     pub fn of(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> Self {
         let (starts, mut places) = ranks(rows, classes, size, order);
         let mut entries = Entries {

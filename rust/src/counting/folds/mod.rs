@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use crate::system::memory::{fetch, prefetch};
 use crate::system::vector::vectorised;
-use subtraction::{Fold, Taken};
+use subtraction::{Fold, FoldTerm};
 use table::Table;
 
 pub use entries::{Entries, Rows};
@@ -82,15 +82,15 @@ const ONCE: u32 = u32::MAX - 1;
 const UNUSED: u32 = 0;
 
 /// The model of a fold: what each class adds.
-struct Left {
+struct FoldModel {
     /// Whether any term is left.
     has_terms: bool,
     level: Vec<f64>,
     factor: Vec<f64>,
 }
 
-impl Left {
-    /// Adds what all terms of a row have in common.
+impl FoldModel {
+    /// Add what all terms of a row have in common.
     #[inline(always)]
     fn finish(&self, scores: &mut [f64], base: f64, length: f64) {
         let known = self.has_terms && length > 0.0;
@@ -137,28 +137,28 @@ impl Validation<'_> {
         }
     }
 
-    /// Scores the rows of one fold under the model of all others; gives how many of its terms each row knows.
+    /// Score the rows of one fold under the model of all others; return how many of its terms each row knows.
     pub fn score_fold(&self, scratch: &mut Scratch, fold: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
         let mut classes = scratch.class_values.clone();
         self.subtract(scratch, fold, &mut classes);
         let size = scratch.size - self.drop_rare(scratch, &mut classes);
-        let left = self.left(&classes, size as f64);
+        let model = self.fold_model(&classes, size as f64);
         match fold {
             [row] => {
-                lengths[0] = self.score_row(scratch, &left, *row, scores);
+                lengths[0] = self.score_row(scratch, &model, *row, scores);
                 self.restore(scratch, *row);
             }
             _ => {
-                self.tabulate(scratch, &left);
+                self.tabulate(scratch, &model);
                 vectorised(
                     #[inline(always)]
-                    || self.look_up(scratch, &left, fold, scores, lengths),
+                    || self.look_up(scratch, &model, fold, scores, lengths),
                 );
             }
         }
     }
 
-    fn left(&self, classes: &[f64], size: f64) -> Left {
+    fn fold_model(&self, classes: &[f64], size: f64) -> FoldModel {
         let total: f64 = classes.iter().sum();
         let level = |&in_class: &f64| match self.smoothing {
             Smoothing::Laplace(alpha) => alpha.ln() - (in_class + alpha * size).ln(),
@@ -174,7 +174,7 @@ impl Validation<'_> {
             Smoothing::JelinekMercer(_) => 0.0,
             Smoothing::Dirichlet(mass) => total / mass,
         };
-        Left {
+        FoldModel {
             level: classes.iter().map(level).collect(),
             factor: classes.iter().map(factor).collect(),
             has_terms: total > 0.0,
@@ -183,11 +183,11 @@ impl Validation<'_> {
 
     /// ln(1 + a c / b) of a class that has a term so often without the fold.
     #[inline(always)]
-    fn excess(&self, left: &Left, class: u32, rest: u32, divisor: f64) -> f64 {
+    fn excess(&self, model: &FoldModel, class: u32, rest: u32, divisor: f64) -> f64 {
         match self.logs.get(rest as usize) {
             Some(&log) => log,
             None if rest == 0 => 0.0,
-            None => (1.0 + f64::from(rest) * left.factor[class as usize] / divisor).ln(),
+            None => (1.0 + f64::from(rest) * model.factor[class as usize] / divisor).ln(),
         }
     }
 
@@ -195,7 +195,7 @@ impl Validation<'_> {
     #[inline(always)]
     fn excesses(
         &self,
-        left: &Left,
+        model: &FoldModel,
         entries: Range<usize>,
         removed: &[u32],
         divisor: f64,
@@ -204,11 +204,11 @@ impl Validation<'_> {
         let classes = self.entries.classes[entries].iter();
         classes
             .zip(rests)
-            .map(move |(&class, (all, removed))| (class, self.excess(left, class, all - removed, divisor)))
+            .map(move |(&class, (all, removed))| (class, self.excess(model, class, all - removed, divisor)))
     }
 
     /// b of a term of the fold without the fold.
-    fn divisor(&self, scratch: &Scratch, taken: Taken) -> f64 {
+    fn divisor(&self, scratch: &Scratch, taken: FoldTerm) -> f64 {
         match self.smoothing {
             Smoothing::Laplace(_) => 1.0,
             _ => f64::from(scratch.term_values[taken.term as usize] - taken.values),
@@ -220,7 +220,7 @@ impl Validation<'_> {
         if self.presence { 1.0 } else { f64::from(count) }
     }
 
-    fn score_row(&self, scratch: &Scratch, left: &Left, row: usize, scores: &mut [f64]) -> f64 {
+    fn score_row(&self, scratch: &Scratch, model: &FoldModel, row: usize, scores: &mut [f64]) -> f64 {
         scores.fill(0.0);
         let (mut length, mut base) = (0.0, 0.0);
         let fold = &scratch.fold;
@@ -231,17 +231,17 @@ impl Validation<'_> {
             length += value;
             base += value * divisor.ln();
             let range = self.entries.range(taken.term as usize);
-            for (class, excess) in self.excesses(left, range.clone(), &scratch.removed[range], divisor) {
+            for (class, excess) in self.excesses(model, range.clone(), &scratch.removed[range], divisor) {
                 scores[class as usize] += value * excess;
             }
         }
-        left.finish(scores, base, length);
+        model.finish(scores, base, length);
         length
     }
 
-    /// Does as `score_row` for all rows of a fold by what the table holds.
+    /// Do as `score_row` for all rows of a fold by what the table holds.
     #[inline(always)]
-    fn look_up(&self, scratch: &Scratch, left: &Left, rows: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
+    fn look_up(&self, scratch: &Scratch, model: &FoldModel, rows: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
         let (table, mut counted) = (&scratch.table, scratch.fold.counted.as_slice());
         scores.fill(0.0);
         let scored = scores.chunks_exact_mut(self.width).zip(lengths);
@@ -252,19 +252,19 @@ impl Validation<'_> {
             let counts = &self.rows.0.counts[self.rows.span(row)];
             let (own, rest) = counted.split_at(counts.len());
             let ahead = counted.iter().skip(LOOK_AHEAD).take(counts.len());
-            ahead.for_each(|&number| prefetch(&table.said, number as usize));
+            ahead.for_each(|&number| prefetch(&table.terms, number as usize));
             let mut base = 0.0;
             for (&number, &count) in own.iter().zip(counts) {
-                let said = table.said[number as usize];
-                if said.classes > 0 {
+                let entry = table.terms[number as usize];
+                if entry.classes > 0 {
                     let value = self.value(count);
                     *length += value;
-                    base += value * said.base;
-                    table.add(said, value, scores);
+                    base += value * entry.base;
+                    table.add(entry, value, scores);
                 }
             }
             counted = rest;
-            left.finish(scores, base, *length);
+            model.finish(scores, base, *length);
         }
     }
 }

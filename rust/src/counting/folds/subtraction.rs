@@ -13,7 +13,7 @@ const MOST_NEAR: usize = 1 << 16;
 /// that are not used.
 #[derive(Default)]
 pub(super) struct Fold {
-    pub(super) terms: Vec<Taken>,
+    pub(super) terms: Vec<FoldTerm>,
     /// The number of the term of each count, row by row.
     pub(super) counted: Vec<u32>,
     /// Terms that no other fold has.
@@ -22,7 +22,7 @@ pub(super) struct Fold {
 
 /// What a fold has of a term.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Taken {
+pub(super) struct FoldTerm {
     pub(super) term: u32,
     /// How many of its rows have it; 0 if it is not used, because too few others have it.
     pub(super) documents: u32,
@@ -30,9 +30,9 @@ pub(super) struct Taken {
 }
 
 impl Fold {
-    /// Makes room for the terms of so many counts; gives the number of the first.
+    /// Make room for the terms of so many counts; return the number of the first.
     pub(super) fn clear(&mut self, counts: usize) -> usize {
-        self.terms.resize(counts + 2, Taken::default());
+        self.terms.resize(counts + 2, FoldTerm::default());
         self.counted.resize(counts, UNUSED);
         self.own = 0;
         1
@@ -45,7 +45,7 @@ impl Fold {
 }
 
 impl Validation<'_> {
-    /// Subtracts the counts of a fold, and numbers its terms.
+    /// Subtract the counts of a fold, and numbers its terms.
     pub(super) fn subtract(&self, scratch: &mut Scratch, rows: &[usize], classes: &mut [f64]) {
         let counts = rows.iter().map(|&row| self.rows.span(row).len()).sum();
         let (mut filled, mut place) = (scratch.fold.clear(counts), 0);
@@ -58,10 +58,10 @@ impl Validation<'_> {
             place = end;
         }
         scratch.fold.terms.truncate(filled);
-        scratch.fold.terms[UNUSED as usize] = Taken::default();
+        scratch.fold.terms[UNUSED as usize] = FoldTerm::default();
     }
 
-    /// Fetches the counts of a row that comes soon, and what those of the next are subtracted from: the rows of a fold lie
+    /// Fetch the counts of a row that comes soon, and what those of the next are subtracted from: the rows of a fold lie
     /// anywhere.
     fn fetch_rows(&self, scratch: &Scratch, coming: &[usize]) {
         let (terms, places) = (&self.rows.0.terms, &self.entries.places);
@@ -80,7 +80,7 @@ impl Validation<'_> {
         }
     }
 
-    /// Subtracts the counts of a row, and writes the numbers of its terms to `target`; gives the sum of those in use.
+    /// Subtract the counts of a row, and writes the numbers of its terms to `target`; return the sum of those in use.
     ///
     /// Whether a term is new cannot be foreseen: nothing branches on it. What is written for a term that no fold uses is
     /// never read.
@@ -96,9 +96,9 @@ impl Validation<'_> {
             let known = numbers[term as usize];
             let number = if known == ABSENT { next as u32 } else { known };
             numbers[term as usize] = number;
-            taken[next] = Taken {
+            taken[next] = FoldTerm {
                 term: term as u32,
-                ..Taken::default()
+                ..FoldTerm::default()
             };
             next += usize::from(known == ABSENT);
             own += usize::from(known == ONCE);
@@ -114,7 +114,7 @@ impl Validation<'_> {
         sum
     }
 
-    /// Leaves out the terms that too few rows outside the fold have; gives how many.
+    /// Leave out the terms that too few rows outside the fold have; return how many.
     pub(super) fn drop_rare(&self, scratch: &mut Scratch, classes: &mut [f64]) -> usize {
         let fold = &mut scratch.fold;
         let mut dropped = fold.own;
@@ -135,7 +135,7 @@ impl Validation<'_> {
         dropped
     }
 
-    /// Forgets what was subtracted for a row.
+    /// Forget what was subtracted for a row.
     pub(super) fn restore(&self, scratch: &mut Scratch, row: usize) {
         for place in self.rows.span(row) {
             scratch.removed[self.entries.places[place] as usize] = 0;

@@ -1,12 +1,12 @@
 //! What the terms of a fold of several rows add to the scores, computed once for all its rows.
 
-use super::{ABSENT, LOOK_AHEAD, Left, Scratch, Smoothing, Validation};
+use super::{ABSENT, FoldModel, LOOK_AHEAD, Scratch, Smoothing, Validation};
 use crate::system::memory::prefetch;
 
 /// What the terms of a fold of several rows say, computed once for all of them.
 #[derive(Default)]
 pub(super) struct Table {
-    pub(super) said: Vec<Said>,
+    pub(super) terms: Vec<TermEntry>,
     /// Class and ln(1 + a c / b), where few classes have a term.
     sparse: Vec<(u32, f64)>,
     /// The same for all classes, one term after the other, where many have it.
@@ -15,15 +15,15 @@ pub(super) struct Table {
 
 /// Where the table has a term: how many classes, from where; no class if the term is not used. And ln b.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Said {
+pub(super) struct TermEntry {
     pub(super) classes: u32,
     pub(super) start: u32,
     pub(super) base: f64,
 }
 
 impl Validation<'_> {
-    /// Computes once what the terms of a fold say, and forgets what was subtracted.
-    pub(super) fn tabulate(&self, scratch: &mut Scratch, left: &Left) {
+    /// Compute once what the terms of a fold say, and forgets what was subtracted.
+    pub(super) fn tabulate(&self, scratch: &mut Scratch, model: &FoldModel) {
         let mut table = std::mem::take(&mut scratch.table);
         let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
         table.clear();
@@ -34,10 +34,10 @@ impl Validation<'_> {
             let range = self.entries.range(taken.term as usize);
             let removed = &mut scratch.removed[range.clone()];
             if taken.documents == 0 {
-                table.said.push(Said::default());
+                table.terms.push(TermEntry::default());
             } else {
                 let base = if laplace { 0.0 } else { divisor.ln() };
-                table.push(base, self.excesses(left, range, removed, divisor), self.width);
+                table.push(base, self.excesses(model, range, removed, divisor), self.width);
             }
             removed.fill(0);
             scratch.numbers[taken.term as usize] = ABSENT;
@@ -45,7 +45,7 @@ impl Validation<'_> {
         scratch.table = table;
     }
 
-    /// Fetches the entries of the terms that follow a term of the fold.
+    /// Fetch the entries of the terms that follow a term of the fold.
     fn fetch_entries(&self, scratch: &Scratch, number: usize) {
         if let Some(ahead) = scratch.fold.ahead(number, LOOK_AHEAD) {
             prefetch(&self.entries.starts, ahead);
@@ -61,13 +61,13 @@ impl Validation<'_> {
 
 impl Table {
     fn clear(&mut self) {
-        self.said.clear();
-        self.said.push(Said::default());
+        self.terms.clear();
+        self.terms.push(TermEntry::default());
         self.sparse.clear();
         self.dense.clear();
     }
 
-    /// Takes what the next term says of the classes that have it.
+    /// Take what the next term says of the classes that have it.
     fn push(&mut self, base: f64, excesses: impl ExactSizeIterator<Item = (u32, f64)>, width: usize) {
         let (classes, start) = if 2 * excesses.len() < width {
             let start = self.sparse.len();
@@ -79,17 +79,17 @@ impl Table {
             excesses.for_each(|(class, excess)| self.dense[start + class as usize] = excess);
             (width, start / width)
         };
-        self.said.push(Said {
+        self.terms.push(TermEntry {
             classes: classes as u32,
             start: start as u32,
             base,
         });
     }
 
-    /// Adds what a term says, times its count.
+    /// Add what a term says, times its count.
     #[inline(always)]
-    pub(super) fn add(&self, said: Said, value: f64, scores: &mut [f64]) {
-        let (classes, start) = (said.classes as usize, said.start as usize);
+    pub(super) fn add(&self, entry: TermEntry, value: f64, scores: &mut [f64]) {
+        let (classes, start) = (entry.classes as usize, entry.start as usize);
         if classes == scores.len() {
             let excesses = &self.dense[start * classes..][..classes];
             if let ([first, second], [one, other]) = (&mut *scores, excesses) {

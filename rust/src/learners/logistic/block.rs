@@ -46,7 +46,7 @@ impl Block {
         padded
     }
 
-    /// Takes up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are 0.
+    /// Take up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are 0.
     #[inline(always)]
     pub(super) fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
         let (whole, end) = coefficients.split_at(self.width / LANES);
@@ -154,7 +154,7 @@ pub(super) fn summed(mut sums: Vector, factors: &[f64; BLOCK], row: impl Fn(usiz
     sums
 }
 
-/// Adds Σ factor·row to sums, vector by vector; a row is its whole vectors and its last.
+/// Add Σ factor·row to sums, vector by vector; a row is its whole vectors and its last.
 #[inline(always)]
 pub(super) fn add_four(sums: &mut [Vector], factors: &[f64; 4], rows: [(&[Vector], &Vector); 4]) {
     let [a, b, c, d] = rows;

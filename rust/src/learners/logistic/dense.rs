@@ -60,7 +60,7 @@ impl Sums {
             .collect()
     }
 
-    /// Adds rows with their classes (0 or 1) and weights, at coefficients whose last is the intercept.
+    /// Add rows with their classes (0 or 1) and weights, at coefficients whose last is the intercept.
     pub fn add_rows(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[f64]) {
         let padded = self.block.padded(coefficients);
         let size = BLOCK * self.block.width;
@@ -83,7 +83,7 @@ impl Sums {
         )
     }
 
-    /// Adds [`BLOCK`] rows; those that have no class count nothing.
+    /// Add [`BLOCK`] rows; those that have no class count nothing.
     #[inline(always)]
     fn add_block(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[Vector]) {
         self.block.take(rows, coefficients);
@@ -118,7 +118,7 @@ impl Sums {
         self.add_products(rows, &residuals, &curvatures);
     }
 
-    /// Adds Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
+    /// Add Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
     #[inline(always)]
     fn add_products(&mut self, rows: &[f64], residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
         let (width, stride, lasts) = (self.block.width, self.block.stride(), &self.block.lasts);
@@ -173,7 +173,7 @@ fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
     smalls
 }
 
-/// Fills pairs of probabilities, of the first and the second class, of rows.
+/// Fill pairs of probabilities, of the first and the second class, of rows.
 pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pairs: &mut [f64]) {
     let mut block = Block::new(width);
     let padded = block.padded(coefficients);

@@ -131,7 +131,7 @@ impl<'a> DualDescent<'a> {
         }
     }
 
-    /// Begins an epoch: a new order of the rows.
+    /// Begin an epoch: a new order of the rows.
     pub fn shuffle(&mut self) {
         self.violation = 0.0;
         for place in (1..self.order.len()).rev() {
@@ -144,7 +144,7 @@ impl<'a> DualDescent<'a> {
         }
     }
 
-    /// Visits the rows at some places of the order.
+    /// Visit the rows at some places of the order.
     pub fn visit(&mut self, places: std::ops::Range<usize>) {
         for place in places {
             let row = self.order[place] as usize;
@@ -172,7 +172,7 @@ impl<'a> DualDescent<'a> {
         self.balance += step;
     }
 
-    /// Ends an epoch: the intercept moves towards Σ α y = 0.
+    /// End an epoch: the intercept moves towards Σ α y = 0.
     pub fn end_epoch(&mut self) {
         self.lacking = self.violation.sqrt();
         if !self.free_intercept {

@@ -29,7 +29,7 @@ pub struct CrammerSinger<'a, V> {
 }
 
 /// Room for the numbers of one row, a class each.
-struct Desk {
+struct Workspace {
     outputs: Vec<f64>,
     best: Vec<f64>,
     sorted: Vec<f64>,
@@ -62,7 +62,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
 
     pub fn solve(mut self, limits: Limits, seed: u64) -> Vec<Solution> {
         let mut random = Random(seed);
-        let mut desk = Desk {
+        let mut workspace = Workspace {
             outputs: vec![0.0; self.count],
             best: vec![0.0; self.count],
             sorted: vec![0.0; self.count],
@@ -71,13 +71,13 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         loop {
             random.shuffle(&mut self.active);
             let shrink = worst;
-            worst = self.pass(shrink, &mut desk);
+            worst = self.pass(shrink, &mut workspace);
             passes += 1;
             let last = passes >= limits.passes;
             if worst > aim && !self.active.is_empty() && !last {
                 continue;
             }
-            let mut certificate = self.judge(&mut desk);
+            let mut certificate = self.evaluate(&mut workspace);
             certificate.passes = passes;
             if last || certificate.reaches(limits.tolerance) {
                 return self.finish(certificate);
@@ -88,8 +88,8 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         }
     }
 
-    /// Goes once over the active rows; gives the largest violation it met.
-    fn pass(&mut self, shrink: f64, desk: &mut Desk) -> f64 {
+    /// Go once over the active rows; return the largest violation it met.
+    fn pass(&mut self, shrink: f64, workspace: &mut Workspace) -> f64 {
         let mut worst = 0.0f64;
         let mut kept = Vec::with_capacity(self.active.len());
         for place in 0..self.active.len() {
@@ -97,15 +97,15 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             if let Some(&later) = self.active.get(place + 1) {
                 self.rows.prefetch(later as usize);
             }
-            self.outputs(row, &mut desk.outputs);
-            let (violation, spare) = self.violation(row, &desk.outputs);
+            self.outputs(row, &mut workspace.outputs);
+            let (violation, spare) = self.violation(row, &workspace.outputs);
             worst = worst.max(violation);
             // All α at 0, and the other classes far behind: it will stay so.
             if violation > 0.0 || spare <= shrink {
                 kept.push(row as u32);
             }
             if violation > 1e-15 {
-                self.improve(row, desk);
+                self.improve(row, workspace);
             }
             self.countdown.spend(self.rows.size(row) * self.count);
         }
@@ -161,8 +161,8 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         ((most - least).max(0.0), spare)
     }
 
-    /// Sets αᵢ to its best: min over a of Σ ½A aₖ² + Bₖaₖ with Σ aₖ = 0 and aₖ ≤ upper, by sorting (algorithm 3).
-    fn improve(&mut self, row: usize, desk: &mut Desk) {
+    /// Set αᵢ to its best: min over a of Σ ½A aₖ² + Bₖaₖ with Σ aₖ = 0 and aₖ ≤ upper, by sorting (algorithm 3).
+    fn improve(&mut self, row: usize, workspace: &mut Workspace) {
         let size = self.rows.squares[row] + self.constant * self.constant;
         let (count, own) = (self.count, self.classes[row] as usize);
         let duals = row * count;
@@ -173,28 +173,28 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             return;
         }
         for class in 0..count {
-            let gradient = self.gradient(row, class, &desk.outputs);
-            desk.best[class] = gradient - size * self.duals[duals + class];
-            desk.sorted[class] = desk.best[class] + if class == own { size * self.costs[row] } else { 0.0 };
+            let gradient = self.gradient(row, class, &workspace.outputs);
+            workspace.best[class] = gradient - size * self.duals[duals + class];
+            workspace.sorted[class] = workspace.best[class] + if class == own { size * self.costs[row] } else { 0.0 };
         }
-        desk.sorted.sort_unstable_by(|left, right| right.total_cmp(left));
-        let mut beta = desk.sorted[0] - size * self.costs[row];
+        workspace.sorted.sort_unstable_by(|left, right| right.total_cmp(left));
+        let mut beta = workspace.sorted[0] - size * self.costs[row];
         let mut used = 1;
-        while used < count && beta < used as f64 * desk.sorted[used] {
-            beta += desk.sorted[used];
+        while used < count && beta < used as f64 * workspace.sorted[used] {
+            beta += workspace.sorted[used];
             used += 1;
         }
         beta /= used as f64;
         for class in 0..count {
-            let best = ((beta - desk.best[class]) / size).min(self.upper(row, class));
+            let best = ((beta - workspace.best[class]) / size).min(self.upper(row, class));
             let old = std::mem::replace(&mut self.duals[duals + class], best);
-            desk.best[class] = best - old;
+            workspace.best[class] = best - old;
         }
         let width = self.rows.width;
-        for (place, change) in desk.best.iter().enumerate() {
+        for (place, change) in workspace.best.iter().enumerate() {
             self.weights[width * count + place] += change * self.constant;
         }
-        let (weights, changes) = (&mut self.weights, &desk.best);
+        let (weights, changes) = (&mut self.weights, &workspace.best);
         self.rows.row(row).each(|column, value| {
             let weights = &mut weights[column * count..(column + 1) * count];
             weights
@@ -204,18 +204,18 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         });
     }
 
-    fn judge(&self, desk: &mut Desk) -> Certificate {
+    fn evaluate(&self, workspace: &mut Workspace) -> Certificate {
         let norm: f64 = self.weights.iter().map(|weight| weight * weight).sum();
         let (mut losses, mut gains, mut worst) = (0.0, 0.0, 0.0f64);
         for row in 0..self.rows.len() {
-            self.outputs(row, &mut desk.outputs);
+            self.outputs(row, &mut workspace.outputs);
             let own = self.classes[row] as usize;
             let most = (0..self.count)
-                .map(|class| self.gradient(row, class, &desk.outputs))
+                .map(|class| self.gradient(row, class, &workspace.outputs))
                 .fold(f64::MIN, f64::max);
-            losses += self.costs[row] * (most - desk.outputs[own]);
+            losses += self.costs[row] * (most - workspace.outputs[own]);
             gains += self.duals[row * self.count + own]; // = −Σ of the others
-            worst = worst.max(self.violation(row, &desk.outputs).0);
+            worst = worst.max(self.violation(row, &workspace.outputs).0);
             self.countdown.spend(self.rows.size(row) * self.count);
         }
         Certificate {

@@ -92,7 +92,7 @@ const RUNS_TOGETHER: usize = 8;
 /// So many rows need no runs.
 pub(crate) const FEW_ROWS: usize = RUN * RUNS_TOGETHER;
 
-/// Puts rows, which rise, into a random order in which the processor sees coming what it has to read.
+/// Put rows, which rise, into a random order in which the processor sees coming what it has to read.
 pub(crate) fn shuffle_in_runs(rows: &[u32], visits: &mut Vec<u32>, random: &mut Random) {
     visits.clear();
     if rows.len() <= FEW_ROWS {

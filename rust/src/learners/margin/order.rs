@@ -65,7 +65,7 @@ pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usi
     keyed
 }
 
-/// Gives rows that have the same key a second one, and sorts them by it.
+/// Return rows that have the same key a second one, and sorts them by it.
 pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
     for tied in keyed
         .chunk_by_mut(|left, right| left.0 == right.0)
@@ -104,7 +104,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Sorts rows by a keyed hash of what they hold.
+    /// Sort rows by a keyed hash of what they hold.
     pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
         let key = key_of(seed);
         let keyed = sorted_keys(classes.len(), weights, |row| {
@@ -113,7 +113,7 @@ impl Order {
         Self::merged(table, classes, weights, keyed)
     }
 
-    /// Takes rows in this order, in which equal ones stand together and have the same key; see [`sorted_keys`].
+    /// Take rows in this order, in which equal ones stand together and have the same key; see [`sorted_keys`].
     pub fn merged(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, keyed: Vec<(u64, u32)>) -> Self {
         let mut order = Order {
             merged: Vec::with_capacity(keyed.len()),
@@ -127,8 +127,7 @@ impl Order {
                 (first, last_hash) = (order.merged.len(), Some(hash));
             }
             // Equal hashes are no proof: they can be made.
-            let equal =
-                |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).says_the_same(table.row(row));
+            let equal = |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).equals(table.row(row));
             let place = order.merged[first..].iter().position(equal).map(|place| first + place);
             let place = place.unwrap_or_else(|| {
                 let (class, weight) = (classes[row] as u32, 0.0);
@@ -138,7 +137,7 @@ impl Order {
             let merged = &mut order.merged[place];
             merged.weight += weights.map_or(1.0, |weights| weights[row]);
             // Of rows that hold the same in another order of columns, always the same one is read.
-            if row != merged.row && table.row(row).is_written_before(table.row(merged.row)) {
+            if row != merged.row && table.row(row).precedes(table.row(merged.row)) {
                 merged.row = row;
             }
             order.places[row] = place as u32;

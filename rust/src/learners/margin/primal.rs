@@ -158,7 +158,7 @@ impl<'a, V: Value> Primal<'a, V> {
         }
     }
 
-    /// Scales the α of one class so that Σ αᵢyᵢ = 0, which the dual of a free intercept demands.
+    /// Scale the α of one class so that Σ αᵢyᵢ = 0, which the dual of a free intercept demands.
     fn rebalance(&self, duals: &mut [f64], balance: f64) {
         let heavy = |row: usize| self.signs[row] == balance.signum();
         let total: f64 = (0..duals.len()).filter(|&row| heavy(row)).map(|row| duals[row]).sum();
@@ -196,7 +196,7 @@ impl<'a, V: Value> Primal<'a, V> {
         diagonal
     }
 
-    /// Solves H d = −g by preconditioned conjugate gradients; `None` when g is 0.
+    /// Solve H d = −g by preconditioned conjugate gradients; `None` when g is 0.
     fn direction(&mut self, slope: &Slope) -> Option<Vec<f64>> {
         let inside: Vec<usize> = (0..self.rows.len()).filter(|&row| self.slack(row) > 0.0).collect();
         let divided = |vector: &[f64]| -> Vec<f64> {
@@ -214,7 +214,7 @@ impl<'a, V: Value> Primal<'a, V> {
             return None;
         }
         for _ in 0..MOST_INNER {
-            let curved = self.curve(&step, &inside);
+            let curved = self.hessian_product(&step, &inside);
             let bend = dot(&step, &curved);
             if bend <= 0.0 {
                 break;
@@ -236,7 +236,7 @@ impl<'a, V: Value> Primal<'a, V> {
     }
 
     /// H v = penalty·v + 2 Σ over the rows within the margin of cᵢ (xᵢ·v) xᵢ.
-    fn curve(&mut self, vector: &[f64], inside: &[usize]) -> Vec<f64> {
+    fn hessian_product(&mut self, vector: &[f64], inside: &[usize]) -> Vec<f64> {
         self.passes += 1;
         let (width, constant) = (self.rows.width, self.constant());
         let mut result: Vec<f64> = (0..=width)

@@ -25,7 +25,7 @@ pub struct Rows<V> {
     values: Vec<V>,
     /// Of rows of ones: sⱼ, sⱼ² and 1/sⱼ² (or 0) of each column.
     scales: Vec<f64>,
-    pulls: Vec<f64>,
+    squared_scales: Vec<f64>,
     inverses: Vec<f64>,
     pub width: usize,
     /// ‖x‖² of each row.
@@ -41,7 +41,7 @@ struct Pattern {
 }
 
 impl<V: Value> Rows<V> {
-    /// Takes rows of a table, each column multiplied by its scale, if there are some.
+    /// Take rows of a table, each column multiplied by its scale, if there are some.
     pub fn new(table: &Vectors<'_>, rows: &[u32], scales: Option<&[f64]>) -> Self {
         let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
         let (numbers, names) = frequent_first(table, rows);
@@ -72,7 +72,7 @@ impl<V: Value> Rows<V> {
             pattern,
             values,
             scales: vec![],
-            pulls: vec![],
+            squared_scales: vec![],
             inverses: vec![],
             width,
             squares,
@@ -85,13 +85,13 @@ impl<V: Value> Rows<V> {
         let Pattern { names, starts, columns } = &*self.pattern;
         let scale = |&name: &u32| scales.map_or(1.0, |scales| scales[name as usize]);
         self.scales = names.iter().map(scale).collect();
-        self.pulls = self.scales.iter().map(|scale| scale * scale).collect();
+        self.squared_scales = self.scales.iter().map(|scale| scale * scale).collect();
         let inverse = |&pull: &f64| if pull > 0.0 { 1.0 / pull } else { 0.0 };
-        self.inverses = self.pulls.iter().map(inverse).collect();
+        self.inverses = self.squared_scales.iter().map(inverse).collect();
         let square = |span: &[usize]| {
             columns[span[0]..span[1]]
                 .iter()
-                .map(|&column| self.pulls[column as usize])
+                .map(|&column| self.squared_scales[column as usize])
                 .sum()
         };
         self.squares = starts.windows(2).map(square).collect();
@@ -130,7 +130,7 @@ impl<V: Value> Rows<V> {
         if V::ONE { &self.inverses } else { other }
     }
 
-    /// Gives weights the places of the columns as they were given.
+    /// Return weights the places of the columns as they were given.
     pub fn expand(&self, mut weights: Vec<f64>, width: usize) -> Vec<f64> {
         for (weight, scale) in weights.iter_mut().zip(&self.scales) {
             *weight = if *scale == 0.0 { 0.0 } else { *weight / scale };
@@ -143,12 +143,12 @@ impl<V: Value> Rows<V> {
         every
     }
 
-    /// Gives weights by the columns as they were given the places of the columns here.
+    /// Return weights by the columns as they were given the places of the columns here.
     pub fn picked(&self, every: &[f64]) -> Vec<f64> {
         self.pattern.names.iter().map(|&name| every[name as usize]).collect()
     }
 
-    /// Writes weights to the places of the columns as they were given; other columns stay as they are.
+    /// Write weights to the places of the columns as they were given; other columns stay as they are.
     pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
         for (&name, &weight) in self.pattern.names.iter().zip(weights) {
             every[name as usize] = weight;
@@ -162,7 +162,7 @@ impl<V: Value> Rows<V> {
                 pattern: self.pattern.clone(),
                 values: self.values.clone(),
                 scales: vec![],
-                pulls: vec![],
+                squared_scales: vec![],
                 inverses: vec![],
                 squares: vec![],
                 width: self.width,
@@ -185,7 +185,7 @@ impl<V: Value> Rows<V> {
             pattern: self.pattern.clone(),
             values,
             scales: vec![],
-            pulls: vec![],
+            squared_scales: vec![],
             inverses: vec![],
             width: self.width,
         }
@@ -223,17 +223,17 @@ impl<V: Value> Rows<V> {
                 Some(&columns[range.clone()])
             },
             values: &self.values[range],
-            pulls: &self.pulls,
+            squared_scales: &self.squared_scales,
         }
     }
 
-    /// Fetches what is needed to fetch a row.
+    /// Fetch what is needed to fetch a row.
     #[inline(always)]
     pub fn prefetch_start(&self, row: usize) {
         prefetch(&self.pattern.starts, row);
     }
 
-    /// Fetches a row ahead of its use.
+    /// Fetch a row ahead of its use.
     #[inline(always)]
     pub fn prefetch(&self, row: usize) {
         let Pattern { starts, columns, .. } = &*self.pattern;
@@ -333,7 +333,7 @@ pub(crate) fn by_count(counts: &[u32]) -> Vec<u32> {
 pub struct Row<'a, V> {
     columns: Option<&'a [i32]>,
     values: &'a [V],
-    pulls: &'a [f64],
+    squared_scales: &'a [f64],
 }
 
 impl<V: Value> Row<'_, V> {
@@ -374,7 +374,7 @@ impl<V: Value> Row<'_, V> {
         match self.columns {
             Some(columns) if V::ONE => {
                 for &column in columns {
-                    weights[column as usize] += scale * self.pulls[column as usize];
+                    weights[column as usize] += scale * self.squared_scales[column as usize];
                 }
             }
             Some(columns) => {

@@ -47,7 +47,7 @@ impl Screen {
         count == self.count && count + usize::from(self.without.is_some()) <= rows && within && enough
     }
 
-    /// Takes the values of rows from `first` on; smaller is nearer.
+    /// Take the values of rows from `first` on; smaller is nearer.
     pub fn add(&mut self, values: &[f32], first: usize) {
         if self.crowded {
             return;

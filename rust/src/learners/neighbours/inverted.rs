@@ -18,7 +18,7 @@ const BLOCK: usize = 16;
 /// Rows whose scores are kept in registers; a multiple of a block.
 const LANES: usize = 64;
 /// Rows for which the columns of several queries are added before the next ones: their columns stay in the cache.
-const STRETCH: usize = 1 << 10;
+const ROWS_TOGETHER: usize = 1 << 10;
 /// Not in the head.
 const TAIL: u8 = u8::MAX;
 
@@ -186,7 +186,7 @@ impl Inverted {
         let limit = self.screen(query, count, without, scratch);
         // At a distance of one stand also the rows that share no term: then all that share one are looked at.
         if limit <= 2.0 * query.slack {
-            return self.every(rows, query, count, without);
+            return self.compare_all(rows, query, count, without);
         }
         let mut nearest = Nearest::new(count);
         for &(score, row) in &scratch.candidates {
@@ -201,7 +201,7 @@ impl Inverted {
         nearest.sorted()
     }
 
-    /// Collects in `scratch` all rows that may be among the nearest; gives the score of the last of the best.
+    /// Collect in `scratch` all rows that may be among the nearest; return the score of the last of the best.
     fn screen(&self, query: &Query<'_>, count: usize, without: Option<usize>, scratch: &mut Scratch) -> f32 {
         self.add_lists(query, scratch);
         self.bound_blocks(query, count, scratch);
@@ -238,14 +238,14 @@ impl Inverted {
         -best.limit() as f32
     }
 
-    /// Adds the columns of the terms of queries to their scores.
+    /// Add the columns of the terms of queries to their scores.
     fn add_columns(&self, queries: &[Query<'_>], scratches: &mut [Scratch]) {
         let padded = self.head_norms.len();
         scratches
             .iter_mut()
             .for_each(|scratch| scratch.scores.resize(padded, 0.0));
-        for start in (0..padded).step_by(STRETCH) {
-            let rows = start..(start + STRETCH).min(padded);
+        for start in (0..padded).step_by(ROWS_TOGETHER) {
+            let rows = start..(start + ROWS_TOGETHER).min(padded);
             for (query, scratch) in queries.iter().zip(scratches.iter_mut()) {
                 let column = |&(place, factor)| (factor, &self.columns[place as usize][rows.clone()]);
                 let columns: Vec<(f32, &[f32])> = query.columns.iter().map(column).collect();
@@ -254,7 +254,7 @@ impl Inverted {
         }
     }
 
-    /// Adds lists of the query's terms to the scores.
+    /// Add lists of the query's terms to the scores.
     fn add_lists(&self, query: &Query<'_>, scratch: &mut Scratch) {
         let blocks = self.rows.div_ceil(BLOCK);
         scratch.touched.clear();
@@ -276,7 +276,7 @@ impl Inverted {
         }
     }
 
-    /// Bounds the best score in each touched block, and puts the blocks that promise most to the front.
+    /// Bound the best score in each touched block, and puts the blocks that promise most to the front.
     fn bound_blocks(&self, query: &Query<'_>, count: usize, scratch: &mut Scratch) {
         scratch.blocks.clear();
         for (block, &touched) in scratch.touched.iter().enumerate() {
@@ -305,8 +305,8 @@ impl Inverted {
         dot_product(self.path, &query.head, weights)
     }
 
-    /// Compares with all rows that share a term; the others stand at a distance of one, in order.
-    fn every(&self, rows: Sparse<'_>, query: &Query<'_>, count: usize, without: Option<usize>) -> Vec<Found> {
+    /// Compare with all rows that share a term; the others stand at a distance of one, in order.
+    fn compare_all(&self, rows: Sparse<'_>, query: &Query<'_>, count: usize, without: Option<usize>) -> Vec<Found> {
         let mut shares: Vec<bool> = self.masks.iter().map(|mask| mask & query.mask != 0).collect();
         for &term in query.whole.0 {
             self.list(term).0.iter().for_each(|&row| shares[row as usize] = true);
@@ -326,7 +326,7 @@ impl Inverted {
     }
 }
 
-/// Adds columns, times their factors, one after the other to sums, which stay in registers.
+/// Add columns, times their factors, one after the other to sums, which stay in registers.
 fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
     vectorised(
         #[inline(always)]
@@ -348,7 +348,7 @@ fn upwards(number: f64) -> f32 {
     (number * (1.0 + 2.0 * UNIT)) as f32
 }
 
-/// Chooses the terms of the head: the most frequent, if they are frequent.
+/// Choose the terms of the head: the most frequent, if they are frequent.
 fn head_places(documents: &[u32], rows: usize) -> Vec<u8> {
     let mut places = vec![TAIL; documents.len()];
     if rows < FEWEST {

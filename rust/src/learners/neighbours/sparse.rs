@@ -11,7 +11,7 @@ pub struct Sparse<'a> {
 }
 
 impl<'a> Sparse<'a> {
-    /// Gives `None` unless starts, terms below `width` and weights fit together and are in order.
+    /// Return `None` unless starts, terms below `width` and weights fit together and are in order.
     pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], width: usize) -> Option<Self> {
         let fits = terms.len() == weights.len()
             && terms.len() <= u32::MAX as usize

@@ -35,19 +35,19 @@ pub struct Settings {
 }
 
 /// What the narrow copy of a row tells about its score.
-enum Glance {
+enum Estimate {
     Right,
     Wrong,
     Score(f64),
     Unknown,
 }
 
-impl Glance {
+impl Estimate {
     fn is_right(&self, sign: f64) -> bool {
         match self {
-            Glance::Right => true,
-            Glance::Score(score) => sign * score > 0.0,
-            Glance::Wrong | Glance::Unknown => false,
+            Estimate::Right => true,
+            Estimate::Score(score) => sign * score > 0.0,
+            Estimate::Wrong | Estimate::Unknown => false,
         }
     }
 }
@@ -91,7 +91,7 @@ pub struct Learner<'a> {
     /// Room for the columns of a row of that copy, and for its numbers.
     room: (Vec<i32>, Vec<f64>),
     /// The weights by the columns as they are given, while `state` has them by those of the copied rows.
-    home: Option<[Vec<f64>; 2]>,
+    given_weights: Option<[Vec<f64>; 2]>,
 }
 
 impl<'a> Learner<'a> {
@@ -122,27 +122,27 @@ impl<'a> Learner<'a> {
             owed: 0.0,
             light: None,
             room: (vec![], vec![]),
-            home: None,
+            given_weights: None,
         };
-        learner.leave_home();
+        learner.renumber_weights();
         learner.begin_epoch();
         learner
     }
 
-    /// Takes the weights of the columns that are shown, in the order of the copied rows.
-    fn leave_home(&mut self) {
+    /// Take the weights of the columns that are shown, in the order of the copied rows.
+    fn renumber_weights(&mut self) {
         let Some(rows) = self.rows.narrow else { return };
         let picked = |every: &[f64]| if every.is_empty() { vec![] } else { rows.picked(every) };
         let State { weights, second, .. } = &mut self.state;
         let (mine, other) = (picked(weights), picked(second));
-        self.home = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
+        self.given_weights = Some([std::mem::replace(weights, mine), std::mem::replace(second, other)]);
         if matches!(self.rule, Rule::Perceptron { .. }) {
             self.light = Some(Light::new(rows, &self.state.weights, self.norm.sqrt()));
         }
     }
 
-    fn go_home(&mut self) {
-        let (Some(rows), Some([mut weights, mut second])) = (self.rows.narrow, self.home.take()) else {
+    fn restore_weights(&mut self) {
+        let (Some(rows), Some([mut weights, mut second])) = (self.rows.narrow, self.given_weights.take()) else {
             return;
         };
         rows.put_back(&self.state.weights, &mut weights);
@@ -152,11 +152,11 @@ impl<'a> Learner<'a> {
         (self.state.weights, self.state.second) = (weights, second);
     }
 
-    /// Shows some rows; true at the end.
+    /// Show some rows; true at the end.
     pub fn advance(&mut self) -> bool {
         if self.outcome.epochs >= self.settings.most_epochs || self.outcome.converged {
             self.fold_scale();
-            self.go_home();
+            self.restore_weights();
             return true;
         }
         let mut read = 0;
@@ -172,7 +172,7 @@ impl<'a> Learner<'a> {
         false
     }
 
-    /// Asks for the numbers of a row that comes soon, which lies anywhere in memory.
+    /// Ask for the numbers of a row that comes soon, which lies anywhere in memory.
     #[inline(always)]
     fn fetch_ahead(&self) {
         let coming = |ahead: usize| self.order.get(self.next + ahead).map(|&place| place as usize);
@@ -222,30 +222,30 @@ impl<'a> Learner<'a> {
         self.begin_epoch();
     }
 
-    /// Shows one row as often as it weighs; gives how many numbers were read.
+    /// Show one row as often as it weighs; return how many numbers were read.
     fn show(&mut self, place: usize) -> usize {
-        let (sign, glance) = (self.signs[place], self.glance(place));
-        if glance.is_right(sign) {
+        let (sign, estimate) = (self.signs[place], self.estimate(place));
+        if estimate.is_right(sign) {
             self.state.shown += self.rows.weights[place];
             return self.rows.narrow.map_or(0, |rows| rows.size(place)).max(16);
         }
         let mut room = std::mem::take(&mut self.room);
         let vector = self.vector(place, &mut room);
-        let read = self.show_exactly(place, sign, vector, glance);
+        let read = self.show_exactly(place, sign, vector, estimate);
         self.room = room;
         read
     }
 
-    /// Shows a row, of which something may be known.
-    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut glance: Glance) -> usize {
+    /// Show a row, of which something may be known.
+    fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut estimate: Estimate) -> usize {
         let mut left = self.rows.weights[place];
         let size = vector.len();
         let mut read = 0;
         while left > 0.0 {
             let part = left.min(1.0);
-            let score = match std::mem::replace(&mut glance, Glance::Unknown) {
-                Glance::Wrong => None,
-                Glance::Score(score) => Some(score),
+            let score = match std::mem::replace(&mut estimate, Estimate::Unknown) {
+                Estimate::Wrong => None,
+                Estimate::Score(score) => Some(score),
                 _ => Some(self.score(place, vector)),
             };
             let is_right = score.is_some_and(|score| sign * score > 0.0);
@@ -296,26 +296,26 @@ impl<'a> Learner<'a> {
 
     /// What the narrow copy of a row tells about its score.
     #[inline(always)]
-    fn glance(&self, place: usize) -> Glance {
+    fn estimate(&self, place: usize) -> Estimate {
         let (Some(rows), state) = (self.rows.narrow, &self.state) else {
-            return Glance::Unknown;
+            return Estimate::Unknown;
         };
         match (&self.rule, &self.light) {
             (Rule::Perceptron { .. }, Some(light)) => {
                 match rows.surely(place, self.signs[place], light, &state.weights, state.bias) {
-                    Some(true) => Glance::Right,
-                    Some(false) => Glance::Wrong,
-                    None => Glance::Unknown,
+                    Some(true) => Estimate::Right,
+                    Some(false) => Estimate::Wrong,
+                    None => Estimate::Unknown,
                 }
             }
             (Rule::Winnow { threshold, .. }, _) => {
-                Glance::Score(rows.present(place, |column| state.weights[column]) - threshold)
+                Estimate::Score(rows.present(place, |column| state.weights[column]) - threshold)
             }
             (Rule::BalancedWinnow { threshold, .. }, _) => {
                 let sum = rows.present(place, |column| state.weights[column] - state.second[column]);
-                Glance::Score(sum + state.bias - state.second_bias - threshold)
+                Estimate::Score(sum + state.bias - state.second_bias - threshold)
             }
-            _ => Glance::Unknown,
+            _ => Estimate::Unknown,
         }
     }
 }

@@ -51,7 +51,7 @@ fn squares_fit(squares: f64) -> Result<(), Unfit> {
     }
 }
 
-/// Looks at the numbers of sparse rows; those of dense ones are known to fit.
+/// Look at the numbers of sparse rows; those of dense ones are known to fit.
 fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
     match table {
         Vectors::Dense { .. } => Ok(()),
@@ -77,7 +77,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Takes the rows that weigh something. To be shuffled, equal ones of a class are pooled and the order depends only on
+    /// Take the rows that weigh something. To be shuffled, equal ones of a class are pooled and the order depends only on
     /// what the rows say: which of them came first makes no difference. Then no column may come twice in a row.
     pub fn new(
         table: &Vectors<'_>,
@@ -122,7 +122,7 @@ impl Shown {
         }
     }
 
-    /// Sorts by which columns the rows hold, then by what; with `zeros` those whose number is zero are not held.
+    /// Sort by which columns the rows hold, then by what; with `zeros` those whose number is zero are not held.
     fn pooled(
         table: &Vectors<'_>,
         classes: &[i32],
@@ -166,7 +166,7 @@ impl Shown {
 /// Whether a narrow copy of the rows would hold only presence; `None` where it would not help.
 fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Option<bool> {
     let sparse = matches!(table, Vectors::Sparse { .. });
-    let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.may_rest();
+    let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.skips_correct_rows();
     helps.then_some(matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. }))
 }
 

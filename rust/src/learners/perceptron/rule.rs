@@ -1,7 +1,7 @@
 //! The rules: scores, what a mistake changes, and penalties.
 
 use super::Learner;
-use super::narrow::A_LITTLE_MORE;
+use super::narrow::ROUNDING_MARGIN;
 use crate::learners::kernel::{Kernel, Points};
 use crate::tables::vectors::Vector;
 
@@ -54,7 +54,7 @@ impl Rule<'_> {
     }
 
     /// Whether a row of the table that is decided rightly changes nothing.
-    pub(super) fn may_rest(&self) -> bool {
+    pub(super) fn skips_correct_rows(&self) -> bool {
         !self.shrinks() && !matches!(self, Rule::KernelPerceptron { .. })
     }
 }
@@ -74,7 +74,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Gives what a mistake costs: the perceptron counts how far the score is off, Winnow only that it is.
+    /// Return what a mistake costs: the perceptron counts how far the score is off, Winnow only that it is.
     pub(super) fn loss_of(&self, score: f64) -> f64 {
         match self.rule {
             Rule::Perceptron { .. } | Rule::KernelPerceptron { .. } => -score,
@@ -82,7 +82,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Moves the weights; gives the score before, if it was found by the way.
+    /// Move the weights; return the score before, if it was found by the way.
     pub(super) fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64) -> Option<f64> {
         if sign > 0.0 {
             self.outcome.promotions += 1;
@@ -102,7 +102,7 @@ impl<'a> Learner<'a> {
                     let product = vector.dot_and_add_to(&mut state.weights, step, |column, weight| {
                         light.set(column, weight);
                     });
-                    self.norm += 2.0 * step * product + step * step * rows.square(place) * A_LITTLE_MORE;
+                    self.norm += 2.0 * step * product + step * step * rows.square(place) * ROUNDING_MARGIN;
                     light.set_length(self.norm.sqrt());
                     score = Some(product + state.bias);
                 } else {
@@ -143,7 +143,7 @@ impl<'a> Learner<'a> {
         score
     }
 
-    /// Shrinks all weights by the share of the L2 penalty.
+    /// Shrink all weights by the share of the L2 penalty.
     pub(super) fn shrink(&mut self) {
         if let Rule::Perceptron { decay, .. } = self.rule
             && decay > 0.0
@@ -163,7 +163,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Moves the weights of a row towards zero by the L1 penalty they still owe (Tsuruoka and others 2009).
+    /// Move the weights of a row towards zero by the L1 penalty they still owe (Tsuruoka and others 2009).
     pub(super) fn truncate(&mut self, vector: Vector<'_>) {
         let Rule::Perceptron { truncation, .. } = self.rule else {
             return;

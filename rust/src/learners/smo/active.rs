@@ -50,12 +50,12 @@ impl Active {
     }
 
     /// Whether the row stands at a bound with a force that keeps it there, whatever the pair.
-    pub(super) fn rests(&self, place: usize, pair: &Pair) -> bool {
+    pub(super) fn stays_at_bound(&self, place: usize, pair: &Pair) -> bool {
         (self.rising[place] != 0.0 && self.force[place] > pair.most)
             || (self.falling[place] != 0.0 && self.force[place] < pair.least)
     }
 
-    /// Moves the forces by a step along the difference of two kernel rows, and finds the next rising row.
+    /// Move the forces by a step along the difference of two kernel rows, and finds the next rising row.
     pub(super) fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
         let found = dispatch(Move {
             step,
@@ -81,7 +81,7 @@ impl Active {
         }
     }
 
-    /// Finds the falling row that gains most together with the rising one; `None` if none gains.
+    /// Find the falling row that gains most together with the rising one; `None` if none gains.
     pub(super) fn partner<T: Cell>(&self, pair: &Pair, row: &[T]) -> Option<usize> {
         let (most, own) = (pair.most, self.diagonal[pair.up]);
         let (best, best_chunk) = dispatch(Gains {
@@ -103,7 +103,7 @@ impl Active {
     }
 }
 
-/// Moves all forces by a step; gives the largest force that can rise, its chunk, and the least that can fall.
+/// Moves all forces by a step; return the largest force that can rise, its chunk, and the least that can fall.
 struct Move<'a, T> {
     step: f64,
     first: &'a [T],
@@ -149,7 +149,7 @@ impl<T: Cell> Loops for Move<'_, T> {
     }
 }
 
-/// Gives twice the gain of a pair by the second-order estimate: (F_i − F_j)² / (K_ii + K_jj − 2 K_ij).
+/// Return twice the gain of a pair by the second-order estimate: (F_i − F_j)² / (K_ii + K_jj − 2 K_ij).
 #[inline(always)]
 fn gain(most: f64, own: f64, falling: f64, diagonal: f64, kernel: f64) -> f64 {
     let difference = most - falling;
@@ -163,7 +163,7 @@ fn gain(most: f64, own: f64, falling: f64, diagonal: f64, kernel: f64) -> f64 {
     difference * difference / curvature
 }
 
-/// Gives the largest gain of a row that can fall with the rising row, and its chunk.
+/// Return the largest gain of a row that can fall with the rising row, and its chunk.
 struct Gains<'a, T> {
     pub(super) most: f64,
     own: f64,

@@ -100,7 +100,7 @@ impl<T: Cell> Cache<T> {
         self.link_first(place);
     }
 
-    /// Gives the cache of the `kept` places only, numbered anew, with the rows that are there.
+    /// Return the cache of the `kept` places only, numbered anew, with the rows that are there.
     pub(super) fn kept(mut self, kept: &[u32], bytes: usize) -> Self {
         let mut smaller = Cache::new(kept.len(), bytes);
         let mut number = vec![u32::MAX; self.rows.len()];

@@ -152,7 +152,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         (self.problem.rows.len() as u64).clamp(1, 1000)
     }
 
-    /// Makes these rows the active ones.
+    /// Make these rows the active ones.
     fn activate(&mut self, rows: Vec<u32>) {
         let padded = rows.len().next_multiple_of(LANES);
         let gather = |pad: f64, value: &dyn Fn(usize) -> f64| -> Vec<f64> {
@@ -189,7 +189,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Copies what the active rows know back to their places among all rows.
+    /// Copy what the active rows know back to their places among all rows.
     fn write_back(&mut self) {
         for (place, &row) in self.active.rows.iter().enumerate() {
             self.coefficients[row as usize] = self.active.coefficient[place];
@@ -197,7 +197,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Works for about so many steps; true when the end is reached.
+    /// Work for about so many steps; true when the end is reached.
     pub fn advance(&mut self, steps: usize) -> bool {
         match self.phase {
             Phase::Done => true,
@@ -221,7 +221,7 @@ impl<'a, T: Cell> Solver<'a, T> {
             }
             let idle = self.idle_steps > MOST_IDLE + self.active.len() as u64;
             if idle || pair.most - pair.least < self.tolerance {
-                if !idle && self.asks_for_more(&pair) {
+                if !idle && self.needs_more(&pair) {
                     self.tolerance /= 4.0;
                     continue;
                 }
@@ -259,7 +259,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     }
 
     /// Whether the duality gap is still too large, or the problem so small that it is solved to rounding.
-    fn asks_for_more(&mut self, pair: &Pair) -> bool {
+    fn needs_more(&mut self, pair: &Pair) -> bool {
         let gap = self.gap(self.bias(pair));
         let finest = (self.settings.tolerance * 1e-3).min(FINEST);
         if gap > 0.1 * self.settings.tolerance * (self.dual + gap).abs() {
@@ -272,7 +272,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         true
     }
 
-    /// Makes sure that the kernel row of an active place is in the cache, as the most recent.
+    /// Make sure that the kernel row of an active place is in the cache, as the most recent.
     fn fetch(&mut self, place: usize) {
         if self.cache.holds(place) {
             return self.cache.touch(place);
@@ -283,7 +283,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         self.cache.insert(place, &self.scratch);
     }
 
-    /// Moves a pair as far as it gains and the bounds allow.
+    /// Move a pair as far as it gains and the bounds allow.
     fn step(&mut self, pair: &Pair, down: usize) -> Pair {
         let (up, active) = (pair.up, &mut self.active);
         let (first, second) = (&self.cache.rows[up], &self.cache.rows[down]);
@@ -329,7 +329,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         true
     }
 
-    /// Gives the force of the free rows, whose forces are all the same; without any, the middle of what is allowed.
+    /// Return the force of the free rows, whose forces are all the same; without any, the middle of what is allowed.
     fn bias(&self, pair: &Pair) -> f64 {
         let active = &self.active;
         let (mut sum, mut free) = (0.0, 0usize);
@@ -348,7 +348,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Gives the duality gap; rows left out add nothing to it.
+    /// Return the duality gap; rows left out add nothing to it.
     fn gap(&self, bias: f64) -> f64 {
         let active = &self.active;
         let of_row = |place: usize| {
@@ -363,7 +363,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         (0..active.len()).map(of_row).sum()
     }
 
-    /// Gives the coefficients and the proof of how good they are.
+    /// Return the coefficients and the proof of how good they are.
     pub fn solution(mut self) -> Solution {
         let pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
         let bias = self.bias(&pair);

@@ -9,10 +9,10 @@ use crate::learners::kernel::Points;
 const RESTORED_AT_ONCE: usize = 64;
 
 impl<'a, T: Cell> Solver<'a, T> {
-    /// Leaves out the rows that rest at a bound, if there are enough of them to be worth the copying.
+    /// Leave out the rows that rest at a bound, if there are enough of them to be worth the copying.
     pub(super) fn shrink(&mut self, pair: &Pair) -> bool {
         let kept: Vec<u32> = (0..self.active.len())
-            .filter(|&place| !self.active.rests(place, pair))
+            .filter(|&place| !self.active.stays_at_bound(place, pair))
             .map(|place| place as u32)
             .collect();
         if kept.len() * 4 > self.active.len() * 3 || kept.len() < 2 {
@@ -32,7 +32,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         self.points = Points::new(&self.problem.table, &chosen, self.problem.kernel);
     }
 
-    /// Begins to compute the forces of the rows left out again.
+    /// Begin to compute the forces of the rows left out again.
     pub(super) fn begin_restoring(&mut self, everything: bool) {
         self.write_back();
         let support: Vec<usize> = (0..self.coefficients.len())

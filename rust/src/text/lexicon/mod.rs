@@ -199,7 +199,7 @@ impl Lexicon {
         }
     }
 
-    /// Appends the numbers of words, new ones too.
+    /// Append the numbers of words, new ones too.
     pub fn intern_all(&mut self, tokens: &Tokens, numbers: &mut Vec<u32>) {
         let before = numbers.len();
         numbers.resize(before + tokens.len(), UNKNOWN);
@@ -212,7 +212,7 @@ impl Lexicon {
         }
     }
 
-    /// Writes the numbers of words, [`UNKNOWN`] for those that are not there.
+    /// Write the numbers of words, [`UNKNOWN`] for those that are not there.
     pub fn find_all(&self, tokens: &Tokens, numbers: &mut Vec<u32>) {
         let before = numbers.len();
         numbers.resize(before + tokens.len(), UNKNOWN);
@@ -225,14 +225,14 @@ impl Lexicon {
         }
     }
 
-    /// Fetches the slots of the first words; those behind are fetched on the way, so many words before they are needed.
+    /// Fetch the slots of the first words; those behind are fetched on the way, so many words before they are needed.
     #[inline]
     fn fetch_first(&self, list: &[Token]) {
         let first = list.iter().take(LOOK_AHEAD);
         first.for_each(|token| self.slots.prefetch(token.hash as usize));
     }
 
-    /// Writes the numbers of short words that are there; stops at the first other one and says where.
+    /// Write the numbers of short words that are there; stops at the first other one and return where.
     #[inline]
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
         let slots = &self.slots;

@@ -54,7 +54,7 @@ impl Lexicon {
         }
     }
 
-    /// Writes the text of a term: a word, or words joined by spaces.
+    /// Write the text of a term: a word, or words joined by spaces.
     pub fn write_name(&self, id: u32, target: &mut Vec<u8>) {
         match self.names[id as usize] {
             Name::Word { start, length } => {

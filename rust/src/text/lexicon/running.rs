@@ -21,7 +21,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Starts a new document; says how many there were since the last flush.
+    /// Start a new document; return how many there were since the last flush.
     pub fn next_document(&mut self) -> u32 {
         self.document += 1;
         self.document
@@ -42,7 +42,7 @@ impl Run {
     }
 }
 
-/// Looks for a key behind `position`; `None` if it is not there.
+/// Look for a key behind `position`; `None` if it is not there.
 #[cold]
 fn probe_on(slots: &Table<Slot>, key: Key, mut position: usize) -> Option<usize> {
     while slots[position].key != Key::NONE {
@@ -54,14 +54,14 @@ fn probe_on(slots: &Table<Slot>, key: Key, mut position: usize) -> Option<usize>
     None
 }
 
-/// Lists a slot; gives 1 if it has no sums yet, and 0 if it is listed already: then it is written over by the next.
+/// List a slot; return 1 if it has no sums yet, and 0 if it is listed already: then it is written over by the next.
 #[inline(always)]
 fn list_new(slot: &Slot, position: usize, touched: &mut u32) -> usize {
     *touched = position as u32;
     usize::from(slot.occurrences == 0)
 }
 
-/// Adds one occurrence. Whether it is new in the document is a value and not a branch: nobody could predict it.
+/// Add one occurrence. Whether it is new in the document is a value and not a branch: nobody could predict it.
 #[inline(always)]
 fn mark(slot: &mut Slot, document: u32) {
     slot.documents += u32::from(slot.document != document);
@@ -70,7 +70,7 @@ fn mark(slot: &mut Slot, document: u32) {
 }
 
 impl Lexicon {
-    /// Adds words, new ones too, to the running sums in their slots, for the current document of `run`.
+    /// Add words, new ones too, to the running sums in their slots, for the current document of `run`.
     pub fn count(&mut self, tokens: &Tokens, run: &mut Run) {
         run.all |= run.length > self.slots.size() / LISTED_SHARE;
         if run.all {
@@ -99,7 +99,7 @@ impl Lexicon {
         }
     }
 
-    /// The fast way for short words that are there; stops at the first other one and says where.
+    /// The fast way for short words that are there; stops at the first other one and return where.
     fn count_short<const LISTED: bool>(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
         let slots = &mut self.slots;
         let rest = &list[from.min(list.len())..];
@@ -128,7 +128,7 @@ impl Lexicon {
         from + done
     }
 
-    /// Ends the running sums: gives number, occurrences and documents of each word that has them.
+    /// End the running sums: gives number, occurrences and documents of each word that has them.
     pub fn flush(&mut self, run: &mut Run, mut each: impl FnMut(u32, u32, u32)) {
         let mut take = |slot: &mut Slot| {
             each(slot.id, slot.occurrences, slot.documents);
@@ -148,7 +148,7 @@ impl Lexicon {
         (run.length, run.document, run.all) = (0, 0, false);
     }
 
-    /// Puts words, new ones too, into the bag of the current document; their slots know their places in it. `seen` is told
+    /// Put words, new ones too, into the bag of the current document; their slots know their places in it. `seen` is told
     /// the number of each, so that what it stands for can be fetched meanwhile.
     pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag, seen: impl Fn(u32)) {
         bag.make_room(tokens.len());
@@ -165,7 +165,7 @@ impl Lexicon {
         });
     }
 
-    /// The fast way for short words that are there; stops at the first other one and says where.
+    /// The fast way for short words that are there; stops at the first other one and return where.
     #[inline(always)]
     fn bag_short(&mut self, list: &[Token], from: usize, writer: &mut Writer<'_>, seen: &impl Fn(u32)) -> usize {
         let slots = &mut self.slots;

@@ -58,7 +58,7 @@ impl WeightTable {
         WeightTable { slots }
     }
 
-    /// Adds the weights of words to `sums` and gives how many are known; `lexicon` is the one this was made of.
+    /// Add the weights of words to `sums` and return how many are known; `lexicon` is the one this was made of.
     pub fn add(&self, tokens: &Tokens, lexicon: &Lexicon, weights: &[[f64; 2]], sums: &mut [f64; 2]) -> usize {
         let slots = &self.slots;
         let list = tokens.list();

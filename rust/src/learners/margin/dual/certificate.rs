@@ -1,18 +1,18 @@
 //! Primal and dual values over all rows.
 
-use super::schedule::{Bounds, Rest};
+use super::schedule::{Bounds, Skip};
 use super::{Certificate, Coordinate, Dual, Intercept, Loss, Value, diagonal, upper};
 
-/// What one judgement over all rows found.
-pub(super) struct Judgement {
+/// What one evaluation over all rows found.
+pub(super) struct Evaluation {
     pub(super) certificate: Certificate,
     pub(super) scale: f64,
     pub(super) intercept: f64,
 }
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Computes primal and dual values over all rows, and wakes the rows that are not surely at their bounds.
-    pub(super) fn judge(&mut self, bounds: Bounds) -> Judgement {
+    /// Compute primal and dual values over all rows, and wakes the rows that are not surely at their bounds.
+    pub(super) fn evaluate(&mut self, bounds: Bounds) -> Evaluation {
         let mut outputs = Vec::with_capacity(self.rows.len());
         for row in 0..self.rows.len() {
             outputs.push(self.rows.row(row).dot(&self.weights));
@@ -21,7 +21,7 @@ impl<'a, V: Value> Dual<'a, V> {
         let intercept = self.best_intercept(&outputs);
         let mut violation = 0.0f64;
         self.active.clear();
-        self.rests.fill(Rest::default());
+        self.skips.fill(Skip::default());
         for (row, (output, coordinate)) in outputs.iter().zip(&mut self.coordinates).enumerate() {
             coordinate.step = coordinate.step.abs();
             let (alpha, upper) = (coordinate.alpha, upper(self.loss, coordinate.cost));
@@ -45,7 +45,7 @@ impl<'a, V: Value> Dual<'a, V> {
             violation,
             passes: 0,
         };
-        Judgement {
+        Evaluation {
             certificate,
             scale,
             intercept,

@@ -3,15 +3,15 @@
 use super::{Dual, Value, diagonal, upper};
 
 /// α with what follows from it; or a step from one such place to another.
-pub(super) struct Place {
+pub(super) struct Point {
     alphas: Vec<f64>,
     weights: Vec<f64>,
     balance: f64,
 }
 
-impl Place {
+impl Point {
     fn zero(rows: usize, width: usize) -> Self {
-        Place {
+        Point {
             alphas: vec![0.0; rows],
             weights: vec![0.0; width],
             balance: 0.0,
@@ -20,21 +20,21 @@ impl Place {
 }
 
 /// Where the last passes came from and where they went.
-pub(super) struct Trail {
-    before: Place,
-    last: Place,
-    next: Place,
+pub(super) struct LastSteps {
+    before: Point,
+    last: Point,
+    next: Point,
 }
 
-impl Trail {
+impl LastSteps {
     pub(super) fn new(rows: usize, width: usize) -> Self {
-        let [before, last, next] = std::array::from_fn(|_| Place::zero(rows, width));
-        Trail { before, last, next }
+        let [before, last, next] = std::array::from_fn(|_| Point::zero(rows, width));
+        LastSteps { before, last, next }
     }
 }
 
-/// Keeps how we came from a place to where we are now, and then that place.
-fn walk(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f64]) {
+/// Keep how we came from a place to where we are now, and then that place.
+fn record_step(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f64]) {
     for (now, (before, last)) in now.zip(before.iter_mut().zip(last)) {
         *last = now - *before;
         *before = now;
@@ -42,20 +42,20 @@ fn walk(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f64]) {
 }
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Goes to the best place of the plane that the last two steps span, cut off at the bounds, if that gains anything.
-    pub(super) fn look_further(&mut self, trail: &mut Trail) {
-        let (near, far) = self.best_mix(trail);
-        let Trail { before, last, next } = trail;
-        let mixed = |now: f64, before: f64, last: f64| now + near * (now - before) + far * last;
-        next.balance = mixed(self.balance, before.balance, last.balance);
+    /// Go to the best place of the plane that the last two steps span, cut off at the bounds, if that gains anything.
+    pub(super) fn extrapolate(&mut self, last_steps: &mut LastSteps) {
+        let (near, far) = self.best_combination(last_steps);
+        let LastSteps { before, last, next } = last_steps;
+        let combined = |now: f64, before: f64, last: f64| now + near * (now - before) + far * last;
+        next.balance = combined(self.balance, before.balance, last.balance);
         let places = self.weights.iter().zip(before.weights.iter().zip(&last.weights));
         for (next, (&weight, (&before, &last))) in next.weights.iter_mut().zip(places) {
-            *next = mixed(weight, before, last);
+            *next = combined(weight, before, last);
         }
         let mut gain = 0.0;
         let places = before.alphas.iter().zip(&last.alphas).zip(&mut next.alphas);
         for (row, (coordinate, ((&before, &last), next_alpha))) in self.coordinates.iter().zip(places).enumerate() {
-            let wished = mixed(coordinate.alpha, before, last);
+            let wished = combined(coordinate.alpha, before, last);
             let alpha = wished.clamp(0.0, upper(self.loss, coordinate.cost));
             if alpha != wished {
                 let change = (alpha - wished) * coordinate.sign;
@@ -74,14 +74,14 @@ impl<'a, V: Value> Dual<'a, V> {
             pairs.for_each(|(coordinate, &alpha)| coordinate.alpha = alpha);
         }
         let alphas = self.coordinates.iter().map(|coordinate| coordinate.alpha);
-        walk(alphas, &mut before.alphas, &mut last.alphas);
-        walk(self.weights.iter().copied(), &mut before.weights, &mut last.weights);
+        record_step(alphas, &mut before.alphas, &mut last.alphas);
+        record_step(self.weights.iter().copied(), &mut before.weights, &mut last.weights);
         (last.balance, before.balance) = (self.balance - before.balance, self.balance);
     }
 
     /// How far to go along the step since the last look, and along the one before: the maximum of a quadratic function.
-    fn best_mix(&self, trail: &Trail) -> (f64, f64) {
-        let Trail { before, last, .. } = trail;
+    fn best_combination(&self, last_steps: &LastSteps) -> (f64, f64) {
+        let LastSteps { before, last, .. } = last_steps;
         let [mut own, mut both, mut other, mut near, mut far] =
             self.rows.products(&self.weights, &before.weights, &last.weights);
         let step = self.balance - before.balance;

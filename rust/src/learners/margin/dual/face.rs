@@ -1,6 +1,6 @@
 //! Conjugate gradients on all α between their bounds at once.
 
-use super::schedule::Turns;
+use super::schedule::FaceSchedule;
 use super::{Coordinate, Dual, Value, diagonal, upper};
 
 /// Conjugate gradients on a face stop at this share of the squared residual, or after so many rounds.
@@ -9,9 +9,9 @@ const MOST_FACE_ROUNDS: usize = 50;
 const MOST_HALVINGS: usize = 6;
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Solves, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then goes
+    /// Solve, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then goes
     /// there as far as the bounds allow. Gives how many passes over all rows this was worth.
-    pub(super) fn solve_face(&mut self, turns: &mut Turns) -> f64 {
+    pub(super) fn solve_face(&mut self, face_schedule: &mut FaceSchedule) -> f64 {
         let start = self.value;
         let inside = |row: &Coordinate| row.alpha > 0.0 && row.alpha < upper(self.loss, row.cost);
         let face: Vec<u32> = (0..self.rows.len() as u32)
@@ -41,7 +41,7 @@ impl<'a, V: Value> Dual<'a, V> {
         let mut rounds = 0;
         while product > enough && rounds < MOST_FACE_ROUNDS {
             rounds += 1;
-            let curved = self.curve(&face, &step).0;
+            let curved = self.hessian_product(&face, &step).0;
             let bend: f64 = step.iter().zip(&curved).map(|(left, right)| left * right).sum();
             if bend
                 <= 1e-14
@@ -66,14 +66,14 @@ impl<'a, V: Value> Dual<'a, V> {
                 step[place] = residual[place] * scales[place] + share * step[place];
             }
         }
-        self.go(&face, &slopes, &direction);
+        self.move_along(&face, &slopes, &direction);
         let worth = (1 + rounds) as f64 * face.len() as f64 / self.rows.len().max(1) as f64;
-        turns.faced((self.value - start) / worth);
+        face_schedule.faced((self.value - start) / worth);
         worth
     }
 
     /// Q d on a face, and Σ dᵢyᵢxᵢ.
-    fn curve(&self, face: &[u32], step: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    fn hessian_product(&self, face: &[u32], step: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (mut sum, mut balance) = (vec![0.0; self.rows.width], 0.0);
         for (&row, step) in face.iter().zip(step).filter(|(_, step)| **step != 0.0) {
             let change = step * self.coordinates[row as usize].sign;
@@ -106,8 +106,8 @@ impl<'a, V: Value> Dual<'a, V> {
         room.fold(1.0, f64::min)
     }
 
-    /// Moves the α of a face along a direction, cut off at the bounds, if that gains anything; else half as far.
-    fn go(&mut self, face: &[u32], slopes: &[f64], direction: &[f64]) {
+    /// Move the α of a face along a direction, cut off at the bounds, if that gains anything; else half as far.
+    fn move_along(&mut self, face: &[u32], slopes: &[f64], direction: &[f64]) {
         let mut length = 1.0;
         for turn in 0..=MOST_HALVINGS {
             if turn == MOST_HALVINGS {
@@ -118,7 +118,7 @@ impl<'a, V: Value> Dual<'a, V> {
                 (coordinate.alpha + length * along).clamp(0.0, upper(self.loss, coordinate.cost)) - coordinate.alpha
             };
             let changes: Vec<f64> = face.iter().zip(direction).map(cut).collect();
-            let (curved, sum) = self.curve(face, &changes);
+            let (curved, sum) = self.hessian_product(face, &changes);
             let parts = changes.iter().zip(slopes).zip(&curved);
             let gain: f64 = parts
                 .map(|((change, slope), curved)| change * (slope - 0.5 * curved))

@@ -30,19 +30,19 @@ use super::value::Value;
 use super::{Certificate, Intercept, Limits, Loss, Random, Solution, shuffle_in_runs};
 use crate::system::cancel::Countdown;
 use crate::system::memory::prefetch;
-use certificate::Judgement;
-use extrapolation::Trail;
-use schedule::{Bounds, Pace, Rest, Turns};
+use certificate::Evaluation;
+use extrapolation::LastSteps;
+use schedule::{Bounds, Convergence, FaceSchedule, Skip};
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
 /// A step goes so far beyond the best value of one α: less is gained by the step, more by the pass.
 const RELAXATION: f64 = 1.3;
-/// When more passes than this are to come at the present pace, we solve for many α at once.
+/// When more passes than this are to come at the present convergence, we solve for many α at once.
 const MANY_PASSES: f64 = 200.0;
 /// A look further costs about as much as a visit of so many numbers for each row and column: it must not cost more than
 /// the passes.
-const LOOK: f64 = 4.0;
+const EXTRAPOLATION_COST: f64 = 4.0;
 /// What a pass over few rows counts at least, so that the work ends.
 const LEAST_WORK: f64 = 0.01;
 
@@ -70,7 +70,7 @@ pub struct Dual<'a, V> {
     /// Rows that are not left out, rising; and the order in which they are visited.
     active: Vec<u32>,
     visits: Vec<u32>,
-    rests: Vec<Rest>,
+    skips: Vec<Skip>,
     countdown: Countdown,
 }
 
@@ -107,7 +107,7 @@ impl<'a, V: Value> Dual<'a, V> {
             value: 0.0,
             active: (0..rows.len() as u32).collect(),
             visits: Vec::with_capacity(rows.len()),
-            rests: vec![Rest::default(); rows.len()],
+            skips: vec![Skip::default(); rows.len()],
             countdown: Countdown::default(),
         }
     }
@@ -116,51 +116,54 @@ impl<'a, V: Value> Dual<'a, V> {
         let mut random = Random(seed);
         let (mut bounds, mut passes) = (Bounds::NONE, 0.0);
         let rows = self.rows.len().max(1) as f64;
-        let (mut turns, mut pace) = (Turns::default(), Pace::default());
-        let (numbers, mut walked) = (
+        let (mut face_schedule, mut convergence) = (FaceSchedule::default(), Convergence::default());
+        let (numbers, mut numbers_read) = (
             (0..self.rows.len()).map(|row| self.rows.size(row)).sum::<usize>() as f64,
             0.0,
         );
-        let (looks, mut trail) = (self.intercept != Intercept::Free && !self.is_hard(), None);
+        let (may_extrapolate, mut last_steps) = (self.intercept != Intercept::Free && !self.is_hard(), None);
         loop {
             let start = self.value;
             let (estimate, next) = self.pass(bounds, &mut random);
             let visited = self.visits.len() as f64 / rows;
             passes += visited.max(LEAST_WORK);
             bounds = next.unless_nothing_moved();
-            turns.passed((self.value - start) / visited.max(LEAST_WORK));
-            pace.passed(estimate);
+            face_schedule.passed((self.value - start) / visited.max(LEAST_WORK));
+            convergence.passed(estimate);
             let enough = limits.tolerance * (self.value + estimate).max(0.0);
             let last = passes.round() >= limits.passes as f64;
-            // The gap falls by about the same factor from pass to pass: judge when it may have fallen enough.
-            if pace.next() <= enough || self.active.is_empty() || last {
-                let judgement = self.judge(bounds);
-                let mut certificate = judgement.certificate;
+            // The gap falls by about the same factor from pass to pass: evaluate when it may have fallen enough.
+            if convergence.next() <= enough || self.active.is_empty() || last {
+                let evaluation = self.evaluate(bounds);
+                let mut certificate = evaluation.certificate;
                 certificate.passes = passes.round() as usize;
                 if last || certificate.reaches(limits.tolerance) || certificate.violation == 0.0 {
-                    return self.finish(judgement, certificate);
+                    return self.finish(evaluation, certificate);
                 }
                 bounds = Bounds::NONE;
             }
             // Before the bounds that matter are about found, a look further meets too many of them.
-            walked += visited * numbers;
-            if looks && estimate < self.value && walked > LOOK * (rows + self.rows.width as f64) {
-                walked = 0.0;
-                self.look_further(trail.get_or_insert_with(|| Trail::new(self.rows.len(), self.rows.width)));
+            numbers_read += visited * numbers;
+            if may_extrapolate
+                && estimate < self.value
+                && numbers_read > EXTRAPOLATION_COST * (rows + self.rows.width as f64)
+            {
+                numbers_read = 0.0;
+                self.extrapolate(last_steps.get_or_insert_with(|| LastSteps::new(self.rows.len(), self.rows.width)));
             }
-            if pace.passes_to(enough) > MANY_PASSES && turns.face_is_due() {
-                passes += self.solve_face(&mut turns);
-                trail = None;
+            if convergence.passes_to(enough) > MANY_PASSES && face_schedule.face_is_due() {
+                passes += self.solve_face(&mut face_schedule);
+                last_steps = None;
             }
             self.step_multiplier();
         }
     }
 
-    /// Goes once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
+    /// Go once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
     fn pass(&mut self, bounds: Bounds, random: &mut Random) -> (f64, Bounds) {
-        let rests = &mut self.rests;
+        let skips = &mut self.skips;
         let awake = self.active.iter().copied();
-        let awake: Vec<u32> = awake.filter(|&row| !rests[row as usize].goes_on()).collect();
+        let awake: Vec<u32> = awake.filter(|&row| !skips[row as usize].skips_now()).collect();
         shuffle_in_runs(&awake, &mut self.visits, random);
         let mut estimate = 0.0;
         let mut next = Bounds { least: 0.0, most: 0.0 };
@@ -185,7 +188,7 @@ impl<'a, V: Value> Dual<'a, V> {
         (estimate, next)
     }
 
-    /// Moves one αᵢ to its best value and beyond; gives the row's part of the gap before that.
+    /// Move one αᵢ to its best value and beyond; return the row's part of the gap before that.
     #[inline(always)]
     fn improve(&mut self, row: usize, bounds: Bounds, next: &mut Bounds, left_out: &mut bool) -> f64 {
         let found = self.rows.row(row);
@@ -207,10 +210,10 @@ impl<'a, V: Value> Dual<'a, V> {
                 coordinate.step = -step;
                 *left_out = true;
             }
-            self.rests[row] = self.rests[row].again();
+            self.skips[row] = self.skips[row].longer();
             return part;
         }
-        self.rests[row] = Rest::default();
+        self.skips[row] = Skip::default();
         next.most = next.most.max(gradient);
         next.least = next.least.min(gradient);
         let better = (alpha - RELAXATION * gradient * step).clamp(0.0, upper);
@@ -235,10 +238,10 @@ impl<'a, V: Value> Dual<'a, V> {
         self.coordinates.iter().all(|row| row.cost.is_infinite())
     }
 
-    fn finish(self, judgement: Judgement, certificate: Certificate) -> Solution {
+    fn finish(self, evaluation: Evaluation, certificate: Certificate) -> Solution {
         Solution {
-            weights: self.weights.iter().map(|weight| weight * judgement.scale).collect(),
-            intercept: judgement.intercept * judgement.scale,
+            weights: self.weights.iter().map(|weight| weight * evaluation.scale).collect(),
+            intercept: evaluation.intercept * evaluation.scale,
             duals: self.coordinates.iter().map(|row| row.alpha).collect(),
             certificate,
         }

@@ -1,31 +1,31 @@
 //! When each row is visited, and when another method takes its turn.
 
 /// A row found at rest is passed over once, then three times, and so on up to so many times.
-const LONGEST_REST: u8 = 7;
-/// The pace is taken from so many passes.
-const PACE: usize = 8;
+const MOST_SKIPS: u8 = 7;
+/// The convergence is taken from so many passes.
+const OBSERVED_PASSES: usize = 8;
 /// But not before the bounds that matter are about found.
 const FIRST_FACE: usize = 10;
 
 /// How often a row that was found at rest is passed over, and how often still from now on.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Rest {
+pub(super) struct Skip {
     length: u8,
     left: u8,
 }
 
-impl Rest {
+impl Skip {
     /// Whether to pass over the row this time.
     #[inline(always)]
-    pub(super) fn goes_on(&mut self) -> bool {
-        let rests = self.left > 0;
-        self.left -= u8::from(rests);
-        rests
+    pub(super) fn skips_now(&mut self) -> bool {
+        let skips = self.left > 0;
+        self.left -= u8::from(skips);
+        skips
     }
 
-    pub(super) fn again(self) -> Rest {
-        let length = (2 * self.length + 1).min(LONGEST_REST);
-        Rest { length, left: length }
+    pub(super) fn longer(self) -> Skip {
+        let length = (2 * self.length + 1).min(MOST_SKIPS);
+        Skip { length, left: length }
     }
 }
 
@@ -56,16 +56,16 @@ impl Bounds {
 }
 
 /// Whose turn it is: a face is solved when that has gained more for its price than passes do, and now and then to see.
-pub(super) struct Turns {
+pub(super) struct FaceSchedule {
     by_pass: f64,
     by_face: f64,
     wait: usize,
     left: usize,
 }
 
-impl Default for Turns {
+impl Default for FaceSchedule {
     fn default() -> Self {
-        Turns {
+        FaceSchedule {
             by_pass: 0.0,
             by_face: 0.0,
             wait: FIRST_FACE,
@@ -74,7 +74,7 @@ impl Default for Turns {
     }
 }
 
-impl Turns {
+impl FaceSchedule {
     pub(super) fn passed(&mut self, gain: f64) {
         self.by_pass = if gain.is_finite() { gain } else { 0.0 };
         self.left = self.left.saturating_sub(1);
@@ -93,11 +93,11 @@ impl Turns {
 
 /// The gaps that the last passes saw, which tell how many are still to come.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct Convergence {
     gaps: Vec<f64>,
 }
 
-impl Pace {
+impl Convergence {
     pub(super) fn passed(&mut self, gap: f64) {
         self.gaps.push(gap);
     }
@@ -112,10 +112,10 @@ impl Pace {
 
     /// How many passes it takes to reach a gap, if it goes on falling as it did.
     pub(super) fn passes_to(&self, gap: f64) -> f64 {
-        let Some(&[first, .., last]) = self.gaps.last_chunk::<PACE>() else {
+        let Some(&[first, .., last]) = self.gaps.last_chunk::<OBSERVED_PASSES>() else {
             return 0.0;
         };
-        let fall = (first / last).ln() / (PACE - 1) as f64;
+        let fall = (first / last).ln() / (OBSERVED_PASSES - 1) as f64;
         if fall > 0.0 {
             (last / gap).ln() / fall
         } else {

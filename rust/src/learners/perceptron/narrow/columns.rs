@@ -21,7 +21,7 @@ impl Sample {
         }
     }
 
-    /// Counts a row, if it is one of those that are counted; to be called while it is at hand.
+    /// Count a row, if it is one of those that are counted; to be called while it is at hand.
     #[inline(always)]
     pub fn see(&mut self, row: usize, vector: Vector<'_>) {
         if let Vector::Sparse(columns, _) = vector
@@ -39,8 +39,8 @@ pub(super) struct Numbers {
     rare: Vec<u32>,
     pub(super) names: Vec<u32>,
     /// The first number of the columns that were met once, and their names; they come after the others.
-    pub(super) lone: usize,
-    pub(super) lone_names: Vec<u32>,
+    pub(super) first_single: usize,
+    pub(super) single_names: Vec<u32>,
     pub(super) stamp: u16,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Known {
 }
 
 impl Numbers {
-    /// Numbers the columns that are frequent in some of the rows.
+    /// Number the columns that are frequent in some of the rows.
     pub(super) fn new(Sample { mut counts, .. }: Sample) -> Self {
         let mut names = by_count(&counts);
         names.truncate(RARE as usize);
@@ -68,9 +68,9 @@ impl Numbers {
         Numbers {
             common,
             rare: counts,
-            lone: names.len(),
+            first_single: names.len(),
             names,
-            lone_names: Vec::new(),
+            single_names: Vec::new(),
             stamp: 0,
         }
     }
@@ -89,7 +89,7 @@ impl Numbers {
     pub(super) fn count_rares(&mut self, found: &[Rare]) {
         for rare in found {
             let count = &mut self.rare[rare.column as usize];
-            self.lone += usize::from(*count == ONCE);
+            self.first_single += usize::from(*count == ONCE);
             *count = if *count == 0 { ONCE } else { AGAIN };
         }
     }
@@ -99,8 +99,8 @@ impl Numbers {
         let known = &mut self.rare[name as usize];
         match *known {
             ONCE => {
-                self.lone_names.push(name);
-                (self.lone + self.lone_names.len() - 1) as u32
+                self.single_names.push(name);
+                (self.first_single + self.single_names.len() - 1) as u32
             }
             AGAIN => {
                 *known = self.names.len() as u32;

@@ -31,7 +31,7 @@ const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
 /// Columns, or units, of some numbers.
 type Group = [u16; LANES];
 /// More than what rounding takes away.
-pub const A_LITTLE_MORE: f64 = 1.0 + 1e-6;
+pub const ROUNDING_MARGIN: f64 = 1.0 + 1e-6;
 
 /// A number of a column that is not among the frequent ones.
 #[derive(Clone, Copy)]
@@ -65,7 +65,7 @@ pub struct Narrow {
     /// The given number of each column.
     names: Vec<u32>,
     /// From this number on columns are those that a single row holds, and rare.
-    lone: usize,
+    first_single: usize,
     /// Whether a column comes twice in some row.
     pub repeats: bool,
     /// Whether some number is zero.
@@ -78,8 +78,8 @@ pub struct Light {
     /// ‖w‖, or a little more; infinite if 32 bits cannot hold what it takes.
     length: f64,
     /// The first of the columns that a single row holds.
-    lone: usize,
-    /// The largest weight that another rare column has had, whatever its sign; infinite if a lone one began with some.
+    first_single: usize,
+    /// The largest weight that another rare column has had, whatever its sign; infinite if a first_single one began with some.
     largest_rare: f64,
 }
 
@@ -110,14 +110,14 @@ impl Head {
 }
 
 impl Light {
-    /// Takes the weights of the columns of some rows.
+    /// Take the weights of the columns of some rows.
     pub fn new(rows: &Narrow, weights: &[f64], length: f64) -> Self {
-        let lone_weigh = weights[rows.lone..].iter().any(|weight| *weight != 0.0);
+        let singles_weigh = weights[rows.first_single..].iter().any(|weight| *weight != 0.0);
         let mut light = Light {
             weights: Box::new([0.0; 1 << 16]),
             length: 0.0,
-            lone: rows.lone,
-            largest_rare: if lone_weigh { f64::INFINITY } else { 0.0 },
+            first_single: rows.first_single,
+            largest_rare: if singles_weigh { f64::INFINITY } else { 0.0 },
         };
         (0..weights.len()).for_each(|column| light.set(column, weights[column]));
         light.set_length(length);
@@ -128,7 +128,7 @@ impl Light {
     pub fn set(&mut self, column: usize, weight: f64) {
         if column < RARE as usize {
             self.weights[column] = weight as f32;
-        } else if column < self.lone {
+        } else if column < self.first_single {
             self.largest_rare = self.largest_rare.max(weight.abs());
         }
     }
@@ -143,7 +143,7 @@ impl Light {
 }
 
 impl Narrow {
-    /// Copies rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many,
+    /// Copy rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many,
     /// or one comes twice.
     pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool, sample: Sample) -> Option<Self> {
         let places = places_of(rows, table.rows())?;
@@ -160,7 +160,7 @@ impl Narrow {
             squares: vec![0.0; heads.len()],
             heads,
             names: Vec::new(),
-            lone: 0,
+            first_single: 0,
             repeats: false,
             has_zeros: false,
         };
@@ -190,7 +190,7 @@ impl Narrow {
             },
         );
         copy.sort_rares(&mut numbers);
-        (copy.names, copy.lone) = (numbers.names, numbers.lone);
+        (copy.names, copy.first_single) = (numbers.names, numbers.first_single);
         Some(copy)
     }
 
@@ -232,7 +232,7 @@ impl Narrow {
         self.repeats |= repeats;
     }
 
-    /// Puts the rare columns in the order of the rows here, and numbers them anew.
+    /// Put the rare columns in the order of the rows here, and numbers them anew.
     fn sort_rares(&mut self, numbers: &mut Numbers) {
         let found = std::mem::take(&mut self.rares);
         numbers.count_rares(&found);
@@ -243,14 +243,14 @@ impl Narrow {
             let mut shared_units = 0;
             for &Rare { column, units } in own {
                 let column = numbers.rare(column);
-                if (column as usize) < numbers.lone {
+                if (column as usize) < numbers.first_single {
                     shared_units += u64::from(units.unsigned_abs());
                 }
                 self.rares.push(Rare { column, units });
             }
-            head.rare_size = (shared_units as f64 * f64::from(head.unit) * A_LITTLE_MORE) as f32;
+            head.rare_size = (shared_units as f64 * f64::from(head.unit) * ROUNDING_MARGIN) as f32;
         }
-        numbers.names.append(&mut numbers.lone_names);
+        numbers.names.append(&mut numbers.single_names);
     }
 
     /// The columns and the units of a row.
@@ -289,7 +289,7 @@ impl Narrow {
         (score(sum).abs() > doubt).then_some(score(sum) > 0.0)
     }
 
-    /// Gives the columns of a row, in the order in which they were given.
+    /// Return the columns of a row, in the order in which they were given.
     #[inline(always)]
     pub fn columns(&self, row: usize, into: &mut Vec<i32>) {
         let head = &self.heads[row];
@@ -308,7 +308,7 @@ impl Narrow {
         }
     }
 
-    /// Calls for each column of a row and the number there in units, in the order in which they were given.
+    /// Call for each column of a row and the number there in units, in the order in which they were given.
     #[inline(always)]
     pub fn each(&self, row: usize, mut call: impl FnMut(usize, i16)) {
         let head = &self.heads[row];
@@ -344,7 +344,7 @@ impl Narrow {
         self.squares[row]
     }
 
-    /// Fetches what [`Self::square`] gives.
+    /// Fetch what [`Self::square`] gives.
     #[inline(always)]
     pub fn fetch_square(&self, row: usize) {
         prefetch(&self.squares, row);
@@ -364,13 +364,13 @@ impl Narrow {
         self.heads[row].count as usize
     }
 
-    /// Fetches what is needed to fetch a row.
+    /// Fetch what is needed to fetch a row.
     #[inline(always)]
     pub fn fetch_head(&self, row: usize) {
         prefetch(&self.heads, row);
     }
 
-    /// Fetches a row ahead of its use.
+    /// Fetch a row ahead of its use.
     #[inline(always)]
     pub fn fetch(&self, row: usize) {
         let head = &self.heads[row];
@@ -378,12 +378,12 @@ impl Narrow {
         prefetch(&self.rares, head.rare as usize);
     }
 
-    /// Gives weights by the columns as they were given the places of the columns here.
+    /// Return weights by the columns as they were given the places of the columns here.
     pub fn picked(&self, every: &[f64]) -> Vec<f64> {
         self.names.iter().map(|&name| every[name as usize]).collect()
     }
 
-    /// Writes weights to the places of the columns as they were given; other columns stay as they are.
+    /// Write weights to the places of the columns as they were given; other columns stay as they are.
     pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
         for (&name, &weight) in self.names.iter().zip(weights) {
             every[name as usize] = weight;

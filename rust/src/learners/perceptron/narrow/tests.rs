@@ -3,7 +3,7 @@ use crate::learners::margin::Random;
 
 const ROWS: usize = 600;
 
-/// Starts, columns and numbers of sparse rows with more columns than fit 16 bits.
+/// Start, columns and numbers of sparse rows with more columns than fit 16 bits.
 fn rows(width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
     let (mut random, mut starts) = (Random(7), vec![0]);
     let (mut columns, mut values) = (vec![], vec![]);
