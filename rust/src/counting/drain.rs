@@ -11,9 +11,9 @@ use crate::system::memory::roomy;
 use crate::system::threads::side_by_side;
 use crate::text::lexicon::{Names, UNKNOWN};
 
-/// Fewer terms than this are put in order by one thread.
+/// Fewer terms than this are sorted by one thread.
 const FEW: usize = 1 << 14;
-/// What terms can begin with: two bytes.
+/// How many beginnings of two bytes there are.
 const BEGINNINGS: usize = 1 << 16;
 
 /// Counts in canonical order: terms sorted by their bytes, entries by term and class.
@@ -49,8 +49,8 @@ struct Kept {
     number: u32,
 }
 
-/// The terms of all shards in order with their counts, and the numbers of those in kept rows. Each thread does those
-/// that begin with certain bytes.
+/// Write the terms of all shards in order with their counts; return also the numbers of those in kept rows. Each thread
+/// does a range of beginnings.
 fn write_terms(shards: &mut [Shard]) -> (Drained, Vec<Kept>) {
     let views = shards.iter_mut().enumerate();
     let views = side_by_side(views.map(|(number, shard)| View::later(shard, number)).collect());
@@ -69,7 +69,7 @@ fn write_terms(shards: &mut [Shard]) -> (Drained, Vec<Kept>) {
     })
 }
 
-/// What a shard has counted, its terms in order.
+/// The counts of a shard, its terms in order.
 struct View<'a> {
     names: Names<'a>,
     tally: ByTerm<'a>,
@@ -98,20 +98,20 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The terms that begin with certain bytes.
+    /// The terms whose beginnings are in a range.
     fn places(&self, range: &Range<usize>) -> &[Place] {
         let place = |beginning| self.places.partition_point(|place| place.beginning() < beginning);
         &self.places[place(range.start)..place(range.end)]
     }
 }
 
-/// How many terms all shards have, those that several have more than once.
+/// Return how many terms all shards have together; a term of several shards counts once for each.
 fn terms(views: &[View<'_>]) -> usize {
     views.iter().map(|view| view.places.len()).sum()
 }
 
-/// Beginnings of terms, in ranges of which the largest shard has about as many terms each; one range if threads do not
-/// pay.
+/// Divide the beginnings of terms into ranges with about as many terms of the largest shard each; one range if threads do
+/// not pay.
 fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
     let most = views.iter().map(|view| &view.places).max_by_key(|places| places.len());
     let parts = if terms(views) < FEW { 1 } else { views.len() };
@@ -123,7 +123,7 @@ fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
     bounds.windows(2).map(|pair| pair[0]..pair[1]).collect()
 }
 
-/// The terms that begin with certain bytes, in order, with their counts.
+/// Write the terms whose beginnings are in a range, in order, with their counts.
 fn write_range(views: &[View<'_>], range: Range<usize>) -> (Drained, Vec<Kept>) {
     let order = merged(views, &range);
     // The other ranges are appended to the first.
@@ -177,12 +177,12 @@ impl Place {
         (self.leading[0] >> 48) as usize
     }
 
-    /// Whether the first bytes are all.
+    /// Return whether the leading bytes are the whole term.
     fn is_whole(&self) -> bool {
         self.length <= 16
     }
 
-    /// What terms are sorted by: those that are whole are then in order, and those of the same key are the same.
+    /// The sort key. Terms that are whole are in order by it, and whole terms of the same key are the same.
     fn key(&self) -> ([u64; 2], u16) {
         (self.leading, self.length.min(17))
     }
@@ -210,7 +210,7 @@ impl Place {
     }
 }
 
-/// The first sixteen bytes as numbers, filled up with zeros; names of different numbers are in their order.
+/// The first sixteen bytes as numbers, filled up with zeros; they sort as the names do.
 fn leading(name: &[u8]) -> [u64; 2] {
     let mut leading = [0; 16];
     let length = name.len().min(16);
@@ -219,7 +219,7 @@ fn leading(name: &[u8]) -> [u64; 2] {
     [(leading >> 64) as u64, leading as u64]
 }
 
-/// The terms of all shards that begin with certain bytes, in the order of their bytes.
+/// Merge the terms of all shards whose beginnings are in a range, in the order of their bytes.
 fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
     let parts: Vec<&[Place]> = views.iter().map(|view| view.places(range)).collect();
     if let [one] = parts[..] {
@@ -227,7 +227,7 @@ fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
     }
     let mut order = roomy(parts.iter().map(|part| part.len()).sum());
     parts.iter().for_each(|part| order.extend_from_slice(part));
-    // A merge sort, which takes sorted runs as they are.
+    // A merge sort, which keeps sorted runs.
     order.sort_by(|left, right| {
         checkpoint();
         left.compare(right, views)
@@ -235,7 +235,7 @@ fn merged<'a>(views: &'a [View<'_>], range: &Range<usize>) -> Cow<'a, [Place]> {
     Cow::Owned(order)
 }
 
-/// The terms of a shard in the order of their bytes.
+/// Sort the terms of a shard by their bytes.
 fn sorted_terms(places: Vec<Place>, names: &Names<'_>) -> Vec<Place> {
     let mut order = by_beginning(places);
     for part in order.chunk_by_mut(|left, right| left.beginning() == right.beginning()) {
@@ -255,7 +255,7 @@ fn sorted_terms(places: Vec<Place>, names: &Names<'_>) -> Vec<Place> {
     order
 }
 
-/// The terms that begin with the same two bytes together, in the order of these bytes.
+/// Sort terms by their first two bytes.
 fn by_beginning(places: Vec<Place>) -> Vec<Place> {
     let mut next = vec![0u32; BEGINNINGS + 1];
     places.iter().for_each(|place| next[place.beginning() + 1] += 1);
@@ -271,7 +271,7 @@ fn by_beginning(places: Vec<Place>) -> Vec<Place> {
 }
 
 impl Drained {
-    /// Room for so many terms of those of all shards, if these have the same.
+    /// Reserve room for `terms` of the terms of all shards, assuming that the shards share their vocabulary.
     fn new(views: &[View<'_>], terms: usize) -> Self {
         let all = self::terms(views) * views.len();
         let share = |whole: usize| (whole as f64 * terms as f64 / all.max(1) as f64) as usize + 1;
@@ -292,7 +292,7 @@ impl Drained {
         self.offsets.len() - 1
     }
 
-    /// Append terms that come behind these.
+    /// Append terms that sort after these.
     fn append(&mut self, other: &Drained) {
         let (terms, bytes) = (self.terms() as i64, self.bytes.len() as i64);
         self.bytes.extend_from_slice(&other.bytes);
@@ -373,7 +373,7 @@ mod tests {
         assert!(results.iter().all(|result| result == &results[0]));
     }
 
-    /// Words of which many begin alike, more than one thread puts in order.
+    /// Make documents of words with common beginnings, enough for several threads to sort.
     fn many_documents() -> Vec<String> {
         let word = |number: usize| match number % 4 {
             0 => format!("word{number}"),

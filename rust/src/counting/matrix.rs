@@ -4,15 +4,15 @@ use std::ops::Range;
 
 use crate::system::memory::{all_pages, in_parts};
 
-/// Memory is asked for so many terms ahead.
+/// How many terms ahead memory is requested.
 const TERMS_AHEAD: usize = 1 << 18;
 /// The largest count that is kept as a byte.
 const SMALL: u32 = u8::MAX as u32;
 
 /// Rows that one thread has written, compressed: row i is `terms[ends[i - 1]..ends[i]]`.
 ///
-/// All portions stand in the same memory: the system lets large memory grow without copying it. Hardly any count is
-/// large; those that do not fit into a byte stand beside, with their places.
+/// All portions share one block of memory, because the system lets large blocks grow without copying. Few counts are
+/// large; those that do not fit into a byte are listed with their places.
 #[derive(Default)]
 pub struct Rows {
     /// The place of each portion in the stream, and its first row.
@@ -21,7 +21,7 @@ pub struct Rows {
     terms: Vec<u32>,
     small: Vec<u8>,
     large: Vec<(usize, u32)>,
-    /// For so many terms there is memory.
+    /// The number of terms for which there is memory.
     ready: usize,
 }
 
@@ -57,7 +57,7 @@ impl Rows {
         self.ready = self.terms.len() + ahead;
     }
 
-    /// Whether no portion was begun.
+    /// Return whether no portion was begun.
     pub fn is_empty(&self) -> bool {
         self.portions.is_empty()
     }
@@ -85,7 +85,7 @@ impl Rows {
     }
 }
 
-/// Portions that follow each other in the stream: whose they are, and their rows and terms among the owner's.
+/// Portions that follow each other in the stream: their owner, and their rows and terms among the owner's.
 pub struct Segment {
     pub owner: usize,
     pub rows: Range<usize>,
@@ -93,7 +93,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Grow by a segment that follows in the stream, if that lies behind it in memory, too.
+    /// Grow by the segment that follows in the stream, if it follows in memory, too; return whether it does.
     fn absorbs(&mut self, next: &Segment) -> bool {
         let follows = self.owner == next.owner && self.rows.end == next.rows.start;
         if follows {
@@ -103,7 +103,7 @@ impl Segment {
     }
 }
 
-/// All rows in the order of the stream.
+/// Return the segments of all rows in the order of the stream.
 pub fn in_order(all: &[Rows]) -> Vec<Segment> {
     let of_owner = |(owner, rows): (usize, &'_ Rows)| {
         let ends = rows
@@ -126,7 +126,7 @@ pub fn in_order(all: &[Rows]) -> Vec<Segment> {
     segments
 }
 
-/// What owners have for their terms, cut into segments.
+/// Cut the values that owners have for their terms into segments.
 fn cut<'a, S>(segments: &[Segment], mut owned: Vec<&'a mut [S]>) -> Vec<&'a mut [S]> {
     let mut in_memory: Vec<usize> = (0..segments.len()).collect();
     in_memory.sort_by_key(|&place| segments[place].terms.end);
@@ -148,8 +148,8 @@ pub struct Matrix<C> {
 }
 
 impl<C: From<u32> + Copy + Send> Matrix<C> {
-    /// Put all rows in order, on as many threads as have written them; `number` gives for each owner the new number of
-    /// a term.
+    /// Put all rows in order, on as many threads as have written them; `number` returns, for each owner, the new number
+    /// of a term.
     pub fn joined<N: Fn(u32) -> u32>(mut all: Vec<Rows>, number: impl Fn(usize) -> N + Sync) -> Self {
         let segments = in_order(&all);
         let threads = if segments.is_empty() { 1 } else { all.len() };

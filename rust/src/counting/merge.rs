@@ -2,13 +2,14 @@
 
 use crate::system::cancel::checkpoint;
 
-/// Merge sorted lists of terms; returns the merged list and the new number of each old term.
+/// Merge sorted lists of terms;
+/// return the merged list and the new number of each old term.
 pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
     let mut all: Vec<(&[u8], usize, usize)> = Vec::new();
     for (list, terms) in lists.iter().enumerate() {
         all.extend(terms.iter().enumerate().map(|(place, &term)| (term, list, place)));
     }
-    // A merge sort, which takes sorted runs as they are.
+    // A merge sort, which keeps sorted runs.
     all.sort_by(|left, right| {
         checkpoint();
         left.cmp(right)

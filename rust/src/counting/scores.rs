@@ -26,8 +26,8 @@ pub struct Vocabulary {
     workspaces: WorkspacePool,
 }
 
-/// WorkspacePool that wait for the next reader. Nobody waits for a lock: in a process that was forked while another thread had
-/// one, that would be forever.
+/// Workspaces for reuse. No thread waits for a lock: in a process that was forked while another thread held one, it would
+/// wait forever.
 struct WorkspacePool([Mutex<Option<Workspace>>; 64]);
 
 impl WorkspacePool {
@@ -39,14 +39,14 @@ impl WorkspacePool {
         self.places().find_map(|mut place| place.take())
     }
 
-    /// Take a workspace back; if there is no place for it, it is gone.
+    /// Take a workspace back, or drop it if the pool is full.
     fn put_back(&self, workspace: Workspace) {
         if let Some(mut place) = self.places().find(|place| place.is_none()) {
             *place = Some(workspace);
         }
     }
 
-    /// The places that no other thread is looking at.
+    /// The places that no other thread has locked.
     fn places(&self) -> impl Iterator<Item = MutexGuard<'_, Option<Workspace>>> {
         self.0.iter().filter_map(|place| match place.try_lock() {
             Ok(place) => Some(place),
@@ -56,7 +56,7 @@ impl WorkspacePool {
     }
 }
 
-/// What a thread needs at hand to read documents.
+/// The memory of a thread that reads documents.
 pub struct Workspace {
     reader: Reader,
     bag: Bag,
@@ -70,12 +70,12 @@ impl Workspace {
         }
     }
 
-    /// Whether a document since the last question was not UTF-8.
+    /// Return whether a document since the last call was not UTF-8.
     pub fn take_invalid(&mut self) -> bool {
         self.reader.take_invalid()
     }
 
-    /// Put the document's terms into the bag; returns how many are unknown.
+    /// Put the document's terms into the bag; return how many are unknown.
     fn fill_bag<T: Terms>(&mut self, document: &[&[u8]], terms: &mut T, limit: usize) -> i64 {
         let Workspace { reader, bag } = self;
         bag.clear();
@@ -90,7 +90,7 @@ impl Workspace {
     }
 }
 
-/// Rows of a few documents against a sorted list of terms, and how many of their terms are unknown.
+/// Return the rows of a few documents against a sorted list of terms, and how many of their terms are unknown.
 pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<'_>) -> (Rows, Vec<i64>) {
     let mut reader = Reader::new(text.clone(), terms.seeds());
     let (mut rows, mut all_unknown, mut found) = (Rows::default(), Vec::new(), Vec::new());
@@ -101,7 +101,7 @@ pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<
         for piece in documents.document(row) {
             reader.read(piece, terms, &mut |numbers, _| found.extend_from_slice(numbers));
         }
-        // In the order of first appearance, as the table gives them: sums must not depend on which was used.
+        // In the order of first appearance, as with the table: sums must not depend on which was used.
         let (mut known, mut counts, mut unknown) = (Vec::new(), Vec::new(), 0);
         places.clear();
         for &number in &found {
@@ -123,7 +123,7 @@ pub fn few_rows(text: &Arc<Text>, terms: &mut Sorted<'_>, documents: &Documents<
 }
 
 impl Vocabulary {
-    /// `None` if a term stands in the list twice.
+    /// Build a vocabulary; `None` if a term is in the list twice.
     pub fn new<'a>(text: Arc<Text>, terms: impl ExactSizeIterator<Item = &'a [u8]> + Clone) -> Option<Self> {
         let count = terms.len();
         let lexicon = Lexicon::from_terms(terms, text.joins_words())?;
@@ -156,7 +156,7 @@ impl Vocabulary {
         result
     }
 
-    /// Append the document's row; returns how many of its terms are unknown.
+    /// Append the document's row; return how many of its terms are unknown.
     pub fn row(&self, workspace: &mut Workspace, document: &[&[u8]], rows: &mut Rows) -> i64 {
         let unknown = workspace.fill_bag(document, &mut Fixed(&self.lexicon), self.terms);
         rows.push(workspace.bag.terms(), workspace.bag.counts());
@@ -173,7 +173,7 @@ pub struct Scorer {
 }
 
 impl Scorer {
-    /// `weights` has a row of `width` numbers for each term. With `presence`, repeats do not count.
+    /// Build a scorer. `weights` has a row of `width` numbers for each term. With `presence`, repeats do not count.
     pub fn new(vocabulary: Arc<Vocabulary>, weights: &[f64], width: usize, presence: bool) -> Self {
         let plain = vocabulary.with_workspace(|workspace| workspace.reader.is_plain());
         let table = (width == 2 && plain && !presence)
@@ -235,7 +235,7 @@ fn add_rows(weights: &[f64], numbers: &[u32], sums: &mut [f64]) -> i64 {
     known
 }
 
-/// Column and sign of each term by a keyed hash (SipHash-2-4): without the key nobody can find words that cancel.
+/// Column and sign of each term by a keyed hash (SipHash-2-4): without the key nobody can construct words that cancel.
 pub struct Hashed {
     pub key: (u64, u64),
     pub columns: u64,
@@ -268,7 +268,7 @@ impl Hashed {
         rows
     }
 
-    /// The column of every term of a shard, the highest bit of which says that it counts negative.
+    /// The column of every term of a shard, with the highest bit set if its sign is negative.
     fn places(&self, shard: &Shard) -> Vec<u32> {
         let mut name = Vec::new();
         shard.each_term(|lexicon, term| {

@@ -10,15 +10,15 @@ use crate::text::lexicon::{Lexicon, Run};
 use crate::text::reader::{Growing, Reader};
 use crate::text::tokenizer::Text;
 
-/// Running sums are 32-bit numbers: after so many terms they are moved to wider ones.
+/// Running sums are 32-bit numbers: after so many terms they are moved into the tally.
 const FLUSH: usize = 1 << 31;
 
-/// What one thread has counted.
+/// The counts of one thread.
 pub struct Shard {
     pub(super) lexicon: Lexicon,
     reader: Reader,
     bag: Bag,
-    /// The class of the running sums, and how much text they hold at the most.
+    /// The class of the running sums, and a bound on the number of terms in them.
     class: u32,
     bytes: usize,
     run: Run,
@@ -28,7 +28,7 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// `bytes` of text are expected: a guess at the size of the vocabulary saves growing it.
+    /// Start a count of about `bytes` bytes of text: a guess at the size of the vocabulary saves growing it.
     pub fn new(text: &Arc<Text>, classes: usize, bytes: usize) -> Self {
         let lexicon = Lexicon::with_capacity((bytes / 64).clamp(1 << 10, 1 << 16));
         let reader = Reader::new(text.clone(), lexicon.seeds());
@@ -49,12 +49,12 @@ impl Shard {
         self.tally.widen(classes);
     }
 
-    /// The class of the running sums: to go on with it saves a flush.
+    /// The class of the running sums. Continuing with it saves a flush.
     pub fn class(&self) -> u32 {
         self.class
     }
 
-    /// Whether a document since the last question was not UTF-8.
+    /// Return whether a document since the last call was not UTF-8.
     pub fn take_invalid(&mut self) -> bool {
         self.reader.take_invalid()
     }
@@ -64,7 +64,7 @@ impl Shard {
         self.kept.begin(place);
     }
 
-    /// What `each` says of every term of the lexicon.
+    /// Return the result of `each` for every term of the lexicon.
     pub fn each_term<T>(&self, mut each: impl FnMut(&Lexicon, u32) -> T) -> Vec<T> {
         (0..self.lexicon.len() as u32)
             .map(|term| each(&self.lexicon, term))
@@ -99,7 +99,7 @@ impl Shard {
         }
     }
 
-    /// Keep the row of one document, and counts nothing: the sums can be had from the rows.
+    /// Keep the row of one document without counting it: the sums follow from the rows.
     pub fn keep(&mut self, document: &[&[u8]]) {
         let Shard {
             lexicon,
@@ -121,9 +121,9 @@ impl Shard {
         kept.push(bag.terms(), bag.counts());
     }
 
-    /// Which terms stand in kept rows.
+    /// Return which terms are in kept rows.
     pub(super) fn kept_terms(&self) -> Vec<bool> {
-        // Of plain words there is none without a row; of n-grams some are only the beginning of longer ones.
+        // Every plain word is in a row; some n-grams are only prefixes of longer ones.
         let every = self.reader.is_plain();
         let mut kept = vec![every; if self.kept.is_empty() { 0 } else { self.lexicon.len() }];
         if every {
@@ -156,10 +156,10 @@ impl Shard {
     }
 }
 
-/// The rows that each shard has kept; nothing else is left of it.
+/// Take the rows that each shard has kept, and drop the shards.
 pub fn kept_rows(mut shards: Vec<Shard>) -> Vec<Rows> {
     let kept = shards.iter_mut().map(|shard| std::mem::take(&mut shard.kept)).collect();
-    // To give back the memory of large vocabularies takes time: all threads do it.
+    // Freeing the memory of large vocabularies takes time: all threads do it.
     side_by_side(shards.into_iter().map(|shard| || drop(shard)).collect());
     kept
 }

@@ -3,9 +3,9 @@
 use crate::system::cancel::checkpoint;
 use crate::system::memory::{on_large_pages, prefetch};
 
-/// Up to so many classes the counts of a term are a dense row; beyond, a list of what was added.
+/// Up to so many classes the counts of a term are a dense row; beyond, a list of additions.
 const MOST_DENSE: usize = 64;
-/// The list is shortened, by adding up what belongs together, when it is twice as long as after the last time.
+/// The list is compacted when it is twice as long as after the last time, and at least this long.
 const LONGEST_LIST: usize = 1 << 20;
 pub(super) const LOOK_AHEAD: usize = 16;
 
@@ -76,13 +76,13 @@ pub(super) enum Tally {
     Sparse(List),
 }
 
-/// Term, class, and what was added there; the same place may come again.
+/// Term, class and an addition; there may be several of the same term and class.
 type Entry = (u32, u32, Cell);
 
 #[derive(Default)]
 pub(super) struct List {
     entries: Vec<Entry>,
-    /// How long the list was when nothing came twice.
+    /// The length of the list after it was last compacted.
     shortest: usize,
 }
 
@@ -149,7 +149,7 @@ impl Tally {
         }
     }
 
-    /// Become another tally, which has nothing yet; what is listed stays so.
+    /// Move all counts into another, empty tally, and become that; a list stays a list.
     fn move_into(&mut self, mut other: Tally) {
         let Tally::Dense { width, cells } = self else { return };
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell[1] != 0) {
@@ -192,14 +192,14 @@ impl Tally {
         }
     }
 
-    /// Go on with a list, whose numbers are as large as need be.
+    /// Continue with a list, whose numbers have 64 bits.
     #[cold]
     fn list_more(&mut self, term: u32, class: u32, more: Narrow) {
         self.move_into(Tally::Sparse(List::default()));
         self.add(term, class, more);
     }
 
-    /// The tally of so many terms, arranged by them.
+    /// Counts of the first `terms` terms, indexed by term.
     pub(super) fn by_term(&self, terms: usize) -> ByTerm<'_> {
         match self {
             Tally::Dense { width, cells } => ByTerm::Dense {
@@ -211,7 +211,7 @@ impl Tally {
     }
 }
 
-/// Sums of a class on their way into the tally: each waits until its cell has been fetched.
+/// Sums of a class on their way into the tally: each waits until its cell is in the cache.
 pub(super) struct Flushing<'a> {
     pub(super) tally: &'a mut Tally,
     pub(super) class: u32,
@@ -247,7 +247,7 @@ pub(super) enum ByTerm<'a> {
 }
 
 impl ByTerm<'_> {
-    /// How many cells were counted.
+    /// Return how many cells were counted.
     pub(super) fn len(&self) -> usize {
         match self {
             ByTerm::Dense { cells, .. } => cells.iter().filter(|cell| cell[1] != 0).count(),
@@ -262,7 +262,7 @@ impl ByTerm<'_> {
         }
     }
 
-    /// Append class and cell wherever the term was counted.
+    /// Append the class and the cell of each class in which the term was counted.
     pub(super) fn write(&self, term: u32, target: &mut Vec<(u32, Cell)>) {
         match self {
             ByTerm::Dense { width, cells } => {

@@ -107,7 +107,7 @@ impl Points {
         self.count
     }
 
-    /// How much memory they take.
+    /// Return how much memory they take.
     pub fn bytes(&self) -> usize {
         let layout = match &self.layout {
             Layout::Dense(values) => size_of_val(&values[..]),

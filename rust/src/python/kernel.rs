@@ -234,7 +234,7 @@ pub(super) fn kernel_sums<'py>(
     })
 }
 
-/// Whether rows of the one table can meet those of the other.
+/// Return whether rows of the one table can meet those of the other.
 fn alike(table: &Vectors<'_>, support: &Vectors<'_>) -> bool {
     table.width() == support.width() && std::mem::discriminant(table) == std::mem::discriminant(support)
 }

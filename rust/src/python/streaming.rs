@@ -175,7 +175,7 @@ impl TextLearner {
             .reshape([documents.len(), model.learners().len()])
     }
 
-    /// How many terms were seen.
+    /// Return how many terms were seen.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self
             .learning(py)?

@@ -166,7 +166,7 @@ pub(super) fn merge_terms<'py>(
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }
 
-/// Whether terms, given as offsets and bytes, rise strictly.
+/// Return whether terms, given as offsets and bytes, rise strictly.
 #[pyfunction]
 pub(super) fn is_sorted(offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<bool> {
     Ok(slices(offsets.as_slice()?, bytes.as_slice()?)?.is_sorted_by(|left, right| left < right))

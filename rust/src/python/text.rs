@@ -112,7 +112,7 @@ pub(super) struct Strict {
 }
 
 impl Strict {
-    /// Where reading does not tell, the documents are looked through now.
+    /// Return where reading does not tell, the documents are looked through now.
     pub(super) fn new(strict: bool, text: &Text, documents: &Documents<'_>) -> PyResult<Self> {
         let seen = strict && !text.sees_invalid() && !documents.are_utf8();
         let made = Strict {

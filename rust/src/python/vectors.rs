@@ -46,7 +46,7 @@ impl Table<'_> {
 
 type Sparse<'a> = fn(&'a [i64], &'a [i32], &'a [f64], usize) -> Option<Vectors<'a>>;
 
-/// Whether a column comes twice in some row.
+/// Return whether a column comes twice in some row.
 #[pyfunction]
 fn repeats_columns(
     py: Python<'_>,

@@ -48,7 +48,7 @@ impl PyVocabulary {
         Ok(self.table.get_or_init(|| Arc::new(built)).clone())
     }
 
-    /// Whether so many bytes are few enough to be read by searching, all such calls together.
+    /// Return whether so many bytes are few enough to be read by searching, all such calls together.
     fn is_little(&self, size: usize) -> bool {
         let before = self
             .read_by_search

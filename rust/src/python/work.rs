@@ -39,12 +39,13 @@ pub(super) fn share_out<S: Send>(
         return catch_unwind(AssertUnwindSafe(work)).map_err(|_| internal_error());
     }
     if let [state] = states {
-        return interruptible(py, || {
+        interruptible(py, || {
             for portion in 0..portions {
                 check_now();
                 job(state, portion);
             }
-        });
+        })?;
+        return py.check_signals();
     }
     let shares = Shares::new(portions, states.len());
     let mut owners: Vec<(usize, &mut S)> = states.iter_mut().enumerate().collect();
@@ -172,7 +173,7 @@ pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     })
 }
 
-/// Which code this processor runs: "plain", "avx2" or "avx512".
+/// Return which code this processor runs: "plain", "avx2" or "avx512".
 #[pyfunction(name = "code_path")]
 pub(super) fn code_path_name() -> &'static str {
     code_path().name()

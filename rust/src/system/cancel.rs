@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// Look at the clock once in so many checkpoints.
+/// Checkpoints between two looks at the clock.
 const CHECKPOINTS: u32 = 1 << 12;
 /// How often the waiting caller is asked whether to go on.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -70,7 +70,7 @@ impl Countdown {
     /// Units of work between two looks at the clock: some milliseconds, if a unit is a number read.
     const PORTION: usize = 1 << 22;
 
-    /// Pass a checkpoint after so many units of work.
+    /// Pass a checkpoint after `work` units of work.
     #[inline(always)]
     pub fn spend(&self, work: usize) {
         let left = self.0.get();
@@ -114,7 +114,7 @@ pub fn cancellable<T>(keep_going: impl FnMut() -> bool + 'static, job: impl FnOn
 mod tests {
     use super::*;
 
-    /// The end of a loop that passes checkpoints until the first question is answered with no.
+    /// Return whether a loop that passes checkpoints can be cancelled.
     fn cancelled(pass: impl Fn()) -> bool {
         let endless = || -> () {
             loop {

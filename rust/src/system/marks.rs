@@ -44,7 +44,7 @@ impl Marked {
     /// The longest text: its edges are 16-bit numbers.
     pub const LONGEST: usize = 1 << 15;
 
-    /// Start and ends of the runs.
+    /// The start and the end of each run.
     pub fn runs(&self) -> &[[u16; 2]] {
         self.edges.as_chunks().0.get(..self.runs).unwrap_or_default()
     }
@@ -65,7 +65,7 @@ impl Marked {
     }
 
     /// Mark a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single` is
-    /// false; elsewhere they stay, since one that is not ASCII is not UTF-8, which has to be seen.
+    /// false. In other text they stay, because a single byte beyond ASCII is not UTF-8, which the caller wants to know.
     pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool, single: bool) {
         assert!(source.len() <= Self::LONGEST);
         let blocks = source.len().div_ceil(BLOCK);
@@ -185,13 +185,13 @@ fn edges_avx512(words: &[u64], target: &mut [u16], single: bool) -> usize {
     count / 2
 }
 
-/// Lower and classifies whole blocks; returns the union of their masks of non-ASCII bytes.
+/// Lower and classify whole blocks; return the union of their masks of non-ASCII bytes.
 fn mark(path: CodePath, source: &[u8], target: &mut [u8], words: &mut [u64], lowercase: bool) -> u64 {
     let blocks = source.len() / BLOCK;
     assert!(source.len() == blocks * BLOCK && target.len() >= source.len() && words.len() >= blocks);
     match path {
         CodePath::Plain => mark_plain(source, target, words, lowercase),
-        // SAFETY: `code_path` and `CodePath::available` give these only when the processor has the feature,
+        // SAFETY: `code_path` and `CodePath::available` return these only when the processor has the feature,
         // and the lengths that the loads and stores rely on were asserted above.
         #[cfg(target_arch = "x86_64")]
         CodePath::Avx2 => unsafe { mark_avx2(source, target, words, lowercase) },

@@ -7,7 +7,7 @@
 use super::cancel::checkpoints;
 use super::threads::side_by_side;
 
-/// Ask the processor to fetch the cache line of `slice[index]`; does nothing when out of range.
+/// Ask the processor to fetch the cache line of `slice[index]`; do nothing when out of range.
 #[inline(always)]
 pub fn prefetch<T>(slice: &[T], index: usize) {
     if let Some(item) = slice.get(index) {
@@ -33,7 +33,7 @@ pub fn fetch_address(address: usize) {
     let _ = address;
 }
 
-/// Lines of memory fetched ahead; what follows in a long row the processor sees coming.
+/// Cache lines to fetch ahead. The hardware prefetcher follows a longer row by itself.
 const MOST_LINES: usize = 32;
 
 /// Fetch the beginning of some items, line by line.
@@ -54,7 +54,7 @@ pub struct Table<T> {
 }
 
 impl<T: Clone + Default> Table<T> {
-    /// At least so many empty items, on large pages if the system has them: they are visited at random.
+    /// Make at least `least` empty items, on large pages if the system has them: they are visited at random.
     pub fn new(least: usize) -> Self {
         let size = least.next_power_of_two();
         let mut items = roomy(size);
@@ -93,7 +93,7 @@ impl<T> std::ops::Index<usize> for Table<T> {
 
     #[inline(always)]
     fn index(&self, number: usize) -> &T {
-        // SAFETY: `place` gives a number below the length, which is a power of two.
+        // SAFETY: `place` returns a number below the length, which is a power of two.
         unsafe { self.items.get_unchecked(self.place(number)) }
     }
 }
@@ -107,33 +107,32 @@ impl<T> std::ops::IndexMut<usize> for Table<T> {
     }
 }
 
-/// Room for so many items that all will be written: on large pages if the system has them.
+/// Reserve room for items that will all be written, on large pages if the system has them.
 pub fn roomy<T>(capacity: usize) -> Vec<T> {
     let mut memory = Vec::with_capacity(capacity);
     on_large_pages(memory.spare_capacity_mut());
     memory
 }
 
-/// Items that are made at once of as many others.
+/// Items converted at a time.
 const PIECE: usize = 1 << 20;
 
-/// What `make` makes of the items of all parts, one part after the other, on so many threads; it is asked for each part.
+/// Convert the items of all parts, one part after the other, on `threads` threads; `make` returns the conversion of a part.
 ///
-/// The parts are used up: their memory goes back to the system as the results grow, so that both are never there whole.
+/// The parts are used up: their memory returns to the system as the results grow, so that both never exist in full.
 pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
     threads: usize,
     parts: Vec<&mut [S]>,
     make: impl Fn(usize) -> M + Sync,
 ) -> Vec<T> {
     let total = parts.iter().map(|part| part.len()).sum();
-    // Not on large pages: virtual machines give unused ones away, and to get hundreds back may take longer than they
-    // save.
+    // Not on large pages: virtual machines release unused ones, and getting hundreds back may take longer than they save.
     let mut memory: Vec<T> = Vec::with_capacity(total);
     let mut rest = &mut memory.spare_capacity_mut()[..total];
     let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
     let (share, mut before) = (total.div_ceil(shares.len()).max(1), 0);
     for (number, mut part) in parts.into_iter().enumerate() {
-        // Each thread writes one stretch of memory.
+        // Each thread writes one contiguous range of memory.
         while let Some(piece) = part.split_off_mut(..part.len().min(PIECE).min(share - before % share))
             && let Some(room) = rest.split_off_mut(..piece.len())
             && !piece.is_empty()
@@ -160,7 +159,7 @@ pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
     memory
 }
 
-/// For less memory it does not pay to ask the system for pages, or to give them back.
+/// For less memory, asking the system for pages, or returning them, does not pay.
 #[cfg(target_os = "linux")]
 const MANY_BYTES: usize = 1 << 16;
 
@@ -172,8 +171,8 @@ pub fn all_pages<T>(memory: &mut [T]) {
     let _ = memory;
 }
 
-/// Ask for large pages for memory that was not written yet. They come when they are written: to ask for hundreds at
-/// once would keep other threads from getting memory meanwhile.
+/// Ask for large pages for memory that was not written yet. The system provides them when they are written: asking for
+/// hundreds at once would block other threads that need memory.
 pub fn on_large_pages<T>(memory: &mut [T]) {
     #[cfg(target_os = "linux")]
     advise(memory, 1 << 18, libc::MADV_HUGEPAGE);
@@ -181,35 +180,35 @@ pub fn on_large_pages<T>(memory: &mut [T]) {
     let _ = memory;
 }
 
-/// Numbers of which one has no bits.
+/// Numbers whose all-zero bytes are a valid value.
 ///
 /// # Safety
-/// Bytes that are all zero must be such a number.
+/// Bytes that are all zero must be a valid number.
 pub unsafe trait Number: Copy + Send + Sync {}
 
-// SAFETY: they are 0.
+// SAFETY: the bytes are the number 0.
 unsafe impl Number for u8 {}
 
 // SAFETY: as above.
 unsafe impl Number for u32 {}
 
-/// Return the pages of many numbers that are needed no more back to the system; most of the numbers become 0.
+/// Return the pages of numbers that are no longer needed to the system; most of the numbers become 0.
 fn give_back<S: Number>(numbers: &mut [S]) {
     #[cfg(target_os = "linux")]
     if size_of_val(numbers) >= MANY_BYTES {
-        // SAFETY: it only asks.
+        // SAFETY: the call only reads a setting of the system.
         let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(1 << 16);
         let memory = numbers.as_mut_ptr_range();
         let first = memory.start.addr().next_multiple_of(page);
         let bytes = (memory.end.addr() / page * page).saturating_sub(first);
-        // SAFETY: these are whole pages of memory borrowed here, and what the call makes of them is all zero.
+        // SAFETY: these are whole pages of memory borrowed here, and the call fills them with zeros, which is a valid value.
         unsafe { libc::madvise(memory.start.with_addr(first).cast(), bytes, libc::MADV_DONTNEED) };
     }
     #[cfg(not(target_os = "linux"))]
     let _ = numbers;
 }
 
-/// Say how the pages of memory will be used, if it has so many bytes; `advice` must be one that changes no contents.
+/// Advise the system how memory of at least `least` bytes will be used; `advice` must be one that changes no contents.
 #[cfg(target_os = "linux")]
 fn advise<T>(memory: &mut [T], least: usize, advice: libc::c_int) {
     const PAGE: usize = 1 << 12;

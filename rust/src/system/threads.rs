@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::cancel::{Cancelled, Interrupted, cancellable};
 
-/// Say stop when it goes in the course of a panic.
+/// Tells the other threads to stop when it is dropped by a panic.
 struct StopUnlessDone(Arc<AtomicBool>);
 
 impl Drop for StopUnlessDone {
@@ -21,7 +21,8 @@ impl Drop for StopUnlessDone {
     }
 }
 
-/// Do all jobs at once, the last of them on the calling thread. If that gives up at a checkpoint, so do the others.
+/// Do all jobs at once, the last of them on the calling thread. If that
+/// one is cancelled, so are the others.
 pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
     let Some(own) = jobs.pop() else { return Vec::new() };
     let (stopped, processors) = (Arc::new(AtomicBool::new(false)), Processors::default());
@@ -50,8 +51,8 @@ pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T>
     })
 }
 
-/// Portions of work, a stretch of neighbours for each thread: what lies together is often alike (documents of a class
-/// have words in common), and then each thread learns less.
+/// Portions of work, a contiguous range for each thread: neighbours are often alike (documents of a class share words),
+/// so each thread meets a smaller vocabulary.
 pub struct Shares(Mutex<Vec<Range<usize>>>);
 
 impl Shares {
@@ -62,7 +63,7 @@ impl Shares {
         ))
     }
 
-    /// The next portion of a thread; when its own are done, the last of the thread that has most left.
+    /// Take the next portion of a thread; when its own are done, the last one of the thread that has most left.
     pub fn take(&self, owner: usize) -> Option<usize> {
         let mut left = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         left[owner]
@@ -71,16 +72,16 @@ impl Shares {
     }
 }
 
-/// The processors on which threads that work together begin: no two on the same while another is free of them.
+/// Spreads threads that work together over the processors: no two start on the same one while another is free.
 ///
 /// The system may start a thread on the processor of the one that starts it, and leave both there for ten milliseconds
-/// and more while another processor idles.
+/// or more while another processor idles.
 #[derive(Default)]
 pub struct Processors(Mutex<Vec<usize>>);
 
 impl Processors {
-    /// Take the processor that the calling thread runs on; if that is taken, moves the thread to one that is not. It
-    /// is not bound to it.
+    /// Claim the processor that the calling thread runs on; if it is taken, move the thread to a free one. The thread is
+    /// not bound to it.
     pub fn claim(&self) {
         #[cfg(target_os = "linux")]
         {
@@ -120,7 +121,7 @@ fn is_in(processors: &libc::cpu_set_t, processor: usize) -> bool {
     unsafe { libc::CPU_ISSET(processor, processors) }
 }
 
-/// Move the calling thread to a processor, and lets it leave that for any that it may run on.
+/// Move the calling thread to a processor, and let it leave that one for any that it may run on.
 #[cfg(target_os = "linux")]
 fn move_to(processor: usize, allowed: &libc::cpu_set_t) {
     // SAFETY: both sets are whole, and which processors a thread may run on changes no memory.

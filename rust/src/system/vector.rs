@@ -53,7 +53,7 @@ pub fn code_path() -> CodePath {
 /// A loop over numbers that is compiled once for each code path.
 ///
 /// `run`, and every function it calls in its inner loop, must be `#[inline(always)]`: only what is inlined is compiled
-/// with the wider vectors. No path fuses a multiplication with an addition, so all give the same bits.
+/// with the wider vectors. No path fuses a multiplication with an addition, so all return the same bits.
 pub trait Kernel {
     type Output;
 
@@ -77,7 +77,7 @@ fn dispatch_on<K: Kernel>(path: CodePath, kernel: K) -> K::Output {
         kernel.run()
     }
     match path {
-        // SAFETY: `code_path` and `CodePath::available` give these only when the processor has the features.
+        // SAFETY: `code_path` and `CodePath::available` return these only when the processor has the features.
         #[cfg(target_arch = "x86_64")]
         CodePath::Avx2 => unsafe { on_avx2(kernel) },
         // SAFETY: as above.
@@ -87,7 +87,7 @@ fn dispatch_on<K: Kernel>(path: CodePath, kernel: K) -> K::Output {
     }
 }
 
-/// Run a loop on every path of this processor, for tests that all give the same.
+/// Run a loop on every path of this processor, to test that all return the same.
 #[cfg(test)]
 pub fn on_every_path<K: Kernel>(kernel: impl Fn() -> K) -> Vec<K::Output> {
     let paths = CodePath::available();

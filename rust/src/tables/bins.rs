@@ -2,7 +2,7 @@
 
 use crate::system::vector::{Kernel, dispatch};
 
-/// With so many edges, a number is compared with all of them: that is faster than to search.
+/// Up to so many edges, comparing a number with all of them is faster than searching.
 const FEW_EDGES: usize = 32;
 /// Numbers of a single column compared at once.
 const COLUMN_BLOCK: usize = 1 << 10;
@@ -35,7 +35,7 @@ impl Bins {
         match self.edges.as_slice() {
             edges if edges.iter().any(|edges| edges.len() > FEW_EDGES) => self.search(rows, codes),
             [edges] => {
-                // The numbers of one column lie side by side, as those of one row do otherwise.
+                // The numbers of one column are contiguous, as those of one row are otherwise.
                 for (values, codes) in rows.chunks(COLUMN_BLOCK).zip(codes.chunks_mut(COLUMN_BLOCK)) {
                     dispatch(EdgesOfOne { edges, values, codes });
                 }

@@ -7,9 +7,10 @@ const FARTHEST: usize = 1 << 20;
 /// Labels no farther apart than this are counted in a table however few rows there are.
 const NEAR: usize = 256;
 
-/// Number small whole labels in their order.
+/// Encode whole-number labels as 0 … K−1 in sorted order, without sorting.
 ///
-/// Gives the distinct labels, the number of each row and how many rows have it; `None` if the labels lie too far apart.
+/// Return the distinct labels, the number of each row and how many rows have each label; `None` if the labels are too far
+/// apart.
 pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     let (least, most) = dispatch(Extremes(labels));
     let span = usize::try_from(most.checked_sub(least)?).ok()?;
@@ -33,9 +34,9 @@ pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     Some((distinct, rows, counts))
 }
 
-/// Count how often each place comes; all are below `width`.
+/// Count how often each place occurs; all are below `width`.
 pub(super) fn tally(places: impl Iterator<Item = usize>, width: usize) -> Vec<i64> {
-    // Four counts for a place, taken in turns: when it comes again at once, the last addition is not waited for.
+    // Four counts for a place, used in turn: when it comes again at once, the addition need not wait for the last one.
     let mut counts = vec![[0i64; 4]; width];
     places
         .enumerate()

@@ -2,16 +2,16 @@
 //!
 //! A missing category is negative: it leaves its column out of its row's sums.
 
-/// Levels counted without looking whether there is room for them.
+/// Levels below this are counted in tables of fixed size, without a check.
 const LOW: usize = 256;
-/// No more tables of low levels than stay in the cache.
+/// The most tables of low levels that stay in the cache.
 const MOST_LOW: usize = 1 << 9;
-/// More cells than this have no room in all columns together: one row with a huge level must not take all memory.
+/// The most cells of all columns together: one row with a huge level must not take all memory.
 const MOST_CELLS: usize = 1 << 27;
-/// Rows counted before looking whether all levels were low; they are still in the nearest cache then.
+/// Rows counted before checking that all levels were low: few enough to be still in the first-level cache.
 const ROWS_AT_ONCE: usize = 1 << 8;
 
-/// Counts of categories by class, column and level, which grow with the levels that come.
+/// Counts of categories by class, column and level, which grow with the levels.
 pub struct LevelCounts {
     columns: usize,
     classes: usize,
@@ -60,7 +60,7 @@ impl LevelCounts {
     fn add_if_low(&mut self, rows: &[i64], classes: &[i32]) -> bool {
         self.all_low = self.add_low(rows, classes, 1) < LOW as u64;
         if !self.all_low {
-            self.add_low(rows, classes, u32::MAX); // takes the same counts back
+            self.add_low(rows, classes, u32::MAX); // undoes the same counts
         }
         self.all_low
     }
@@ -95,7 +95,7 @@ impl LevelCounts {
         }
     }
 
-    /// Add what another has counted.
+    /// Add the counts of another.
     pub fn merge(&mut self, other: LevelCounts) {
         self.missing += other.missing;
         self.excessive = self.excessive.max(other.excessive);
@@ -109,7 +109,7 @@ impl LevelCounts {
         }
     }
 
-    /// Σ w of each column for (level, class), up to the highest level that came.
+    /// Σ w of each column for (level, class), up to the highest level.
     pub fn drain(mut self) -> Vec<Vec<f64>> {
         for (column, cells) in self.cells.iter_mut().enumerate() {
             let tables: Vec<&[u32; LOW]> = self.low.iter().skip(column).step_by(self.columns).collect();
@@ -138,7 +138,7 @@ fn has_room(cells: &mut Vec<f64>, level: i64, classes: usize, most: usize) -> bo
     true
 }
 
-/// Where the cells of each column begin in a table of (column, level, class); the last is the number of cells.
+/// A table of (column, level, class): where the cells of each column start; the last start is the number of cells.
 pub struct Levels {
     starts: Vec<usize>,
     levels: Vec<i64>,
@@ -162,7 +162,7 @@ impl Levels {
         self.starts[self.levels.len()]
     }
 
-    /// Where the cells of a level begin; `None` if the level is missing or was never seen.
+    /// Return where the cells of a level start; `None` if the level is missing or was never seen.
     #[inline(always)]
     fn place(&self, column: usize, level: i64) -> Option<usize> {
         (level >= 0 && level < self.levels[column]).then(|| self.starts[column] + level as usize * self.classes)

@@ -37,7 +37,7 @@ impl Moments {
         sums
     }
 
-    /// Add rows in which nothing is missing; return whether that was so, the sums being of no use if not.
+    /// Add rows in which nothing is missing; return whether nothing was; if not, the sums are useless.
     fn add_complete(&mut self, rows: &[f64], classes: &[i32], pivot: &[f64]) -> bool {
         dispatch(CompleteSums {
             rows,
@@ -140,7 +140,7 @@ impl Normals<'_> {
         self.bias.iter().zip(sums).map(|(bias, sum)| bias + sum).collect()
     }
 
-    /// Write the scores of rows of `width` numbers, one for each class; `heights` as above.
+    /// Write the scores of rows of `width` numbers, one for each class; `heights` are those of [`Normals::heights`].
     pub fn score(&self, rows: &[f64], width: usize, heights: &[f64], scores: &mut [f64]) {
         let complete = dispatch(Distances {
             normals: self,
@@ -175,7 +175,7 @@ impl Normals<'_> {
     }
 }
 
-/// Scores of rows as if nothing were missing; return whether no score is NaN.
+/// Scores rows as if nothing were missing; the output is whether no score is NaN.
 struct Distances<'a> {
     normals: &'a Normals<'a>,
     heights: &'a [f64],
@@ -206,7 +206,7 @@ impl Kernel for Distances<'_> {
     }
 }
 
-/// Σ (x − mean)² · scale, several sums at once: one after the other they would wait for each addition.
+/// Σ (x − mean)² · scale, several sums at once: a single sum would wait for each addition.
 #[inline(always)]
 fn weighted_distance(row: &[f64], means: &[f64], scales: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];

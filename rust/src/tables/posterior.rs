@@ -35,7 +35,7 @@ pub fn exp_below_zero(x: f64) -> f64 {
     factor * (f64::from_bits(exponent << 52) * if tiny { SMALL } else { 1.0 })
 }
 
-/// The same for x ≥ −700; below, e^−700. A share of so little is nothing beside 1.
+/// e^x for −700 ≤ x ≤ 0, and e^−700 below: such a share is negligible beside 1.
 #[inline(always)]
 pub fn exp_of_moderate(x: f64) -> f64 {
     let (factor, doublings) = reduced(if x < LEAST_NORMAL { LEAST_NORMAL } else { x });
@@ -75,7 +75,7 @@ fn series(r: f64) -> f64 {
     sum
 }
 
-/// Two classes need one exponential a row.
+/// Probabilities of two classes, which need one exponential a row.
 struct OfTwo<'a>(&'a mut [f64]);
 
 impl Kernel for OfTwo<'_> {
@@ -124,7 +124,7 @@ fn many(rows: &mut [f64], classes: usize) {
     }
 }
 
-/// What +∞ means beside other scores: it is all that counts.
+/// The score beside one of +∞: only infinite scores count.
 fn certain(score: f64) -> f64 {
     match score {
         f64::INFINITY => 0.0,

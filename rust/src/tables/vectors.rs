@@ -1,5 +1,5 @@
-//! Rows of numbers, dense or sparse, as learners read them. No column of a sparse row comes twice; for those who compare
-//! rows with rows they rise, others take them in any order.
+//! Rows of numbers, dense or sparse, as learners read them. No column occurs twice in a sparse row. Solvers that
+//! compare rows with rows need sorted columns; others take any order.
 
 use std::ops::Range;
 
@@ -35,7 +35,7 @@ impl<'a> Vectors<'a> {
         (rows.checked_mul(width) == Some(values.len())).then_some(Vectors::Dense { values, rows, width })
     }
 
-    /// Take compressed sparse rows whose columns rise; `None` if they do not fit together.
+    /// Take compressed sparse rows with sorted columns; `None` if they do not fit together.
     pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let rises = |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
         Self::unsorted(starts, columns, values, width).filter(|_| starts.windows(2).all(rises))
@@ -45,7 +45,7 @@ impl<'a> Vectors<'a> {
     pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let ordered = first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
-        // One comparison after the other, without branches: a negative number is a large one.
+        // Without branches: as an unsigned number, a negative one is large.
         let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
         let within = columns.is_empty() || (largest as usize) < width.min(1 << 31);
         (ordered && within).then_some(Vectors::Sparse {
@@ -75,7 +75,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// Whether a column comes twice in some row.
+    /// Return whether a column occurs twice in some row.
     pub fn repeats_columns(&self) -> bool {
         match *self {
             Vectors::Dense { .. } => false,
@@ -94,7 +94,7 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    /// Where the numbers of a row stand among all.
+    /// The places of the numbers of a row among all.
     #[inline(always)]
     pub fn place(&self, index: usize) -> Range<usize> {
         match *self {
@@ -120,7 +120,7 @@ impl Vector<'_> {
         }
     }
 
-    /// Fetch the beginning of the row ahead of its use; what follows in a long one the processor sees coming.
+    /// Fetch the beginning of the row ahead of its use; the hardware prefetcher follows a longer one by itself.
     #[inline(always)]
     pub fn fetch(&self) {
         match self {
@@ -132,7 +132,7 @@ impl Vector<'_> {
         }
     }
 
-    /// How many numbers are there.
+    /// Return how many numbers are there.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
@@ -144,7 +144,7 @@ impl Vector<'_> {
         self.len() == 0
     }
 
-    /// Whether two rows hold the same numbers, whatever zeros are written out and in whatever order.
+    /// Return whether two rows hold the same numbers, whatever zeros are stored and in whatever order.
     pub fn equals(&self, other: Vector<'_>) -> bool {
         match (self, other) {
             (Vector::Dense(mine), Vector::Dense(theirs)) => *mine == theirs,
@@ -155,7 +155,7 @@ impl Vector<'_> {
         }
     }
 
-    /// The numbers that are not zero with their columns, which rise.
+    /// The numbers that are not zero with their columns, sorted by column.
     pub fn items(&self) -> Vec<(usize, f64)> {
         let mut items = Vec::with_capacity(self.len());
         self.each(|column, value| {
@@ -167,7 +167,7 @@ impl Vector<'_> {
         items
     }
 
-    /// Whether the columns of a sparse row come before those of another, as words do in a dictionary.
+    /// Return whether the columns of a sparse row precede those of another in lexicographic order.
     pub fn precedes(&self, other: Vector<'_>) -> bool {
         matches!((self, other), (Vector::Sparse(mine, _), Vector::Sparse(theirs, _)) if *mine < theirs)
     }
@@ -175,7 +175,7 @@ impl Vector<'_> {
     /// Return w·x, always summed in the same order.
     #[inline(always)]
     pub fn dot(&self, weights: &[f64]) -> f64 {
-        // Four sums at once: one after the other they would wait for each addition.
+        // Four sums at once: a single one would wait for each addition.
         let mut sums = [0.0; 4];
         match self {
             Vector::Dense(values) => {
@@ -225,7 +225,7 @@ impl Vector<'_> {
         }
     }
 
-    /// Return w·x of a sparse row and adds a multiple of it to w, all in one pass; no column may come twice. Calls with
+    /// Return w·x of a sparse row and add a multiple of it to w, all in one pass; no column may occur twice. `call` gets
     /// each new weight.
     #[inline(always)]
     pub fn dot_and_add_to(&self, weights: &mut [f64], factor: f64, mut call: impl FnMut(usize, f64)) -> f64 {
@@ -256,7 +256,7 @@ impl Vector<'_> {
     }
 }
 
-/// Whether a column comes twice in some row; starts and columns must fit the width.
+/// Return whether a column occurs twice in some row; starts and columns must fit the width.
 pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
     let mut last = vec![0; width]; // the number of the row that last held each column, from 1
     starts.windows(2).zip(1u32..).any(|(pair, number)| {
@@ -268,7 +268,7 @@ pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
     })
 }
 
-/// The sums of the rows of each class by column, classes one after the other, each row times its weight.
+/// Sum the rows of each class by column, each row times its weight; the classes follow each other.
 pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
     let width = table.width();
     let mut sums = vec![0.0; count * width];

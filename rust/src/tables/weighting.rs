@@ -32,13 +32,13 @@ pub struct Weighting<'a> {
 }
 
 impl<'a> Weighting<'a> {
-    /// `idf` has a weight for each term.
+    /// Make a weighting; `idf` has a weight for each term.
     pub fn new(idf: Option<&'a [f64]>, sublinear: bool, norm: Norm) -> Self {
         let logarithms = sublinear.then(|| (0..FEW).map(|count| (count as f64).ln() + 1.0).collect());
         Weighting { idf, logarithms, norm }
     }
 
-    /// Put weights in the place of the counts of one row; `terms` are places in `idf`.
+    /// Replace the counts of one row by weights; `terms` are places in `idf`.
     pub fn row(&self, terms: &[i32], weights: &mut [f64]) {
         if let Some(table) = &self.logarithms {
             weights
@@ -71,7 +71,7 @@ fn sublinear(count: f64, logarithms: &[f64]) -> f64 {
     count.ln() + 1.0
 }
 
-/// Sums in four lanes, which do not wait for each other.
+/// Sum in four lanes, which do not wait for each other.
 #[inline]
 fn sum_of(weights: &[f64], term: impl Fn(f64) -> f64) -> f64 {
     let mut sums = [0.0; 4];

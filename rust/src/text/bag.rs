@@ -42,7 +42,7 @@ impl Bag {
         }
     }
 
-    /// Hand `write` what puts terms into the room that was made, and keeps what it has put.
+    /// Hand `write` a writer into the room that was made, and keep the terms that it put there.
     #[inline(always)]
     pub fn write<T>(&mut self, write: impl FnOnce(&mut Writer<'_>) -> T) -> T {
         let room = self.terms.len().min(self.counts.len());
@@ -90,7 +90,7 @@ pub struct Writer<'a> {
 impl Writer<'_> {
     /// Count a term whose last document and place in that document's bag are kept by the caller.
     ///
-    /// Whether the term is new in the document is a choice of values, not a branch: nobody could predict it.
+    /// Whether the term is new in the document is a choice of values, not a branch, because it is unpredictable.
     #[inline(always)]
     pub fn put(&mut self, term: u32, document: &mut u32, place: &mut u32) {
         let seen = *document == self.document;

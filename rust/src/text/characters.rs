@@ -7,11 +7,11 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script as Uni
 use icu_segmenter::options::WordBreakInvariantOptions;
 use icu_segmenter::{WordSegmenter, WordSegmenterBorrowed};
 
-/// What Python's `str` methods say of each character beyond ASCII.
+/// The classes and lower cases of characters beyond ASCII, as Python's `str` methods define them.
 pub struct PythonTables {
     word: Characters,
     lower: hashbrown::HashMap<u32, u32>,
-    /// What decides the lower case of Σ: characters with case, and characters that are looked past.
+    /// Characters with case, and characters that are ignored, when the lower case of Σ is chosen.
     cased: Characters,
     ignored: Characters,
 }
@@ -20,7 +20,7 @@ pub struct PythonTables {
 struct Characters(Vec<u64>);
 
 impl Characters {
-    /// `ranges` are half-open.
+    /// Make the set of half-open ranges.
     fn new(ranges: &[(u32, u32)]) -> Self {
         let mut bits = vec![0u64; 0x11_0000 / 64];
         for &(start, end) in ranges {
@@ -38,8 +38,8 @@ impl Characters {
 }
 
 impl PythonTables {
-    /// `word`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case); `cased` and
-    /// `ignored`: half-open ranges of what has case, and of what does not part Σ from its neighbours.
+    /// Make the tables. `word`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case); `cased` and
+    /// `ignored`: half-open ranges of characters with case, and of those ignored between Σ and its neighbours.
     pub fn new(word: &[(u32, u32)], lower: &[(u32, u32)], cased: &[(u32, u32)], ignored: &[(u32, u32)]) -> Self {
         PythonTables {
             word: Characters::new(word),

@@ -21,7 +21,7 @@ pub struct Parsed {
     pub unclosed: Option<usize>,
 }
 
-/// A row with another number of fields than the header, and where it stands.
+/// A row with a different number of fields than the header, and where it is.
 #[derive(Clone, Copy)]
 pub struct Ragged {
     pub row: usize,
@@ -36,8 +36,8 @@ pub struct Dialect {
     pub quote: Option<u8>,
 }
 
-/// Where the text of a field stands. If it has `quotes` that are no part of it and must be taken out, the place of the
-/// first among all quotes of the block.
+/// Where the text of a field is. `quotes`: if quotes must be removed from it, the index of the first one among all quotes
+/// of the block.
 #[derive(Clone, Copy)]
 struct Field {
     start: usize,
@@ -45,7 +45,7 @@ struct Field {
     quotes: Option<usize>,
 }
 
-/// The places of all quotes of a block: found at once, which costs less than to search for one after the other.
+/// The places of all quotes of a block: found in one pass, which is faster than searching for one at a time.
 struct Quotes {
     places: Vec<usize>,
     /// The first that was not passed.
@@ -60,7 +60,7 @@ impl Quotes {
         }
     }
 
-    /// Pass those before `position`; return whether there is one.
+    /// Pass the quotes before `position`; return whether there is one at it.
     fn is_at(&mut self, position: usize) -> bool {
         while self.places.get(self.next).is_some_and(|&place| place < position) {
             self.next += 1;
@@ -79,9 +79,9 @@ enum End {
 impl Dialect {
     /// Split `block` into rows of `wanted.len()` fields, keeping the columns that are wanted.
     ///
-    /// The last row counts only if it ends with a line break or nothing `follows` the block. Lines that are
-    /// quite empty are no rows, unless there is just one column. Ragged rows are left out and reported. Fields are not
-    /// copied: where quotes stand for others, the field is put right in the block.
+    /// The last row counts only if it ends with a line break or nothing `follows` the block. Empty
+    /// lines are not rows, unless there is only one column. Ragged rows are left out and reported. Fields are not copied:
+    /// doubled quotes are removed in the block itself.
     pub fn parse(&self, block: &mut [u8], wanted: &[bool], follows: bool) -> Parsed {
         let mut parsed = Parsed {
             columns: wanted.iter().map(|_| Column::default()).collect(),
@@ -174,7 +174,7 @@ impl Dialect {
         Some((field, start + next, end))
     }
 
-    /// A field behind the next quote. What stands between the closing quote and the delimiter is kept.
+    /// A field behind the next quote. Text between the closing quote and the delimiter is kept.
     fn quoted(&self, block: &[u8], follows: bool, quotes: &mut Quotes) -> Option<(Field, usize, End)> {
         let opening = quotes.next;
         let (start, mut at) = (quotes.places[opening] + 1, opening + 1);
@@ -213,7 +213,7 @@ fn keep(block: &mut [u8], quotes: &[usize], fields: &[Field], wanted: &[bool], c
     }
 }
 
-/// Take the closing quote out of a field, and one of each two before it; return where the field ends then.
+/// Remove the closing quote of a field, and one of each pair before it; return where the field ends then.
 fn unquote(block: &mut [u8], field: &Field, quotes: &[usize]) -> usize {
     let (mut from, mut to, mut quotes) = (field.start, field.start, quotes.iter());
     while let Some(&quote) = quotes.next().filter(|&&quote| quote < field.end) {
@@ -253,7 +253,7 @@ impl Column {
 mod tests {
     use super::*;
 
-    /// The values of each column, and what else there is to say of a file.
+    /// Return the values of each column, and the rest of the result.
     fn parse(file: &[u8], wanted: &[bool], follows: bool) -> (Vec<Vec<String>>, Parsed) {
         let mut block = file.to_vec();
         let parsed = COMMA.parse(&mut block, wanted, follows);

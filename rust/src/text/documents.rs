@@ -12,7 +12,8 @@ impl<'a> Documents<'a> {
         Documents { pieces, ends: None }
     }
 
-    /// `ends[i]` is where the terms of document i end; they must grow and stay within `pieces`.
+    /// Take lists of finished terms: `ends[i]` is where those of document i end. `None` unless the ends are sorted and
+    /// within `pieces`.
     pub fn terms(pieces: Vec<&'a [u8]>, ends: Vec<usize>) -> Option<Self> {
         let sorted = ends.is_sorted() && ends.last().is_none_or(|&end| end <= pieces.len());
         sorted.then_some(Documents {
@@ -36,7 +37,7 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// Whether every document is UTF-8.
+    /// Return whether every document is UTF-8.
     pub fn are_utf8(&self) -> bool {
         self.pieces.iter().all(|piece| std::str::from_utf8(piece).is_ok())
     }

@@ -12,8 +12,8 @@ use crate::system::marks::Marked;
 pub const SHORT: usize = 15;
 pub(super) const LONG_TAG: u64 = 0xFF << 56;
 
-/// The first 15 bytes of a word, then its length + 1. A long word has its hash, then 255; in a token, where its
-/// bytes are too, so that the fast loops, which know only equal keys, never find it. All zeros is no word.
+/// The first 15 bytes of a word, then its length + 1. A long word has its hash, then 255; in a token also
+/// the place of its bytes, so that the fast loops, which compare keys only, never match it. All zeros is no word.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) low: u64,
@@ -83,7 +83,7 @@ fn few_bytes(bytes: &[u8]) -> u64 {
     }
 }
 
-/// `MASKS[n]`: what keeps the first n bytes of a key, and the tag of its length.
+/// `MASKS[n]`: the masks that keep the first n bytes of a key, and the tag of its length.
 const MASKS: [(u64, u64, u64); 16] = {
     let mut masks = [(0, 0, 1 << 56); 16];
     let mut length = 1;
@@ -172,7 +172,7 @@ mod tests {
         assert_eq!(all.len(), 300);
     }
 
-    /// How many of 4096 places so many hashes take, in the middle of nine draws of keys: some are unlucky.
+    /// Return how many of 4096 places 4096 hashes take: the median of nine random keys, since some are unlucky.
     fn spread(hash: impl Fn(Seeds, u64) -> u64) -> usize {
         let mut taken: Vec<usize> = (0..9)
             .map(|_| {

@@ -9,15 +9,15 @@ use crate::text::tokens::Tokens;
 
 /// The number of a word that is left out before n-grams are formed.
 const STOPPED: u32 = UNKNOWN - 1;
-/// Replaced words remembered by one reader before it starts anew.
+/// Replaced words that a reader remembers before it starts anew.
 const MOST_REPLACEMENTS: usize = 1 << 20;
 
-/// Where numbers of terms come from.
+/// A source of the numbers of terms.
 pub trait Terms {
     /// Whether n-grams are looked up as pairs; else as joined text.
     const PAIRS: bool = true;
     fn seeds(&self) -> Seeds;
-    /// How many numbers are in use.
+    /// Return how many numbers are in use.
     fn limit(&self) -> usize;
     fn prefetch_pair(&self, _prefix: u32, _word: u32) {}
     fn word(&mut self, token: Token, tokens: &Tokens) -> u32;
@@ -74,7 +74,7 @@ impl Terms for Fixed<'_> {
     }
 }
 
-/// A sorted list of terms, searched by halving: slower than a lexicon, but there is nothing to build.
+/// A sorted list of terms, searched by bisection: slower than a lexicon, but with nothing to build.
 ///
 /// Term i is `bytes[offsets[i]..offsets[i + 1]]`; where the offsets do not fit, nothing is found.
 pub struct Sorted<'a> {
@@ -133,7 +133,7 @@ impl Terms for Sorted<'_> {
     }
 }
 
-/// What each word is replaced by: looked up once a word, not once a token.
+/// The replacement of each word, computed once a word, not once a token.
 struct Replacements {
     raw: Lexicon,
     numbers: Vec<u32>,
@@ -183,7 +183,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// `seeds` are those of the terms that documents will be read against.
+    /// Make a reader. `seeds` are those of the terms that documents will be read against.
     pub fn new(text: Arc<Text>, seeds: Seeds) -> Self {
         let replacements = text.replaces().then(|| Replacements::new(seeds));
         let seeds = replacements
@@ -200,20 +200,19 @@ impl Reader {
         }
     }
 
-    /// Whether the tokens are the terms, as they are.
+    /// Return whether the tokens are the terms, as they are.
     pub fn is_plain(&self) -> bool {
         let joined =
             self.text.longest_gram > 1 && matches!(self.text.analyzer, Analyzer::Words { .. } | Analyzer::Pattern(_));
         !joined && !self.text.replaces()
     }
 
-    /// A bound on the number of terms that one byte of text can give.
+    /// The most terms that one byte of text can produce.
     pub fn terms_a_byte(&self) -> usize {
         self.text.longest_gram - self.text.shortest_gram + 1
     }
 
-    /// Whether a document since the last question was not UTF-8; known for the texts of which
-    /// [`Text::sees_invalid`] is true.
+    /// Return whether a document since the last call was not UTF-8; only known where [`Text::sees_invalid`] is true.
     pub fn take_invalid(&mut self) -> bool {
         self.scratch.take_invalid()
     }
@@ -284,7 +283,7 @@ fn number_words(
     terms.words(tokens, words);
 }
 
-/// n-grams as chains of pairs, one length after the other; those that end before `carried` were given before.
+/// Number n-grams as chains of pairs, one length after the other; those that end before `carried` are already done.
 fn number_grams(
     text: &Text,
     carried: usize,
@@ -316,7 +315,8 @@ fn number_grams(
     }
 }
 
-/// n-grams of words that may hold spaces themselves: joined as text, since pairs would tell "a b"+"c" from "a"+"b c".
+/// Number n-grams of words that may contain spaces. They are joined as text, because pairs would distinguish "a b"+"c" from
+/// "a"+"b c".
 fn join_words(
     text: &Text,
     tokens: &Tokens,

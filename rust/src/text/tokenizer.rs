@@ -16,9 +16,9 @@ use super::tokens::Tokens;
 use crate::system::marks::Marked;
 use crate::system::vector::{CodePath, code_path};
 
-/// Documents are cut at spaces into pieces of at most so many bytes, so that scratch memory stays small.
+/// The longest piece in bytes. Documents are cut at spaces into pieces, so that scratch memory stays small.
 const PIECE: usize = Marked::LONGEST;
-/// Tokens handed over at once by the analyzers that do not cut the document.
+/// Tokens handed over at a time by the analyzers that do not cut the document.
 const PORTION: usize = 1 << 14;
 /// Words longer than this are not stemmed: no language has them.
 const LONGEST_STEM: usize = 128;
@@ -29,7 +29,7 @@ pub enum Script {
 }
 
 pub enum Analyzer {
-    /// Words of at least so many characters.
+    /// Words of at least `shortest` characters.
     Words { shortest: usize },
     /// Matches of a regular expression, or of its only group.
     Pattern(Regex),
@@ -59,7 +59,7 @@ pub struct Scratch {
     text: Vec<u8>,
     word: String,
     starts: Vec<usize>,
-    /// Whether a word of a document was not UTF-8, since the last question.
+    /// Whether a word was not UTF-8 since the last call of `take_invalid`.
     invalid: bool,
 }
 
@@ -83,17 +83,17 @@ impl Default for Scratch {
 }
 
 impl Text {
-    /// Whether words are replaced (stop words, stems) before they are counted.
+    /// Return whether words are replaced (stop words, stems) before they are counted.
     pub fn replaces(&self) -> bool {
         !self.stop_words.is_empty() || self.stemmer.is_some()
     }
 
-    /// Whether the terms of the vocabulary are words joined by single spaces.
+    /// Return whether the terms of the vocabulary are words joined by single spaces.
     pub fn joins_words(&self) -> bool {
         self.longest_gram > 1 && matches!(self.analyzer, Analyzer::Words { .. })
     }
 
-    /// The stem of a word, or the word itself.
+    /// Replace a word by its stem, if there is a stemmer.
     pub fn stem(&self, word: &mut Vec<u8>) {
         let Some(algorithm) = self.stemmer else { return };
         if word.len() > LONGEST_STEM {
@@ -160,7 +160,7 @@ impl Text {
         scratch.text = lowered;
     }
 
-    /// Whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
+    /// Return whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
     fn has_sigma(&self, document: &[u8]) -> bool {
         self.lowercase
             && memchr::memchr(0xCE, document).is_some()
@@ -196,13 +196,13 @@ impl Text {
         });
     }
 
-    /// Whether reading words tells if a document is not UTF-8.
+    /// Return whether tokenizing detects documents that are not UTF-8.
     pub fn sees_invalid(&self) -> bool {
         matches!(self.analyzer, Analyzer::Words { .. })
     }
 
-    /// The words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether something in
-    /// it is not UTF-8.
+    /// Push the words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether part of it
+    /// is not UTF-8.
     fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
         let mut invalid = false;
         for chunk in run.utf8_chunks() {
@@ -265,7 +265,7 @@ impl Text {
         push_world_word(word, length, shortest, complex, tokens);
     }
 
-    /// `document` in lower case if that is asked for, in the manner of Python's `str.lower`.
+    /// Write `document` to `target`, in lower case if the settings ask for it, as Python's `str.lower` does.
     fn lowered(&self, document: &[u8], target: &mut Vec<u8>) {
         target.clear();
         if !self.lowercase {
@@ -299,7 +299,7 @@ impl Text {
         }
     }
 
-    /// All n-grams of characters of `text`; `once`: a text shorter than n counts once, for the smallest n.
+    /// Push all n-grams of characters of `text`; with `once`, a text shorter than n counts once, for the smallest n.
     fn character_grams(
         &self,
         text: &[u8],
@@ -414,7 +414,7 @@ fn matches(pattern: &Regex, text: &[u8], tokens: &mut Tokens, take: &mut impl Fn
     }
 }
 
-/// Hand the tokens over and forgets them, if there are at least so many.
+/// Hand the tokens over and clear them, if there are at least `least`.
 #[inline(always)]
 fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) {
     if tokens.len() >= least {

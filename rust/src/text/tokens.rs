@@ -90,7 +90,7 @@ impl Tokens {
         }
     }
 
-    /// Push short runs, all of which are ASCII and long enough; stops at the first long one and return how many were
+    /// Push short runs, all of which are ASCII and long enough; stop at the first long one and return how many were
     /// done.
     fn push_plain(&mut self, marked: &Marked, runs: &[[u16; 2]]) -> usize {
         self.make_room(runs.len());
@@ -110,9 +110,9 @@ impl Tokens {
         done
     }
 
-    /// Push short ASCII runs; stops at the first other one and return how many were done.
+    /// Push short ASCII runs; stop at the first other one and return how many were done.
     ///
-    /// A run that is too short is written and not counted, which costs less than a branch that nobody can predict.
+    /// A run that is too short is written and not counted, which costs less than an unpredictable branch.
     fn push_short(&mut self, marked: &Marked, runs: &[[u16; 2]], shortest: usize) -> usize {
         self.make_room(runs.len());
         let (seeds, room) = (self.seeds, &mut self.room[self.count..]);
@@ -143,7 +143,7 @@ impl Tokens {
         }
     }
 
-    /// The bytes of a token, for those who need the text (stems, stop words).
+    /// Write the bytes of a token, where the text is needed (stems, stop words).
     pub fn text(&self, token: Token, target: &mut Vec<u8>) {
         target.clear();
         self.write(token, target);

@@ -7,17 +7,17 @@ use crate::counting::matrix::Matrix;
 use crate::system::cancel::checkpoint;
 use crate::system::memory::{prefetch, roomy};
 
-/// Rows of counts, whose indices are sound and whose sum fits into 32 bits: so does every sum of some.
+/// Rows of counts with checked indices. Their total fits into 32 bits, and so does every partial sum.
 pub struct Rows(pub(super) Matrix<u32>);
 
 impl Rows {
-    /// Take rows as they were counted; none if there are too many counts.
+    /// Take rows as they were counted; `None` if the counts are too large.
     pub fn counted(rows: Matrix<u32>) -> Option<Self> {
         let total: u64 = rows.counts.iter().map(|&count| u64::from(count)).sum();
         u32::try_from(total).is_ok().then_some(Rows(rows))
     }
 
-    /// Check and takes a matrix; none if the arrays do not fit together.
+    /// Check and take a matrix; `None` if the arrays do not fit together.
     pub fn new(starts: &[i64], terms: &[i32], counts: &[i64], size: usize) -> Option<Self> {
         let sound = starts.first() == Some(&0)
             && starts.is_sorted()
@@ -47,20 +47,20 @@ impl Rows {
         self.len() == 0
     }
 
-    /// Where the counts of a row stand.
+    /// The places of the counts of a row.
     pub(super) fn span(&self, row: usize) -> Range<usize> {
         self.0.starts[row] as usize..self.0.starts[row + 1] as usize
     }
 }
 
-/// Counts by term and class: those of term t stand at `starts[t]..starts[t + 1]`, classes rising.
+/// Counts by term and class: those of term t are at `starts[t]..starts[t + 1]`, classes rising.
 #[derive(Default)]
 pub struct Entries {
     pub starts: Vec<usize>,
     pub classes: Vec<u32>,
     pub occurrences: Vec<u32>,
     pub documents: Vec<u32>,
-    /// The entry that each count of the rows is part of.
+    /// The entry that each count of the rows belongs to.
     pub places: Vec<u32>,
 }
 
@@ -99,9 +99,9 @@ impl Entries {
     }
 }
 
-/// Where the entries of each term start, and which entry of its term each count of the rows is part of.
+/// Return where the entries of each term start, and which entry of its term each count of the rows belongs to.
 fn ranks(rows: &Rows, classes: &[u32], size: usize, order: &[usize]) -> (Vec<usize>, Vec<u32>) {
-    // Of each term the classes so far, and the last of them, from 1.
+    // For each term, the number of classes so far, and the last of them, counted from 1.
     let mut found = vec![(0u32, 0u32); size];
     let mut ranks = roomy(rows.0.terms.len());
     ranks.resize(rows.0.terms.len(), 0);

@@ -1,6 +1,6 @@
 //! Validation by subtraction: the scores of rows under the naive Bayes model that never saw them.
 //!
-//! A fold's model is the total minus the fold. Only what the fold's rows hold changes, so that leaving out every row
+//! A fold's model is the total minus the fold. Only the terms of the fold's rows change, so that leaving out every row
 //! in turn costs about as much as scoring all rows once. With c the count of a term in a class, T its count in all
 //! classes, both without the fold, every smoothing has the form
 //!
@@ -8,7 +8,7 @@
 //! log P(t|k) = base(T) + log(1 + a_k c / b(T)) + level_k
 //! ```
 //!
-//! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. What has a
+//! Laplace: a = 1/α, b = 1; Jelinek–Mercer: a_k = λN / ((1−λ)N_k), b = T; Dirichlet: a = N/μ, b = T. A
 //! count of zero adds nothing, so only the classes that hold a term cost time.
 
 mod entries;
@@ -24,9 +24,9 @@ use table::Table;
 
 pub use entries::{Entries, Rows};
 
-/// Terms are fetched so many ahead.
+/// How many terms ahead to prefetch.
 const LOOK_AHEAD: usize = 24;
-/// Rows are fetched so many ahead.
+/// How many rows ahead to prefetch.
 const ROWS_AHEAD: usize = 4;
 
 /// How counts become probabilities.
@@ -37,7 +37,7 @@ pub enum Smoothing {
     Dirichlet(f64),
 }
 
-/// A validation: rows, their classes and sums, and what of them is used.
+/// A validation: rows, their classes and sums, and the settings of the model.
 pub struct Validation<'a> {
     pub rows: &'a Rows,
     pub classes: &'a [u32],
@@ -62,15 +62,15 @@ pub fn log_table(smoothing: Smoothing) -> Vec<f64> {
     }
 }
 
-/// The sums of all rows, and what a thread has subtracted from them for the fold at hand.
+/// The sums of all rows, and the counts of the current fold, which a thread has subtracted.
 pub struct Scratch {
     term_values: Vec<u32>,
     term_documents: Vec<u32>,
     class_values: Vec<f64>,
     size: usize,
-    /// What the rows of the fold have of each entry.
+    /// The counts of the fold in each entry.
     removed: Vec<u32>,
-    /// The number of each term in the fold; `ABSENT` if the fold has not got it, `ONCE` if only one row of all has it,
+    /// The number of each term in the fold; `ABSENT` if the fold does not have it, `ONCE` if only one row of all has it,
     /// `UNUSED` if no fold uses it.
     numbers: Vec<u32>,
     fold: Fold,
@@ -81,7 +81,7 @@ const ABSENT: u32 = u32::MAX;
 const ONCE: u32 = u32::MAX - 1;
 const UNUSED: u32 = 0;
 
-/// The model of a fold: what each class adds.
+/// The model without a fold, by class.
 struct FoldModel {
     /// Whether any term is left.
     has_terms: bool,
@@ -90,7 +90,7 @@ struct FoldModel {
 }
 
 impl FoldModel {
-    /// Add what all terms of a row have in common.
+    /// Add the parts that do not depend on the terms of a row.
     #[inline(always)]
     fn finish(&self, scores: &mut [f64], base: f64, length: f64) {
         let known = self.has_terms && length > 0.0;
@@ -163,7 +163,7 @@ impl Validation<'_> {
         let level = |&in_class: &f64| match self.smoothing {
             Smoothing::Laplace(alpha) => alpha.ln() - (in_class + alpha * size).ln(),
             Smoothing::JelinekMercer(weight) => {
-                // A class without words is as the corpus.
+                // A class without words is like the corpus.
                 (if in_class > 0.0 { 1.0 - weight } else { 1.0 }).ln() - total.ln()
             }
             Smoothing::Dirichlet(mass) => (mass / total).ln() - (in_class + mass).ln(),
@@ -181,7 +181,7 @@ impl Validation<'_> {
         }
     }
 
-    /// ln(1 + a c / b) of a class that has a term so often without the fold.
+    /// ln(1 + a c / b) of a class that has a term `rest` times without the fold.
     #[inline(always)]
     fn excess(&self, model: &FoldModel, class: u32, rest: u32, divisor: f64) -> f64 {
         match self.logs.get(rest as usize) {
@@ -191,7 +191,7 @@ impl Validation<'_> {
         }
     }
 
-    /// The excess of each class that has a term; `removed` is what the fold has of the term's entries.
+    /// The excess of each class that has a term; `removed` are the counts of the fold in the term's entries.
     #[inline(always)]
     fn excesses(
         &self,
@@ -239,7 +239,7 @@ impl Validation<'_> {
         length
     }
 
-    /// Do as `score_row` for all rows of a fold by what the table holds.
+    /// Score all rows of a fold as `score_row` does, from the table.
     #[inline(always)]
     fn look_up(&self, scratch: &Scratch, model: &FoldModel, rows: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
         let (table, mut counted) = (&scratch.table, scratch.fold.counted.as_slice());

@@ -6,11 +6,11 @@ use super::{ABSENT, LOOK_AHEAD, ONCE, ROWS_AHEAD, Scratch, UNUSED, Validation};
 use crate::counting::matrix::Matrix;
 use crate::system::memory::{fetch, prefetch};
 
-/// So many sums are near at hand anyway: in the second-level cache.
+/// Up to so many sums stay in the second-level cache and need no prefetching.
 const MOST_NEAR: usize = 1 << 16;
 
-/// The terms of a fold, numbered as they come, so that those of many rows stand together; the first is in place of all
-/// that are not used.
+/// The terms of a fold, numbered as they come, so that the terms of many rows are close together in memory. Number 0
+/// stands for all terms that are not used.
 #[derive(Default)]
 pub(super) struct Fold {
     pub(super) terms: Vec<FoldTerm>,
@@ -20,7 +20,7 @@ pub(super) struct Fold {
     pub(super) own: usize,
 }
 
-/// What a fold has of a term.
+/// The counts of a term in a fold.
 #[derive(Clone, Copy, Default)]
 pub(super) struct FoldTerm {
     pub(super) term: u32,
@@ -30,7 +30,7 @@ pub(super) struct FoldTerm {
 }
 
 impl Fold {
-    /// Make room for the terms of so many counts; return the number of the first.
+    /// Make room for the terms of `counts` counts; return the first free number.
     pub(super) fn clear(&mut self, counts: usize) -> usize {
         self.terms.resize(counts + 2, FoldTerm::default());
         self.counted.resize(counts, UNUSED);
@@ -38,14 +38,14 @@ impl Fold {
         1
     }
 
-    /// The term that comes some places behind.
+    /// The term `places` places after `number`.
     pub(super) fn ahead(&self, number: usize, places: usize) -> Option<usize> {
         self.terms.get(number + places).map(|taken| taken.term as usize)
     }
 }
 
 impl Validation<'_> {
-    /// Subtract the counts of a fold, and numbers its terms.
+    /// Subtract the counts of a fold, and number its terms.
     pub(super) fn subtract(&self, scratch: &mut Scratch, rows: &[usize], classes: &mut [f64]) {
         let counts = rows.iter().map(|&row| self.rows.span(row).len()).sum();
         let (mut filled, mut place) = (scratch.fold.clear(counts), 0);
@@ -61,8 +61,8 @@ impl Validation<'_> {
         scratch.fold.terms[UNUSED as usize] = FoldTerm::default();
     }
 
-    /// Fetch the counts of a row that comes soon, and what those of the next are subtracted from: the rows of a fold lie
-    /// anywhere.
+    /// Fetch the counts of a row that comes soon, and the sums of the next one: the rows of a fold are anywhere in
+    /// memory.
     fn fetch_rows(&self, scratch: &Scratch, coming: &[usize]) {
         let (terms, places) = (&self.rows.0.terms, &self.entries.places);
         if let Some(&soon) = coming.get(ROWS_AHEAD) {
@@ -80,9 +80,9 @@ impl Validation<'_> {
         }
     }
 
-    /// Subtract the counts of a row, and writes the numbers of its terms to `target`; return the sum of those in use.
+    /// Subtract the counts of a row, and write the numbers of its terms to `target`; return the sum of the counts in use.
     ///
-    /// Whether a term is new cannot be foreseen: nothing branches on it. What is written for a term that no fold uses is
+    /// Nothing branches on whether a term is new, because it is unpredictable. The result for a term that no fold uses is
     /// never read.
     fn subtract_row(&self, scratch: &mut Scratch, span: Range<usize>, target: Range<usize>, filled: &mut usize) -> u64 {
         let Matrix { terms, counts, .. } = self.rows.matrix();
@@ -135,7 +135,7 @@ impl Validation<'_> {
         dropped
     }
 
-    /// Forget what was subtracted for a row.
+    /// Undo the subtraction of a row.
     pub(super) fn restore(&self, scratch: &mut Scratch, row: usize) {
         for place in self.rows.span(row) {
             scratch.removed[self.entries.places[place] as usize] = 0;

@@ -3,7 +3,7 @@
 use super::{ABSENT, FoldModel, LOOK_AHEAD, Scratch, Smoothing, Validation};
 use crate::system::memory::prefetch;
 
-/// What the terms of a fold of several rows say, computed once for all of them.
+/// The contributions of the terms of a fold of several rows.
 #[derive(Default)]
 pub(super) struct Table {
     pub(super) terms: Vec<TermEntry>,
@@ -13,7 +13,7 @@ pub(super) struct Table {
     dense: Vec<f64>,
 }
 
-/// Where the table has a term: how many classes, from where; no class if the term is not used. And ln b.
+/// Where the table has a term: how many classes (0 if the term is not used) and the first place; and ln b.
 #[derive(Clone, Copy, Default)]
 pub(super) struct TermEntry {
     pub(super) classes: u32,
@@ -22,7 +22,7 @@ pub(super) struct TermEntry {
 }
 
 impl Validation<'_> {
-    /// Compute once what the terms of a fold say, and forgets what was subtracted.
+    /// Compute the contributions of the terms of a fold, and undo the subtraction.
     pub(super) fn tabulate(&self, scratch: &mut Scratch, model: &FoldModel) {
         let mut table = std::mem::take(&mut scratch.table);
         let laplace = matches!(self.smoothing, Smoothing::Laplace(_));
@@ -67,7 +67,7 @@ impl Table {
         self.dense.clear();
     }
 
-    /// Take what the next term says of the classes that have it.
+    /// Append the contributions of the next term to the classes that have it.
     fn push(&mut self, base: f64, excesses: impl ExactSizeIterator<Item = (u32, f64)>, width: usize) {
         let (classes, start) = if 2 * excesses.len() < width {
             let start = self.sparse.len();
@@ -86,7 +86,7 @@ impl Table {
         });
     }
 
-    /// Add what a term says, times its count.
+    /// Add the contributions of a term, times its count.
     #[inline(always)]
     pub(super) fn add(&self, entry: TermEntry, value: f64, scores: &mut [f64]) {
         let (classes, start) = (entry.classes as usize, entry.start as usize);

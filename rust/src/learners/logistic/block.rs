@@ -33,7 +33,7 @@ impl Block {
         }
     }
 
-    /// How many vectors a row has, the last included.
+    /// Return how many vectors a row has, the last included.
     pub(super) fn stride(&self) -> usize {
         self.width / LANES + 1
     }

@@ -140,7 +140,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         }
     }
 
-    /// How much the largest gradient exceeds the smallest of those that could still grow; and by how much a row with
+    /// Return how much the largest gradient exceeds the smallest of those that could still grow; and by how much a row with
     /// all its α at 0 is safe.
     fn violation(&self, row: usize, outputs: &[f64]) -> (f64, f64) {
         let duals = &self.duals[row * self.count..(row + 1) * self.count];

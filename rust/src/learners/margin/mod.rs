@@ -46,7 +46,7 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Whether the gap is at most this share of the primal value; a hard margin not reached has an infinite one.
+    /// Return whether the gap is at most this share of the primal value; a hard margin not reached has an infinite one.
     pub fn reaches(&self, tolerance: f64) -> bool {
         self.primal.is_finite() && self.primal - self.dual <= tolerance * self.primal
     }

@@ -199,7 +199,7 @@ impl<V: Value> Rows<V> {
         self.squares.is_empty()
     }
 
-    /// How many numbers a row holds.
+    /// Return how many numbers a row holds.
     #[inline(always)]
     pub fn size(&self, row: usize) -> usize {
         self.pattern.starts[row + 1] - self.pattern.starts[row]

@@ -47,7 +47,7 @@ impl Value for One {
     }
 }
 
-/// Whether sparse rows hold nothing but ones, and the scales of the columns can be squared and divided by.
+/// Return whether sparse rows hold nothing but ones, and the scales of the columns can be squared and divided by.
 pub fn is_one(table: &Vectors<'_>, scales: Option<&[f64]>) -> bool {
     let fits = |scale: &f64| *scale == 0.0 || SQUARED.contains(&scale.abs());
     matches!(table, Vectors::Sparse { .. })
@@ -55,7 +55,7 @@ pub fn is_one(table: &Vectors<'_>, scales: Option<&[f64]>) -> bool {
         && table.values().iter().all(|&value| value == 1.0)
 }
 
-/// Whether the numbers of a table are the same as 32-bit floats.
+/// Return whether the numbers of a table are the same as 32-bit floats.
 pub fn is_narrow(table: &Vectors<'_>) -> bool {
     table.values().iter().all(|&value| f64::from(value as f32) == value)
 }

@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Whether there are `count` neighbours to give among so many rows, and no candidate beyond them.
+    /// Return whether there are `count` neighbours to give among so many rows, and no candidate beyond them.
     pub fn fits(&self, count: usize, rows: usize) -> bool {
         let within = self.candidates.iter().all(|candidate| (candidate.1 as usize) < rows);
         let enough = self.crowded || self.candidates.len() >= count;

@@ -163,7 +163,7 @@ impl Shown {
     }
 }
 
-/// Whether a narrow copy of the rows would hold only presence; `None` where it would not help.
+/// Return whether a narrow copy of the rows would hold only presence; `None` where it would not help.
 fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Option<bool> {
     let sparse = matches!(table, Vectors::Sparse { .. });
     let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.skips_correct_rows();

@@ -53,7 +53,7 @@ impl Rule<'_> {
         matches!(*self, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
     }
 
-    /// Whether a row of the table that is decided rightly changes nothing.
+    /// Return whether a row of the table that is decided rightly changes nothing.
     pub(super) fn skips_correct_rows(&self) -> bool {
         !self.shrinks() && !matches!(self, Rule::KernelPerceptron { .. })
     }

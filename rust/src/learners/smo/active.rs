@@ -49,7 +49,7 @@ impl Active {
         };
     }
 
-    /// Whether the row stands at a bound with a force that keeps it there, whatever the pair.
+    /// Return whether the row stands at a bound with a force that keeps it there, whatever the pair.
     pub(super) fn stays_at_bound(&self, place: usize, pair: &Pair) -> bool {
         (self.rising[place] != 0.0 && self.force[place] > pair.most)
             || (self.falling[place] != 0.0 && self.force[place] < pair.least)

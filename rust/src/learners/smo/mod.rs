@@ -258,7 +258,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         vec![T::narrow(0.0); self.active.force.len()]
     }
 
-    /// Whether the duality gap is still too large, or the problem so small that it is solved to rounding.
+    /// Return whether the duality gap is still too large, or the problem so small that it is solved to rounding.
     fn needs_more(&mut self, pair: &Pair) -> bool {
         let gap = self.gap(self.bias(pair));
         let finest = (self.settings.tolerance * 1e-3).min(FINEST);

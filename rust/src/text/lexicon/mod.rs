@@ -19,14 +19,14 @@ pub use weights::WeightTable;
 
 /// The number of a term that the lexicon does not hold.
 pub const UNKNOWN: u32 = u32::MAX;
-/// So many words are fetched at once: fewer wait where other programs take the cache.
+/// Words fetched ahead. Fewer would wait for memory when other programs use the cache.
 const LOOK_AHEAD: usize = 64;
-/// Bytes of a word, when room is made for many.
+/// Bytes reserved for a word.
 const USUAL_LENGTH: usize = 8;
-/// A table is never full: a search ends at an empty slot.
+/// Slots of the smallest table. A table is never full, because a search ends at an empty slot.
 const FEWEST_SLOTS: usize = 64;
 
-/// How many words a table of so many slots may hold: fuller ones have long chains.
+/// Return how many words a table may hold: fuller ones have long chains.
 fn most_words(slots: usize) -> usize {
     slots * 4 / 5
 }
@@ -88,7 +88,7 @@ impl Lexicon {
         self.seeds
     }
 
-    /// How many terms there are, words and n-grams.
+    /// Return how many terms there are, words and n-grams.
     pub fn len(&self) -> usize {
         self.names.len()
     }
@@ -97,7 +97,7 @@ impl Lexicon {
         self.names.is_empty()
     }
 
-    /// A lexicon of given terms, each with its place in the list as its number.
+    /// Build a lexicon of given terms, each with its place in the list as its number.
     ///
     /// With `split`, terms are words joined by spaces and become chains of pairs; parts that are not terms
     /// themselves are numbered behind the terms. `None` if a term stands in the list twice.
@@ -225,14 +225,14 @@ impl Lexicon {
         }
     }
 
-    /// Fetch the slots of the first words; those behind are fetched on the way, so many words before they are needed.
+    /// Fetch the slots of the first words; the loops fetch the others [`LOOK_AHEAD`] words before they need them.
     #[inline]
     fn fetch_first(&self, list: &[Token]) {
         let first = list.iter().take(LOOK_AHEAD);
         first.for_each(|token| self.slots.prefetch(token.hash as usize));
     }
 
-    /// Write the numbers of short words that are there; stops at the first other one and return where.
+    /// Write the numbers of short words that are there; stop at the first other one and return its place.
     #[inline]
     fn find_short(&self, list: &[Token], from: usize, numbers: &mut [u32]) -> usize {
         let slots = &self.slots;
@@ -252,7 +252,7 @@ impl Lexicon {
         list.len()
     }
 
-    /// The slot of a word, new or not.
+    /// Return the slot of a word, which is added if it is new.
     fn settle(&mut self, token: Token, tokens: &Tokens) -> usize {
         let position = self.probe(token, tokens);
         if self.slots[position].key != Key::NONE {
@@ -294,7 +294,7 @@ impl Lexicon {
         }
     }
 
-    /// Words that came early are mostly frequent: put back first, they stand where their hash points.
+    /// Move to a larger table. Words that came early are mostly frequent: placed first, they stand where their hash points.
     fn grow(&mut self) {
         let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };
         let larger = Table::new(self.slots.size() * factor);

@@ -6,7 +6,7 @@ use crate::text::bag::{Bag, Writer};
 use crate::text::key::{Key, Token};
 use crate::text::tokens::Tokens;
 
-/// The share of the slots, as 1 in so many, up to which those with running sums are listed.
+/// Slots with running sums are listed as long as they are at most one in so many.
 const LISTED_SHARE: usize = 16;
 
 /// The state of running sums: which document is counted, and the slots that have sums.
@@ -16,7 +16,7 @@ pub struct Run {
     /// Room for positions; the first `length` are there.
     touched: Vec<u32>,
     length: usize,
-    /// So many slots have sums that no more are listed: all are looked at in the end.
+    /// Whether so many slots have sums that they are no longer listed: then a flush visits all slots.
     all: bool,
 }
 
@@ -33,7 +33,7 @@ impl Run {
         }
     }
 
-    /// After the table has grown, slots stand elsewhere.
+    /// List the slots again after the table has grown, because they have moved.
     fn find_again(&mut self, slots: &Table<Slot>) {
         let with_sums = slots.iter().enumerate().filter(|(_, slot)| slot.occurrences > 0);
         for (touched, (position, _)) in self.touched.iter_mut().zip(with_sums) {
@@ -54,14 +54,14 @@ fn probe_on(slots: &Table<Slot>, key: Key, mut position: usize) -> Option<usize>
     None
 }
 
-/// List a slot; return 1 if it has no sums yet, and 0 if it is listed already: then it is written over by the next.
+/// List a slot; return 1 if it has no sums yet, and 0 if it is listed already, so that the next overwrites it.
 #[inline(always)]
 fn list_new(slot: &Slot, position: usize, touched: &mut u32) -> usize {
     *touched = position as u32;
     usize::from(slot.occurrences == 0)
 }
 
-/// Add one occurrence. Whether it is new in the document is a value and not a branch: nobody could predict it.
+/// Add one occurrence. Whether it is new in the document is a value and not a branch, because it is unpredictable.
 #[inline(always)]
 fn mark(slot: &mut Slot, document: u32) {
     slot.documents += u32::from(slot.document != document);
@@ -99,7 +99,7 @@ impl Lexicon {
         }
     }
 
-    /// The fast way for short words that are there; stops at the first other one and return where.
+    /// Count short words that are there; stop at the first other one and return its place.
     fn count_short<const LISTED: bool>(&mut self, list: &[Token], from: usize, run: &mut Run) -> usize {
         let slots = &mut self.slots;
         let rest = &list[from.min(list.len())..];
@@ -128,7 +128,7 @@ impl Lexicon {
         from + done
     }
 
-    /// End the running sums: gives number, occurrences and documents of each word that has them.
+    /// End the running sums: call `each` with number, occurrences and documents of each word that has them.
     pub fn flush(&mut self, run: &mut Run, mut each: impl FnMut(u32, u32, u32)) {
         let mut take = |slot: &mut Slot| {
             each(slot.id, slot.occurrences, slot.documents);
@@ -148,8 +148,8 @@ impl Lexicon {
         (run.length, run.document, run.all) = (0, 0, false);
     }
 
-    /// Put words, new ones too, into the bag of the current document; their slots know their places in it. `seen` is told
-    /// the number of each, so that what it stands for can be fetched meanwhile.
+    /// Put words, new ones too, into the bag of the current document; their slots hold their places in it.
+    /// `seen` is called with the number of each, so that the caller can prefetch what belongs to it.
     pub fn fill_bag(&mut self, tokens: &Tokens, bag: &mut Bag, seen: impl Fn(u32)) {
         bag.make_room(tokens.len());
         let list = tokens.list();
@@ -165,7 +165,7 @@ impl Lexicon {
         });
     }
 
-    /// The fast way for short words that are there; stops at the first other one and return where.
+    /// Put short words that are there into the bag; stop at the first other one and return its place.
     #[inline(always)]
     fn bag_short(&mut self, list: &[Token], from: usize, writer: &mut Writer<'_>, seen: &impl Fn(u32)) -> usize {
         let slots = &mut self.slots;

@@ -16,7 +16,7 @@ struct WeightSlot {
     weights: [f64; 2],
 }
 
-/// The least of the `count` highest sums of two weights; of fewer, it is below all.
+/// The smallest of the `count` highest sums of two weights; −∞ if there are fewer.
 fn least_of_heaviest(weights: &[[f64; 2]], count: usize) -> f64 {
     let mut sums: Vec<f64> = weights.iter().map(|[first, second]| first + second).collect();
     match sums.len().checked_sub(count) {
@@ -31,7 +31,7 @@ pub struct WeightTable {
 }
 
 impl WeightTable {
-    /// `weights` has a pair for each term of the lexicon up to some number; later ones weigh nothing.
+    /// Build the table. `weights` has a pair for each term of the lexicon up to some number; later ones weigh nothing.
     ///
     /// Where the weights are logarithms of frequencies, the heavy words are the frequent ones: placed first, they stand
     /// where their hash points. Long words are looked up in the lexicon.

@@ -79,7 +79,7 @@ impl<'a, V: Value> Dual<'a, V> {
         (last.balance, before.balance) = (self.balance - before.balance, self.balance);
     }
 
-    /// How far to go along the step since the last look, and along the one before: the maximum of a quadratic function.
+    /// Return how far to go along the step since the last look, and along the one before: the maximum of a quadratic function.
     fn best_combination(&self, last_steps: &LastSteps) -> (f64, f64) {
         let LastSteps { before, last, .. } = last_steps;
         let [mut own, mut both, mut other, mut near, mut far] =

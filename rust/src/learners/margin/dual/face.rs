@@ -91,7 +91,7 @@ impl<'a, V: Value> Dual<'a, V> {
         (curved, sum)
     }
 
-    /// How far the first α of a face is from its bound along a direction, at most 1.
+    /// Return how far the first α of a face is from its bound along a direction, at most 1.
     fn first_bound(&self, face: &[u32], direction: &[f64]) -> f64 {
         let room = face.iter().zip(direction).map(|(&row, along)| {
             let coordinate = &self.coordinates[row as usize];

@@ -15,7 +15,7 @@ pub(super) struct Skip {
 }
 
 impl Skip {
-    /// Whether to pass over the row this time.
+    /// Return whether to pass over the row this time.
     #[inline(always)]
     pub(super) fn skips_now(&mut self) -> bool {
         let skips = self.left > 0;
@@ -110,7 +110,7 @@ impl Convergence {
         }
     }
 
-    /// How many passes it takes to reach a gap, if it goes on falling as it did.
+    /// Return how many passes it takes to reach a gap, if it goes on falling as it did.
     pub(super) fn passes_to(&self, gap: f64) -> f64 {
         let Some(&[first, .., last]) = self.gaps.last_chunk::<OBSERVED_PASSES>() else {
             return 0.0;

@@ -264,7 +264,7 @@ impl Narrow {
         &self.rares[head.rare as usize..][..head.rares as usize]
     }
 
-    /// Whether w·x + bias surely has this sign, or surely has not: w·x is found with an error of at most `doubt` times ‖w‖.
+    /// Return whether w·x + bias surely has this sign, or surely has not: w·x is found with an error of at most `doubt` times ‖w‖.
     #[inline(always)]
     pub fn surely(&self, row: usize, sign: f64, light: &Light, weights: &[f64], bias: f64) -> Option<bool> {
         let head = &self.heads[row];
@@ -350,7 +350,7 @@ impl Narrow {
         prefetch(&self.squares, row);
     }
 
-    /// Where the numbers of a row stand among those of the table.
+    /// Return where the numbers of a row stand among those of the table.
     #[inline(always)]
     pub fn given(&self, row: usize) -> Range<usize> {
         let head = &self.heads[row];
@@ -358,7 +358,7 @@ impl Narrow {
         start..start + head.count as usize
     }
 
-    /// How many numbers a row holds.
+    /// Return how many numbers a row holds.
     #[inline(always)]
     pub fn size(&self, row: usize) -> usize {
         self.heads[row].count as usize
