@@ -110,8 +110,8 @@ fn terms(views: &[View<'_>]) -> usize {
     views.iter().map(|view| view.places.len()).sum()
 }
 
-/// Divide the beginnings of terms into ranges with about as many terms of the largest shard each; one range if threads do
-/// not pay.
+/// Divide the beginnings of terms into ranges with about as many terms of the largest shard each; one range if threads
+/// do not pay.
 fn ranges(views: &[View<'_>]) -> Vec<Range<usize>> {
     let most = views.iter().map(|view| &view.places).max_by_key(|places| places.len());
     let parts = if terms(views) < FEW { 1 } else { views.len() };

@@ -2,8 +2,7 @@
 
 use crate::system::cancel::checkpoint;
 
-/// Merge sorted lists of terms;
-/// return the merged list and the new number of each old term.
+/// Merge sorted lists of terms; return the merged list and the new number of each old term.
 pub fn merge_terms(lists: &[Vec<&[u8]>]) -> (Vec<u8>, Vec<i64>, Vec<Vec<i64>>) {
     let mut all: Vec<(&[u8], usize, usize)> = Vec::new();
     for (list, terms) in lists.iter().enumerate() {

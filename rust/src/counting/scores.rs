@@ -26,8 +26,8 @@ pub struct Vocabulary {
     workspaces: WorkspacePool,
 }
 
-/// Workspaces for reuse. No thread waits for a lock: in a process that was forked while another thread held one, it would
-/// wait forever.
+/// Workspaces for reuse. No thread waits for a lock: in a process that was forked while another thread held one, it
+/// would wait forever.
 struct WorkspacePool([Mutex<Option<Workspace>>; 64]);
 
 impl WorkspacePool {

@@ -1,15 +1,15 @@
 //! Kernels of rows: one row against many at once, and the decision values of machines built on them.
 //!
-//! The many are laid out for it: dense rows sixteen abreast, column by column; sparse rows as lists of rows by column,
-//! so that rows which share no column with the one asked for cost nothing.
+//! The many rows are laid out for it: dense rows sixteen side by side, column by column; sparse rows as lists of rows
+//! by column, so that rows without a common column cost nothing.
 
 use crate::system::vector::{Kernel as Loops, dispatch};
 use crate::tables::posterior::exp_below_zero;
 use crate::tables::vectors::{Vector, Vectors};
 
-/// Dense rows that are multiplied abreast.
+/// Dense rows multiplied side by side.
 const ABREAST: usize = 16;
-/// Kernel values are padded to a multiple of this, so that loops over them need no end of their own.
+/// Kernel values are padded to a multiple of this, so that loops over them have no remainder.
 pub const LANES: usize = 8;
 
 /// κ(x, z).
@@ -68,7 +68,7 @@ pub struct Points {
 }
 
 enum Layout {
-    /// Blocks of rows; in a block the numbers of one column stand together.
+    /// Blocks of rows; in a block the numbers of one column are contiguous.
     Dense(Vec<f64>),
     /// For each column, the rows that have it and their numbers.
     Sparse {
@@ -81,7 +81,7 @@ enum Layout {
 }
 
 impl Points {
-    /// Lay out the `chosen` rows. With given kernel values, `chosen` are columns of the rows that will be asked for.
+    /// Lay out the `chosen` rows. With given kernel values, `chosen` are columns of the rows that come later.
     pub fn new(rows: &Vectors<'_>, chosen: &[u32], kernel: Kernel) -> Points {
         let layout = match rows {
             _ if kernel == Kernel::Given => Layout::Given(chosen.to_vec()),
@@ -107,7 +107,7 @@ impl Points {
         self.count
     }
 
-    /// Return how much memory they take.
+    /// Return the size of the layout in bytes.
     pub fn bytes(&self) -> usize {
         let layout = match &self.layout {
             Layout::Dense(values) => size_of_val(&values[..]),
@@ -157,7 +157,7 @@ impl Points {
                     *value = row[column as usize];
                 }
             }
-            // The face to Python lets only rows of one kind meet.
+            // The caller passes only rows of one kind.
             (_, Vector::Sparse(..)) => {}
         }
         dispatch(Apply {
@@ -208,7 +208,7 @@ fn by_column(rows: &Vectors<'_>, chosen: &[u32], width: usize) -> Layout {
     }
 }
 
-/// Writes the products of one row with every row of the blocks, each summed in the order of the columns.
+/// Computes the products of one row with every row of the blocks, each summed in the order of the columns.
 struct Multiply<'a> {
     blocks: &'a [f64],
     row: &'a [f64],
@@ -237,10 +237,10 @@ impl Loops for Multiply<'_> {
     }
 }
 
-/// Machines for pairs of classes on common support vectors, which stand class by class.
+/// Machines for pairs of classes on common support vectors, which are ordered by class.
 ///
-/// For the pair (i, j), i < j, the value is Σ κ(x, s) coefficient + intercept over the support vectors s of both classes:
-/// those of class i have theirs in row j−1 of `coefficients`, those of class j in row i.
+/// For the pair (i, j), i < j, the value is Σ κ(x, s) coefficient + intercept over the support vectors s of both
+/// classes: those of class i have theirs in row j−1 of `coefficients`, those of class j in row i.
 pub struct Machines<'a> {
     pub support: Points,
     pub kernel: Kernel,

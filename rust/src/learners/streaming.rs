@@ -1,18 +1,18 @@
 //! Logistic regression learned from documents while they are read, one after the other.
 //!
-//! A document is the vector x of 1 + ln(count) of its terms, and a 1 for the bias, divided by its length. With the label
-//! y = ±1 and the score s = w·x, the gradient of the logistic loss ln(1 + e^(−ys)) is −y·g·x, where g = 1/(1 + e^(ys)).
-//! Each weight has its own rate, which falls with the gradients it has seen (Duchi, Hazan and Singer 2011, McMahan and
-//! Streeter 2010):
+//! A document is the vector x of 1 + ln(count) of its terms, and a 1 for the bias, divided by its length. With the
+//! label y = ±1 and the score s = w·x, the gradient of the logistic loss ln(1 + e^(−ys)) is −y·g·x, where g = 1/(1 +
+//! e^(ys)). Each weight has its own rate, which falls with the gradients it has seen (Duchi, Hazan and Singer 2011,
+//! McMahan and Streeter 2010):
 //!
 //! Gⱼ ← Gⱼ + (g·xⱼ)²,   rⱼ = rate / √Gⱼ,   wⱼ ← wⱼ + a·y·rⱼ·xⱼ.
 //!
-//! The step is implicit (Kulis and Bartlett 2010): a is not g, but what g is after the step, the root of
-//! a = 1/(1 + e^(ys + a·v)) with v = Σ rⱼxⱼ². So a step never overshoots, whatever the rate. A row whose g is negligible
-//! changes nothing. Of two classes the second is +1; of more, each has a learner of its own against the rest.
+//! The step is implicit (Kulis and Bartlett 2010): a is not g but its value after the step, the root of a = 1/(1 +
+//! e^(ys + a·v)) with v = Σ rⱼxⱼ². So a step never overshoots, whatever the rate. A row whose g is negligible changes
+//! nothing. Of two classes the second is +1; of more, each has a learner of its own against the rest.
 //!
-//! Weights are numbers of 32 bits, sums are taken in sixteen lanes: the same rows in the same order give the same bits,
-//! whatever the batches and the processor's vectors.
+//! Weights are numbers of 32 bits, sums are taken in sixteen lanes: the same rows in the same order lead to the same
+//! bits, whatever the batches and the processor's vectors.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::text::lexicon::Lexicon;
 use crate::text::reader::{Fixed, Growing, Reader};
 use crate::text::tokenizer::Text;
 
-/// A row whose label has at least 99.5% already changes nothing.
+/// A row whose label already has a probability of at least 99.5% changes nothing.
 const NEGLIGIBLE: f64 = 0.005;
 /// Sums of squares start here, so that none is ever zero.
 const LEAST_SQUARES: f32 = 1e-12;
-/// Sums are taken in so many lanes.
+/// Lanes in which sums are taken.
 const LANES: usize = 16;
 /// Counts below this have their logarithm in a table.
 const COMMON_COUNTS: usize = 256;
-/// Halvings and steps of Newton's until a root is found; far fewer are needed.
+/// The most Newton steps and bisections for a root; far fewer are needed.
 const MOST_STEPS: usize = 100;
-/// A step of Newton's that is shorter than this share leaves an error of about its square.
+/// A Newton step shorter than this share leaves an error of about its square.
 const CLOSE: f64 = 1e-4;
 
 /// A weight and the sum of the squares of its gradients.
@@ -83,7 +83,7 @@ impl Learner {
         Learner { cells: table, bias }
     }
 
-    /// The cells of so many terms, and then that of the bias.
+    /// The cells of the first `terms` terms, and then that of the bias.
     pub fn cells(&self, terms: usize) -> impl Iterator<Item = Cell> {
         let unseen = terms.saturating_sub(self.cells.size());
         let seen = self.cells.iter().copied().take(terms);
@@ -124,7 +124,7 @@ impl Damping {
     }
 }
 
-/// 1 + ln(count); nothing for nothing.
+/// 1 + ln(count), and 0 for 0.
 fn damped(count: u32) -> f32 {
     if count == 0 {
         return 0.0;
@@ -132,7 +132,7 @@ fn damped(count: u32) -> f32 {
     (1.0 + f64::from(count).ln()) as f32
 }
 
-/// The row at hand, filled up with zeros to whole lanes; the bias stands behind the terms.
+/// The current row, padded with zeros to whole lanes; the bias follows the terms.
 #[derive(Default)]
 struct Row {
     values: Vec<f32>,
@@ -167,13 +167,13 @@ impl Row {
             let cell = cells[term as usize];
             (*weight, *squares) = (cell.weight, cell.squares);
         }
-        // What is behind the bias fills the lanes: its values are 0, so its weights and squares do not matter.
+        // The values after the bias are 0, so their weights and squares do not matter.
         self.weights[terms.len()..].fill(learner.bias.weight);
         self.squares[terms.len()..].fill(learner.bias.squares);
         dot(&self.values, &self.weights)
     }
 
-    /// Add the squares of gradients, and finds how far a whole step goes: gives v = Σ rⱼxⱼ².
+    /// Add the squares of gradients, and compute the whole step; return v = Σ rⱼxⱼ².
     #[inline(always)]
     fn adapt(&mut self, gradient: f32, rate: f32) -> f32 {
         let (values, _) = self.values.as_chunks::<LANES>();
@@ -181,7 +181,7 @@ impl Row {
         let (steps, _) = self.steps.as_chunks_mut::<LANES>();
         let mut sums = [0.0f32; LANES];
         for ((values, squares), steps) in values.iter().zip(squares).zip(steps) {
-            // Copies, each written in a loop of its own: so the compiler makes vectors of them.
+            // Copies, each written in a loop of its own, which the compiler vectorizes.
             let (mut grown, mut whole) = (*squares, [0.0f32; LANES]);
             for lane in 0..LANES {
                 let slope = gradient * values[lane];
@@ -198,7 +198,7 @@ impl Row {
         total(sums)
     }
 
-    /// Go a signed share of the whole step, and puts the cells back.
+    /// Go a signed share of the whole step, and write the cells back.
     #[inline(always)]
     fn scatter(&self, share: f32, terms: &[u32], learner: &mut Learner) {
         let changed = self.weights.iter().zip(&self.squares).zip(&self.steps);
@@ -215,7 +215,7 @@ impl Row {
         };
     }
 
-    /// One step of a learner, if it is worth one.
+    /// Make one step of a learner, unless it is negligible.
     #[inline(always)]
     fn learn(&mut self, terms: &[u32], positive: bool, rate: f32, learner: &mut Learner) {
         let sign = if positive { 1.0 } else { -1.0 };
@@ -233,8 +233,8 @@ fn logistic(score: f64) -> f64 {
     1.0 / (1.0 + (-score).exp())
 }
 
-/// The root a of a = 1/(1 + e^(margin + a·reach)), which lies between 0 and the gradient: Newton's steps, and halving where
-/// these would leave what is known of the root.
+/// The root a of a = 1/(1 + e^(margin + a·reach)), which lies between 0 and the gradient: by Newton's method, with
+/// bisection where it would leave the bracket.
 fn implicit_step(margin: f64, reach: f64, gradient: f64) -> f64 {
     let (mut low, mut high) = (0.0, gradient);
     let mut step = gradient / (1.0 + reach * gradient * (1.0 - gradient));
@@ -273,7 +273,7 @@ fn dot(left: &[f32], right: &[f32]) -> f32 {
     total(sums)
 }
 
-/// The sum of the lanes, each half added to the other.
+/// The sum of the lanes, by adding halves.
 #[inline(always)]
 fn total(mut sums: [f32; LANES]) -> f32 {
     let mut half = LANES / 2;
@@ -286,7 +286,7 @@ fn total(mut sums: [f32; LANES]) -> f32 {
     sums[0]
 }
 
-/// What a thread needs at hand to read documents.
+/// The memory of a thread that reads documents.
 pub struct Workspace {
     reader: Reader,
     bag: Bag,
@@ -304,7 +304,7 @@ impl Workspace {
         }
     }
 
-    /// Read a document, whose new terms the lexicon takes up.
+    /// Read a document and add its new terms to the lexicon.
     fn read_growing(&mut self, document: &[&[u8]], lexicon: &mut Lexicon, seen: impl Fn(u32)) {
         let Workspace { reader, bag, .. } = self;
         bag.clear();
@@ -331,7 +331,7 @@ impl Workspace {
     }
 }
 
-/// What was learned of documents so far.
+/// The model learned from documents so far.
 pub struct Model {
     text: Arc<Text>,
     lexicon: Lexicon,
@@ -343,13 +343,13 @@ pub struct Model {
 }
 
 impl Model {
-    /// `bytes` of text are expected: a guess at the size of the vocabulary saves growing it.
+    /// Start a model for about `bytes` bytes of text: a guess at the size of the vocabulary saves growing it.
     pub fn new(text: &Arc<Text>, rate: f32, bytes: usize) -> Self {
         let words = (bytes / 64).clamp(1 << 10, 1 << 16);
         Self::with(text, rate, Lexicon::with_capacity(words), 0, vec![Learner::default()])
     }
 
-    /// Go on from what was learned: the learners' cells are those of the lexicon's terms.
+    /// Continue from learners whose cells are those of the lexicon's terms.
     pub fn with(text: &Arc<Text>, rate: f32, lexicon: Lexicon, classes: usize, learners: Vec<Learner>) -> Self {
         let workspace = Workspace::new(text, &lexicon);
         Model {
@@ -386,7 +386,7 @@ impl Model {
         self.classes = self.classes.max(classes);
     }
 
-    /// Learn one document; a class that was not there before begins with it.
+    /// Learn one document, which may be the first of its class.
     pub fn learn(&mut self, document: &[&[u8]], class: usize) {
         self.widen(class + 1);
         let Model {
@@ -455,7 +455,8 @@ mod tests {
                 let gradient = logistic(-margin);
                 let step = implicit_step(margin, reach, gradient);
                 let after = logistic(-margin - step * reach);
-                // Of a steep curve the root is known well, the value there less so: the place of the value counts.
+                // On a steep curve the root is known better than the value there, so the tolerance grows with the
+                // slope.
                 assert!((0.0..=gradient).contains(&step), "{margin} {reach}");
                 assert!(
                     (step - after).abs() <= 1e-6 * step * (1.0 + reach * after * (1.0 - after)),

@@ -54,7 +54,7 @@ impl Counter {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Take what was counted; the next count begins anew.
+    /// Take the counts; the next count starts anew.
     fn counted(&self, py: Python<'_>) -> PyResult<Vec<Shard>> {
         let mut counting = self.counting(py);
         counting.usable()?;
@@ -101,7 +101,7 @@ impl Counter {
         counting.usable()?;
         counting.classes = counting.classes.max(width);
         let (before, wide) = (counting.portions, counting.classes);
-        // Running sums are kept for one class at a time: documents of a class are counted in a row.
+        // Running sums are kept for one class at a time: so documents are counted class by class.
         let keep = self.keep_rows;
         let order = if keep {
             (0..documents.len()).collect()
@@ -126,7 +126,7 @@ impl Counter {
             portions.len(),
             small,
             |shard, portion| {
-                shard.take_invalid(); // what was seen before, when nobody asked
+                shard.take_invalid(); // forget what an earlier call has seen
                 if keep {
                     shard.keep_rows(before + portion);
                 }
@@ -204,7 +204,7 @@ impl Counter {
     }
 }
 
-/// The rows in the order of their classes.
+/// Sort the rows by their classes.
 pub(super) fn by_class(classes: &[i32], width: usize) -> Vec<usize> {
     let mut next = vec![0; width + 1];
     classes.iter().for_each(|&class| next[class as usize + 1] += 1);

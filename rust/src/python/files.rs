@@ -8,7 +8,7 @@ use super::work::interruptible;
 use crate::system::cancel::checkpoint;
 use crate::text::csv::{Column, Dialect, Parsed};
 
-/// So many bytes of a file are hashed between two looks at Ctrl-C.
+/// Bytes of a file hashed between two checkpoints.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
 /// Starts and ends of the values of a column.
@@ -29,8 +29,8 @@ pub(super) struct PyParsed {
     unclosed: Option<usize>,
 }
 
-/// Split a block of a CSV file; `follows`: more of the file comes after it. Quotes that stand for others are put right
-/// in the block itself.
+/// Split a block of a CSV file; `follows`: more of the file comes after it. Doubled quotes are removed in the
+/// block itself.
 #[pyfunction]
 #[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]
 pub(super) fn parse_csv(
@@ -99,7 +99,7 @@ pub(super) fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: us
     })
 }
 
-/// What a safetensors file holds, checked: (metadata, [(name, type, shape, start, end)]).
+/// Check a safetensors file and return its contents: (metadata, [(name, type, shape, start, end)]).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn layout(

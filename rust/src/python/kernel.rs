@@ -29,7 +29,7 @@ pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyR
     })
 }
 
-/// What one machine came to: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
+/// The result of one machine: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
 type Fitted<'py> = (Bound<'py, PyArray1<f64>>, (f64, f64, f64, f64, f64, u64, bool));
 
 /// Solve a machine for each list of rows, their signs and their costs.
@@ -157,7 +157,7 @@ fn solve<T: Cell>(
     Ok(solutions.collect())
 }
 
-/// Decision values of rows × pairs of classes, for support vectors that stand class by class.
+/// Decision values of rows × pairs of classes, for support vectors ordered by class.
 #[pyfunction]
 #[pyo3(signature = (table, support, places, kernel, class_sizes, coefficients, intercepts, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -234,7 +234,7 @@ pub(super) fn kernel_sums<'py>(
     })
 }
 
-/// Return whether rows of the one table can meet those of the other.
+/// Return whether rows of both tables can be compared.
 fn alike(table: &Vectors<'_>, support: &Vectors<'_>) -> bool {
     table.width() == support.width() && std::mem::discriminant(table) == std::mem::discriminant(support)
 }

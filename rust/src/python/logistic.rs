@@ -78,8 +78,8 @@ pub(super) fn logistic_probabilities<'py>(
     })
 }
 
-/// Coefficients (the intercept last) of sparse rows by dual coordinate descent, the epochs it took, and the norm of what
-/// the dual variables lack of their optimum. Ends when that is `enough`, or after so many epochs.
+/// Coefficients (the intercept last) of sparse rows by dual coordinate descent, the epochs it took, and the norm of the
+/// distance of the dual variables from their optimum. Ends when that is at most `enough`, or after `epochs` epochs.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn logistic_dual<'py>(

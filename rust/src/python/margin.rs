@@ -19,7 +19,7 @@ use crate::learners::margin::value::{One, Value, is_narrow, is_one};
 use crate::learners::margin::{Certificate, Intercept, Limits, Loss, Solution};
 use crate::tables::vectors::{Vectors, class_sums as sum_by_class};
 
-/// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
+/// 32-bit floats have an error of up to 2⁻²⁴: a tolerance below this needs 64 bits.
 const NARROW_ENOUGH: f64 = 1e-6;
 
 /// Decision functions with their certificates, a row for each.
@@ -36,7 +36,7 @@ struct Margins {
     duals: Option<Py<PyArray2<f64>>>,
 }
 
-/// What to solve, but for the rows.
+/// What to solve, except for the rows.
 struct Task {
     solver: Solver,
     loss: Loss,
@@ -55,8 +55,8 @@ enum Solver {
 
 /// Learn one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
 /// only) as positive, with the first cost, and all other rows as negative, with the second. For Crammer and Singer all
-/// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each function,
-/// multiply the columns before it is learned; the weights given back belong to the scaled columns.
+/// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each
+/// function, multiply the columns before it is learned; the returned weights belong to the scaled columns.
 #[pyfunction]
 #[pyo3(signature = (rows, classes, weights, costs, scales, *, solver, loss, intercept, free, tolerance, passes, seed, threads, duals))]
 #[allow(clippy::too_many_arguments)]
@@ -252,7 +252,7 @@ fn arrays(
     })
 }
 
-/// The sums of the rows of each class, a row for each, every row times its weight.
+/// Sum the rows of each class, each row times its weight: classes × columns.
 #[pyfunction]
 fn class_sums<'py>(
     py: Python<'py>,

@@ -1,7 +1,7 @@
 //! The extension module `discern._native`: takes batches, returns arrays. Only this folder knows Python.
 //!
-//! `work` runs the core's loops on threads and answers Ctrl-C; `sources` takes documents; `vectors` takes tables. Each of
-//! the others exports a part of the core.
+//! `work` runs the core's loops on threads and answers Ctrl-C; `sources` takes documents; `vectors` takes tables. Each
+//! of the others exports a part of the core.
 
 mod counter;
 mod files;

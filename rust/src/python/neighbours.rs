@@ -17,7 +17,8 @@ type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 /// Sparse queries that are answered together.
 const TOGETHER: usize = 4;
 
-/// Answer queries on threads with a state each, so many `together`; `find` gives exactly `count` neighbours of each.
+/// Answer queries on threads with a state each, `together` at a time; `find` returns exactly `count` neighbours of
+/// each.
 fn answer<'py, S: Send>(
     py: Python<'py>,
     (queries, together): (usize, usize),
@@ -74,7 +75,7 @@ fn check_count(count: usize, rows: usize, without: Option<&[i64]>) -> PyResult<(
     Ok(())
 }
 
-/// An inverted index over the rows of a sparse matrix, which stay where they are.
+/// An inverted index over the rows of a sparse matrix, which are not copied.
 #[pyclass(frozen, module = "discern._native")]
 pub(super) struct InvertedIndex {
     starts: Py<PyArray1<i64>>,
@@ -162,7 +163,7 @@ pub(super) struct PyScreen {
 
 #[pymethods]
 impl PyScreen {
-    /// `slack` bounds the error of the values of each query.
+    /// Start a search; `slack` bounds the error of the values of each query.
     #[new]
     #[pyo3(signature = (count, slack, without))]
     fn new(

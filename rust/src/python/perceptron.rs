@@ -12,7 +12,7 @@ use crate::learners::kernel::Points;
 use crate::learners::perceptron::{Learner, Rows, Rule, Settings, Shown, State, Unfit};
 use crate::tables::vectors::Vectors;
 
-/// A row is shown as often as it weighs.
+/// The largest weight of a row, which is shown as often as it weighs.
 const HEAVIEST_ROW: f64 = 1e6;
 
 /// Weights, bias, second weights, second bias, rows shown: what a learner starts from and ends with.
@@ -28,7 +28,7 @@ type RuleNumbers = (String, Vec<f64>);
 type SettingNumbers = (u64, f64, u64, f64, bool, u64);
 
 /// Show rows to a learner for each positive class, the others being negative; None if rows are to be shuffled and a
-/// column comes twice in one.
+/// column occurs twice in one.
 #[pyfunction]
 #[pyo3(signature = (table, weights, classes, positives, factors, rule, kernel, settings, states, threads))]
 #[allow(clippy::too_many_arguments)]

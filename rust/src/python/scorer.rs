@@ -51,8 +51,8 @@ impl PyScorer {
         })
     }
 
-    /// Scores of each document and label, and how many of its terms are known and unknown. With `strict`, text that is
-    /// not UTF-8 is a `UnicodeError`.
+    /// Return the scores of each document and label, and how many of its terms are known and unknown. With `strict`,
+    /// text that is not UTF-8 is a `UnicodeError`.
     #[allow(clippy::type_complexity)]
     #[pyo3(signature = (documents, threads, strict=false))]
     fn score<'py>(
@@ -82,7 +82,7 @@ impl PyScorer {
             let mut scores = self.bias.repeat(range.len());
             let mut lengths = Vec::with_capacity(range.len());
             self.scorer.vocabulary().with_workspace(|workspace| {
-                workspace.take_invalid(); // what was seen before, when nobody asked
+                workspace.take_invalid(); // forget what an earlier call has seen
                 for (row, sums) in range.zip(scores.chunks_exact_mut(width)) {
                     lengths.push(self.scorer.add(workspace, documents.document(row), weights, sums));
                 }
@@ -109,7 +109,7 @@ impl PyScorer {
         Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
     }
 
-    /// The first label with the highest score, in well under a microsecond for a short message.
+    /// Return the first label with the highest score, in well under a microsecond for a short message.
     fn __call__<'py>(&self, py: Python<'py>, text: Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
         let text = Held::new(text, 0)?;
         let document = [text.bytes()];

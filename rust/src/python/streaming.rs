@@ -16,12 +16,12 @@ use crate::system::cancel::checkpoint;
 use crate::text::lexicon::Lexicon;
 use crate::text::tokenizer::Text;
 
-/// More classes than this cannot be meant: each has a weight for every term.
+/// The most classes: each has a weight for every term.
 const MOST_CLASSES: usize = 1 << 16;
 
 #[derive(Default)]
 struct Learning {
-    /// Not there before the first document.
+    /// `None` before the first document.
     model: Option<Model>,
     broken: bool,
 }
@@ -72,7 +72,7 @@ impl TextLearner {
         })
     }
 
-    /// Go on from a state that `state` gave.
+    /// Continue from a state that `state` returned.
     #[staticmethod]
     #[allow(clippy::too_many_arguments)]
     fn restored(
@@ -97,7 +97,7 @@ impl TextLearner {
         Ok(made)
     }
 
-    /// Learn documents, the class of each given as a number below `width`. All classes below `begun` begin at once,
+    /// Learn documents, the class of each given as a number below `width`. All classes below `begun` start at once,
     /// others with their first document.
     fn learn(
         &self,
@@ -184,7 +184,7 @@ impl TextLearner {
             .map_or(0, |model| model.lexicon().len()))
     }
 
-    /// Everything that was learned.
+    /// Return everything that was learned.
     fn state<'py>(&self, py: Python<'py>) -> PyResult<State<'py>> {
         let learning = self.learning(py)?;
         let model = learning.model.as_ref().ok_or_else(nothing_learned)?;
@@ -209,7 +209,7 @@ fn nothing_learned() -> PyErr {
     PyValueError::new_err("nothing was learned yet")
 }
 
-/// The terms one behind the other, and where each starts.
+/// The bytes of all terms, and where each starts.
 fn named(lexicon: &Lexicon) -> (Vec<i64>, Vec<u8>) {
     let (mut offsets, mut bytes) = (vec![0i64], Vec::new());
     for term in 0..lexicon.len() as u32 {
@@ -220,7 +220,7 @@ fn named(lexicon: &Lexicon) -> (Vec<i64>, Vec<u8>) {
     (offsets, bytes)
 }
 
-/// A number of each cell, learner by learner, the bias behind the terms.
+/// A number of each cell, learner by learner, the bias after the terms.
 fn of_cells(model: &Model, number: impl Fn(Cell) -> f32) -> Vec<f32> {
     let terms = model.lexicon().len();
     let learners = model.learners().iter();

@@ -15,7 +15,7 @@ use crate::text::documents::Documents;
 use crate::text::lexicon::Lexicon;
 use crate::text::tokens::Tokens;
 
-/// Number for the distinct strings of a column, in order of appearance: (number of each row, offsets, bytes).
+/// Number the distinct strings of a column in order of appearance: (number of each row, offsets, bytes).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn distinct<'py>(
@@ -42,12 +42,12 @@ pub(super) fn distinct<'py>(
     ))
 }
 
-/// Strings get numbers in the order of their first appearance.
+/// Numbers strings in the order of their first appearance.
 struct Numbering {
     lexicon: Lexicon,
     tokens: Tokens,
     numbers: Vec<i32>,
-    /// The string that came last: labels often come in a row.
+    /// The last string: equal labels often follow each other.
     last: Vec<u8>,
 }
 
@@ -97,14 +97,14 @@ fn numbered(documents: &Documents<'_>) -> Numbering {
     numbering
 }
 
-/// The strings of a list are read where they are, which is faster than to hold all of them first.
+/// Number the strings of a list in place, which is faster than holding all of them first.
 fn numbered_list(list: &Bound<'_, PyList>) -> PyResult<Numbering> {
     let mut numbering = Numbering::of(list.len());
     each_string(list, |string| numbering.push(string))?;
     Ok(numbering)
 }
 
-/// The strings of a column one behind the other: (offsets, bytes).
+/// Concatenate the strings of a column: (offsets, bytes).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn packed<'py>(
@@ -129,7 +129,7 @@ fn packed<'py>(
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py)))
 }
 
-/// A number for each string of a column, the same wherever the string stands.
+/// Hash each string of a column; equal strings have equal hashes.
 #[pyfunction]
 fn row_hashes<'py>(py: Python<'py>, strings: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let source = Source::new(strings)?;
@@ -166,7 +166,7 @@ pub(super) fn merge_terms<'py>(
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py), numbers))
 }
 
-/// Return whether terms, given as offsets and bytes, rise strictly.
+/// Return whether terms, given as offsets and bytes, are strictly increasing.
 #[pyfunction]
 pub(super) fn is_sorted(offsets: PyReadonlyArray1<'_, i64>, bytes: PyReadonlyArray1<'_, u8>) -> PyResult<bool> {
     Ok(slices(offsets.as_slice()?, bytes.as_slice()?)?.is_sorted_by(|left, right| left < right))

@@ -23,7 +23,7 @@ pub(super) fn checked_classes<'a>(
     width: usize,
 ) -> PyResult<&'a [i32]> {
     let classes = classes.as_slice()?;
-    // As u32, what is negative is above everything.
+    // As unsigned numbers, negative ones are above all others.
     let highest = classes.iter().map(|&class| class as u32).max();
     if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= width) {
         return Err(PyValueError::new_err("the class numbers do not fit the rows"));
@@ -46,7 +46,7 @@ pub(super) fn row_range(portion: usize, rows: usize) -> std::ops::Range<usize> {
     portion * TABLE_ROWS..((portion + 1) * TABLE_ROWS).min(rows)
 }
 
-/// Sums of numbers by class and column about a pivot: (Σ w, Σ w(x−c), Σ w(x−c)²), each classes × columns.
+/// Sum numbers by class and column about a pivot: (Σ w, Σ w(x−c), Σ w(x−c)²), each classes × columns.
 #[pyfunction]
 #[pyo3(signature = (table, classes, width, pivot, weights, threads))]
 #[allow(clippy::type_complexity)]
@@ -98,7 +98,7 @@ pub(super) fn moments<'py>(
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
 }
 
-/// Fill scores of rows × classes, portion by portion, and makes probabilities of them if wanted.
+/// Fill scores of rows × classes, portion by portion, and turn them into probabilities if wanted.
 pub(super) fn fill_scores<'py>(
     py: Python<'py>,
     (rows, classes): (usize, usize),
@@ -144,7 +144,7 @@ pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_,
     })
 }
 
-/// Scores of rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
+/// Score rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
 #[pyfunction]
 #[pyo3(signature = (table, means, scales, levels, bias, threads, probabilities=false))]
 #[allow(clippy::too_many_arguments)]
@@ -178,7 +178,7 @@ pub(super) fn normal_scores<'py>(
     })
 }
 
-/// Counts of categories, for each column an array of levels × classes; and how many values were negative.
+/// Count categories: for each column an array of levels × classes; and how many values were negative.
 #[pyfunction]
 #[pyo3(signature = (table, classes, width, weights, threads))]
 pub(super) fn category_counts<'py>(
@@ -201,7 +201,7 @@ pub(super) fn category_counts<'py>(
         ));
     }
     let portions = rows.div_ceil(TABLE_ROWS);
-    // Sums of weights depend on their order: those are taken by one.
+    // Sums of weights depend on their order: one thread takes them.
     let most = if weights.is_some() { 1 } else { portions.max(1) };
     let mut workers: Vec<LevelCounts> = (0..threads.clamp(1, most))
         .map(|_| LevelCounts::new(columns, width))
@@ -234,7 +234,7 @@ pub(super) fn category_counts<'py>(
     ))
 }
 
-/// Scores of rows of categories: bias + the weights of their levels, laid out as (column, level, class).
+/// Score rows of categories: bias + the weights of their levels, laid out as (column, level, class).
 #[pyfunction]
 #[pyo3(signature = (table, levels, weights, bias, threads, probabilities=false))]
 pub(super) fn category_scores<'py>(
@@ -283,7 +283,8 @@ pub(super) fn bin_codes<'py>(
     Ok(codes)
 }
 
-/// Distinct whole labels in order, the number of each row's and how many rows have it; `None` if they lie far apart.
+/// Encode whole-number labels: the distinct labels in order, the number of each row and how many rows have each label;
+/// `None` if they are too far apart.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn number_labels<'py>(

@@ -18,7 +18,7 @@ use crate::text::tokenizer::{Analyzer, Script, Text};
 
 /// Bytes of text in one portion of work.
 pub(super) const PORTION: usize = 1 << 18;
-/// Work below so many bytes is done at once, without other threads.
+/// Texts of fewer bytes are processed at once, without other threads.
 pub(super) const SMALL: usize = 1 << 18;
 
 pub(super) fn token_pattern(pattern: &str) -> PyResult<Regex> {
@@ -105,14 +105,14 @@ impl PyText {
     }
 }
 
-/// Whether text that is not UTF-8 is refused, and whether such was seen.
+/// Whether text that is not UTF-8 is rejected, and whether there was any.
 pub(super) struct Strict {
     strict: bool,
     seen: AtomicBool,
 }
 
 impl Strict {
-    /// Return where reading does not tell, the documents are looked through now.
+    /// Check the documents now, where tokenizing does not detect text that is not UTF-8.
     pub(super) fn new(strict: bool, text: &Text, documents: &Documents<'_>) -> PyResult<Self> {
         let seen = strict && !text.sees_invalid() && !documents.are_utf8();
         let made = Strict {

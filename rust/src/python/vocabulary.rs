@@ -17,13 +17,13 @@ use crate::text::documents::Documents;
 use crate::text::reader::Sorted;
 use crate::text::tokenizer::Text;
 
-/// Text read by searching the sorted vocabulary before a table is built for it.
+/// Bytes of text that are read by searching the sorted vocabulary before a table is built.
 pub(super) const MOST_SEARCHED: usize = 1 << 15;
 
 /// A fixed, sorted list of terms: rows and scores of documents.
 ///
-/// The list is used where it lies, in the model file: a few documents are read by searching it. A table for
-/// many documents is built when they come.
+/// The list is used in place, in the model file: a few documents are read by searching it. A table is built when more
+/// documents come.
 #[pyclass(frozen, name = "Vocabulary", module = "discern._native")]
 pub(super) struct PyVocabulary {
     text: Arc<Text>,
@@ -34,7 +34,7 @@ pub(super) struct PyVocabulary {
 }
 
 impl PyVocabulary {
-    /// The table, built if it is not there yet.
+    /// Return the table, which is built on first use.
     pub(super) fn table(&self, py: Python<'_>) -> PyResult<Arc<Vocabulary>> {
         if let Some(vocabulary) = self.table.get() {
             return Ok(vocabulary.clone());
@@ -43,12 +43,12 @@ impl PyVocabulary {
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
         let built = interruptible(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
             .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
-        // Threads that come together each build one, and the first is kept: whoever waited for another thread would
-        // wait forever in a process that is forked meanwhile.
+        // Concurrent threads each build one, and the first is kept: a thread that waited for another would wait forever
+        // in a process that is forked meanwhile.
         Ok(self.table.get_or_init(|| Arc::new(built)).clone())
     }
 
-    /// Return whether so many bytes are few enough to be read by searching, all such calls together.
+    /// Return whether `size` bytes, together with those of earlier calls, are few enough to be read by searching.
     fn is_little(&self, size: usize) -> bool {
         let before = self
             .read_by_search
@@ -56,7 +56,7 @@ impl PyVocabulary {
         self.table.get().is_none() && before.saturating_add(size) < MOST_SEARCHED
     }
 
-    /// Rows, and unknown terms of each, by searching the sorted list, if they are few enough.
+    /// Return rows, and how many terms of each are unknown, by searching the sorted list; `None` for too much text.
     fn searched(&self, py: Python<'_>, documents: &Documents<'_>) -> PyResult<Option<(Rows, Vec<i64>)>> {
         if !self.is_little(documents.total_size()) {
             return Ok(None);
@@ -89,7 +89,7 @@ impl PyVocabulary {
         Ok(self.offsets.bind(py).len().saturating_sub(1))
     }
 
-    /// Term counts of each document, and how many of its terms are unknown.
+    /// Return the term counts of each document, and how many of its terms are unknown.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -125,8 +125,8 @@ impl PyVocabulary {
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
 
-    /// The place of the highest of bias + sums of weights for the only document, if it is short: the first answer of a
-    /// model, when no table is built yet.
+    /// Return the place of the highest of bias + sums of weights for the only document, if it is short: the first
+    /// answer of a model, when no table is built yet.
     fn best(
         &self,
         py: Python<'_>,

@@ -34,10 +34,10 @@ fn row_portions(starts: &[i64]) -> Vec<std::ops::Range<usize>> {
     portions
 }
 
-/// Put weights in the place of counts, in a sparse matrix by rows: tf or 1 + ln tf, times idf, over the row's length.
+/// Replace counts by weights in a sparse matrix by rows: tf or 1 + ln tf, times idf, over the row's length.
 ///
-/// If `whole`, the counts are whole numbers of 64 bits, which lie where the weights will be: a second array of this
-/// size would cost more than the work.
+/// If `whole`, the counts are 64-bit integers in the memory of the weights: a second array of this size would cost more
+/// than the work.
 #[pyfunction]
 #[pyo3(signature = (starts, terms, values, whole, idf, sublinear, norm, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -82,7 +82,7 @@ pub(super) fn weigh<'py>(
     })
 }
 
-/// In how many rows each of `width` terms stands, given the terms of all rows.
+/// Count the rows that have each of `width` terms, given the terms of all rows.
 #[pyfunction]
 pub(super) fn term_rows<'py>(
     py: Python<'py>,

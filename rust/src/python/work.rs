@@ -25,8 +25,8 @@ pub(super) fn internal_error() -> PyErr {
 
 /// Share portions `0..portions` out to one thread for each state.
 ///
-/// Threads live only for this call: nothing of them is left behind that a fork could break. `small` work is done at once,
-/// without threads and without looking for Ctrl-C.
+/// Threads live only for this call: nothing of them is left behind that a fork could break. `small` work is done at
+/// once, without threads and without looking for Ctrl-C.
 pub(super) fn share_out<S: Send>(
     py: Python<'_>,
     states: &mut [S],
@@ -150,7 +150,7 @@ pub(super) fn interruptible<T: Send>(py: Python<'_>, job: impl FnOnce() -> T + S
         })
 }
 
-/// Fail inside a worker thread, for the test that such a failure becomes an ordinary exception.
+/// Fail inside a worker thread, to test that such a failure becomes an ordinary exception.
 #[pyfunction]
 #[pyo3(signature = (small, alone=false))]
 pub(super) fn fail_on_purpose(py: Python<'_>, small: bool, alone: bool) -> PyResult<()> {
@@ -162,7 +162,7 @@ pub(super) fn fail_on_purpose(py: Python<'_>, small: bool, alone: bool) -> PyRes
     })
 }
 
-/// Work for about so many seconds on two threads, for the test that Ctrl-C is answered.
+/// Work for about `seconds` on two threads, to test that Ctrl-C cancels it.
 #[pyfunction]
 pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     if !(0.0..=60.0).contains(&seconds) {
@@ -173,7 +173,7 @@ pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     })
 }
 
-/// Return which code this processor runs: "plain", "avx2" or "avx512".
+/// Return the code path of this processor: "plain", "avx2" or "avx512".
 #[pyfunction(name = "code_path")]
 pub(super) fn code_path_name() -> &'static str {
     code_path().name()

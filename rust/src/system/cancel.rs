@@ -1,8 +1,8 @@
 //! Cancellation of long work: one mechanism for all loops.
 //!
 //! Loops that may run for seconds pass checkpoints. A caller that waits for them wraps them in [`cancellable`]: about
-//! twenty times a second a checkpoint asks it whether to go on. If not, the work is unwound to where it began, so that no
-//! function in between has to pass the news on. Without such a caller, checkpoints do nothing.
+//! twenty times a second a checkpoint asks it whether to go on. If not, the work is unwound to where it began, so that
+//! no function in between has to pass the news on. Without such a caller, checkpoints do nothing.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

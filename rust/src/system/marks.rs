@@ -64,8 +64,9 @@ impl Marked {
         [word(start as usize), word(start as usize + 8)]
     }
 
-    /// Mark a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single` is
-    /// false. In other text they stay, because a single byte beyond ASCII is not UTF-8, which the caller wants to know.
+    /// Mark a text of at most [`Marked::LONGEST`] bytes. Runs of a single byte are left out of ASCII text if `single`
+    /// is false. In other text they stay, because a single byte beyond ASCII is not UTF-8, which the caller wants to
+    /// know.
     pub fn fill(&mut self, path: CodePath, source: &[u8], lowercase: bool, single: bool) {
         assert!(source.len() <= Self::LONGEST);
         let blocks = source.len().div_ceil(BLOCK);

@@ -117,7 +117,8 @@ pub fn roomy<T>(capacity: usize) -> Vec<T> {
 /// Items converted at a time.
 const PIECE: usize = 1 << 20;
 
-/// Convert the items of all parts, one part after the other, on `threads` threads; `make` returns the conversion of a part.
+/// Convert the items of all parts, one part after the other, on `threads` threads; `make` returns the conversion of a
+/// part.
 ///
 /// The parts are used up: their memory returns to the system as the results grow, so that both never exist in full.
 pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
@@ -126,7 +127,8 @@ pub fn in_parts<S: Number, T: Send, M: Fn(S) -> T>(
     make: impl Fn(usize) -> M + Sync,
 ) -> Vec<T> {
     let total = parts.iter().map(|part| part.len()).sum();
-    // Not on large pages: virtual machines release unused ones, and getting hundreds back may take longer than they save.
+    // Not on large pages: virtual machines release unused ones, and getting hundreds back may take longer than they
+    // save.
     let mut memory: Vec<T> = Vec::with_capacity(total);
     let mut rest = &mut memory.spare_capacity_mut()[..total];
     let mut shares: Vec<Vec<_>> = (0..threads.max(1)).map(|_| Vec::new()).collect();
@@ -201,7 +203,8 @@ fn give_back<S: Number>(numbers: &mut [S]) {
         let memory = numbers.as_mut_ptr_range();
         let first = memory.start.addr().next_multiple_of(page);
         let bytes = (memory.end.addr() / page * page).saturating_sub(first);
-        // SAFETY: these are whole pages of memory borrowed here, and the call fills them with zeros, which is a valid value.
+        // SAFETY: these are whole pages of memory borrowed here, and the call fills them with zeros, which is a valid
+        // value.
         unsafe { libc::madvise(memory.start.with_addr(first).cast(), bytes, libc::MADV_DONTNEED) };
     }
     #[cfg(not(target_os = "linux"))]

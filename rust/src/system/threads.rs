@@ -21,8 +21,7 @@ impl Drop for StopUnlessDone {
     }
 }
 
-/// Do all jobs at once, the last of them on the calling thread. If that
-/// one is cancelled, so are the others.
+/// Do all jobs at once, the last of them on the calling thread. If that one is cancelled, so are the others.
 pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T> {
     let Some(own) = jobs.pop() else { return Vec::new() };
     let (stopped, processors) = (Arc::new(AtomicBool::new(false)), Processors::default());
@@ -80,8 +79,8 @@ impl Shares {
 pub struct Processors(Mutex<Vec<usize>>);
 
 impl Processors {
-    /// Claim the processor that the calling thread runs on; if it is taken, move the thread to a free one. The thread is
-    /// not bound to it.
+    /// Claim the processor that the calling thread runs on; if it is taken, move the thread to a free one. The thread
+    /// is not bound to it.
     pub fn claim(&self) {
         #[cfg(target_os = "linux")]
         {

@@ -9,8 +9,8 @@ const NEAR: usize = 256;
 
 /// Encode whole-number labels as 0 … K−1 in sorted order, without sorting.
 ///
-/// Return the distinct labels, the number of each row and how many rows have each label; `None` if the labels are too far
-/// apart.
+/// Return the distinct labels, the number of each row and how many rows have each label; `None` if the labels are too
+/// far apart.
 pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     let (least, most) = dispatch(Extremes(labels));
     let span = usize::try_from(most.checked_sub(least)?).ok()?;

@@ -225,8 +225,8 @@ impl Vector<'_> {
         }
     }
 
-    /// Return w·x of a sparse row and add a multiple of it to w, all in one pass; no column may occur twice. `call` gets
-    /// each new weight.
+    /// Return w·x of a sparse row and add a multiple of it to w, all in one pass; no column may occur twice. `call`
+    /// gets each new weight.
     #[inline(always)]
     pub fn dot_and_add_to(&self, weights: &mut [f64], factor: f64, mut call: impl FnMut(usize, f64)) -> f64 {
         let mut sums = [0.0; 4];

@@ -36,8 +36,8 @@ pub struct Dialect {
     pub quote: Option<u8>,
 }
 
-/// Where the text of a field is. `quotes`: if quotes must be removed from it, the index of the first one among all quotes
-/// of the block.
+/// Where the text of a field is. `quotes`: if quotes must be removed from it, the index of the first one among all
+/// quotes of the block.
 #[derive(Clone, Copy)]
 struct Field {
     start: usize,
@@ -79,9 +79,9 @@ enum End {
 impl Dialect {
     /// Split `block` into rows of `wanted.len()` fields, keeping the columns that are wanted.
     ///
-    /// The last row counts only if it ends with a line break or nothing `follows` the block. Empty
-    /// lines are not rows, unless there is only one column. Ragged rows are left out and reported. Fields are not copied:
-    /// doubled quotes are removed in the block itself.
+    /// The last row counts only if it ends with a line break or nothing `follows` the block. Empty lines are not rows,
+    /// unless there is only one column. Ragged rows are left out and reported. Fields are not copied: doubled quotes
+    /// are removed in the block itself.
     pub fn parse(&self, block: &mut [u8], wanted: &[bool], follows: bool) -> Parsed {
         let mut parsed = Parsed {
             columns: wanted.iter().map(|_| Column::default()).collect(),

@@ -315,8 +315,8 @@ fn number_grams(
     }
 }
 
-/// Number n-grams of words that may contain spaces. They are joined as text, because pairs would distinguish "a b"+"c" from
-/// "a"+"b c".
+/// Number n-grams of words that may contain spaces. They are joined as text, because pairs would distinguish "a b"+"c"
+/// from "a"+"b c".
 fn join_words(
     text: &Text,
     tokens: &Tokens,

@@ -1,9 +1,8 @@
 //! From a document to its tokens: words, words of a pattern, or character n-grams.
 //!
-//! There are two kinds of words. `Script::Python` cuts exactly as Python's `\b\w\w+\b` after `str.lower`, from tables that
-//! the running Python hands over. `Script::World` is the same on ASCII and right elsewhere: combining
-//! marks belong to their word, text is composed (NFC), and Chinese, Japanese, Thai, Khmer, Lao and Burmese are
-//! segmented by ICU.
+//! There are two kinds of words. `Script::Python` cuts exactly as Python's `\b\w\w+\b` after `str.lower`, from tables
+//! that the running Python hands over. `Script::World` is the same on ASCII and right elsewhere: combining marks belong
+//! to their word, text is composed (NFC), and Chinese, Japanese, Thai, Khmer, Lao and Burmese are segmented by ICU.
 
 use std::collections::HashSet;
 
@@ -201,8 +200,8 @@ impl Text {
         matches!(self.analyzer, Analyzer::Words { .. })
     }
 
-    /// Push the words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether part of it
-    /// is not UTF-8.
+    /// Push the words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether part
+    /// of it is not UTF-8.
     fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
         let mut invalid = false;
         for chunk in run.utf8_chunks() {

@@ -70,8 +70,8 @@ pub struct Scratch {
     size: usize,
     /// The counts of the fold in each entry.
     removed: Vec<u32>,
-    /// The number of each term in the fold; `ABSENT` if the fold does not have it, `ONCE` if only one row of all has it,
-    /// `UNUSED` if no fold uses it.
+    /// The number of each term in the fold; `ABSENT` if the fold does not have it, `ONCE` if only one row of all has
+    /// it, `UNUSED` if no fold uses it.
     numbers: Vec<u32>,
     fold: Fold,
     table: Table,

@@ -80,10 +80,11 @@ impl Validation<'_> {
         }
     }
 
-    /// Subtract the counts of a row, and write the numbers of its terms to `target`; return the sum of the counts in use.
+    /// Subtract the counts of a row, and write the numbers of its terms to `target`; return the sum of the counts in
+    /// use.
     ///
-    /// Nothing branches on whether a term is new, because it is unpredictable. The result for a term that no fold uses is
-    /// never read.
+    /// Nothing branches on whether a term is new, because it is unpredictable. The result for a term that no fold uses
+    /// is never read.
     fn subtract_row(&self, scratch: &mut Scratch, span: Range<usize>, target: Range<usize>, filled: &mut usize) -> u64 {
         let Matrix { terms, counts, .. } = self.rows.matrix();
         let places = &self.entries.places[span.clone()];

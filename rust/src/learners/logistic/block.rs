@@ -1,14 +1,14 @@
 //! Blocks of dense rows, and sums of whole vectors of numbers.
 
-/// Rows whose scores are worked out together, so that the exponentials are vectorised.
+/// Rows whose scores are computed together, so that the exponentials are vectorized.
 pub(super) const BLOCK: usize = 64;
-/// Numbers in a vector: rows are padded to whole vectors, so that no loop has a rest.
+/// Numbers in a vector: rows are padded to whole vectors, so that no loop has a remainder.
 pub(super) const LANES: usize = 8;
 
 pub(super) type Vector = [f64; LANES];
 
-/// A block of rows: whole vectors where they lie in the table, and the rest of each row, followed by the 1 of the
-/// intercept and zeros, as one vector here.
+/// A block of rows: the whole vectors stay in the table; the rest of each row, followed by the 1 of the intercept and
+/// zeros, is one vector here.
 pub(super) struct Block {
     pub(super) width: usize,
     /// The last vector of a row without numbers: the 1 of the intercept, and zeros.
@@ -46,7 +46,7 @@ impl Block {
         padded
     }
 
-    /// Take up to [`BLOCK`] rows in and works their scores out; the scores of missing rows are 0.
+    /// Take up to [`BLOCK`] rows and compute their scores; the scores of missing rows are 0.
     #[inline(always)]
     pub(super) fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
         let (whole, end) = coefficients.split_at(self.width / LANES);
@@ -70,8 +70,8 @@ impl Block {
         self.scores = all;
     }
 
-    /// The last vector of a row, of the numbers from its rest on. Those behind it are read and masked: vectors that are
-    /// written number by number are slow to read.
+    /// The last vector of a row, from the numbers after its whole vectors. Numbers of the next row are read and masked,
+    /// because a vector that is written number by number is slow to read.
     #[inline(always)]
     fn last(&self, numbers: &[f64]) -> Vector {
         let mut last = self.bare;
@@ -91,7 +91,7 @@ impl Block {
     }
 }
 
-/// By value, as in all such loops, so that the compiler sees that nothing overlaps and takes whole vectors.
+/// Add a·b to sums. By value, as in all such loops, so that the compiler sees that nothing overlaps and uses vectors.
 #[inline(always)]
 pub(super) fn multiplied(mut sums: Vector, a: Vector, b: Vector) -> Vector {
     for lane in 0..LANES {
@@ -144,7 +144,7 @@ pub(super) fn vector_at(numbers: &[f64], place: usize) -> Vector {
     numbers[place..].first_chunk().copied().unwrap_or_default()
 }
 
-/// Σ factor·row and what was there, of one vector of every row.
+/// Add Σ factor·row of one vector of every row to sums.
 #[inline(always)]
 pub(super) fn summed(mut sums: Vector, factors: &[f64; BLOCK], row: impl Fn(usize) -> Vector) -> Vector {
     for (fours, factors) in factors.as_chunks::<4>().0.iter().enumerate() {

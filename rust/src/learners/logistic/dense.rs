@@ -4,7 +4,8 @@ use super::block::{BLOCK, Block, LANES, Vector, add_four, summed, total, vector_
 use crate::system::vector::vectorised;
 use crate::tables::posterior::exp_of_moderate;
 
-/// The first number where the sign is plus, the second where it is minus. Not by a branch: signs cannot be foreseen.
+/// The first number where the sign is plus, the second where it is minus. Without a branch, because signs are
+/// unpredictable.
 #[inline(always)]
 fn chosen(sign: f64, plus: f64, minus: f64) -> f64 {
     let mask = (sign.to_bits().cast_signed() >> 63).cast_unsigned();
@@ -20,7 +21,7 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Room for rows of so many numbers; for the Hessian only if it is asked for.
+    /// Make sums of 0 for rows of `width` numbers, with or without the Hessian.
     pub fn new(width: usize, hessian: bool) -> Self {
         let block = Block::new(width);
         let lines = if hessian { width + 1 } else { 0 };
@@ -83,7 +84,7 @@ impl Sums {
         )
     }
 
-    /// Add [`BLOCK`] rows; those that have no class count nothing.
+    /// Add [`BLOCK`] rows; those without a class do not count.
     #[inline(always)]
     fn add_block(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[Vector]) {
         self.block.take(rows, coefficients);
@@ -173,7 +174,7 @@ fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
     smalls
 }
 
-/// Fill pairs of probabilities, of the first and the second class, of rows.
+/// Write the probabilities of both classes for each row.
 pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pairs: &mut [f64]) {
     let mut block = Block::new(width);
     let padded = block.padded(coefficients);
@@ -187,7 +188,7 @@ pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pair
                 for place in 0..BLOCK {
                     let (score, small) = (scores[place], smalls[place]);
                     let share = 1.0 / (1.0 + small);
-                    // A score that is not a number shows: the comparison would hide it.
+                    // A score that is not a number becomes visible: the comparison would hide it.
                     let unsound = score * 0.0;
                     both[place][0] = chosen(score, small * share, share) + unsound;
                     both[place][1] = chosen(score, share, small * share) + unsound;

@@ -60,14 +60,14 @@ impl<'a> Sparse<'a> {
     }
 }
 
-/// Dual coordinate descent for logistic regression with a ridge, in linear time (Yu, Huang and Lin 2011, "Dual coordinate
-/// descent methods for logistic regression and maximum entropy models").
+/// Dual coordinate descent for logistic regression with a ridge, in linear time (Yu, Huang and Lin 2011, "Dual
+/// coordinate descent methods for logistic regression and maximum entropy models").
 ///
-/// Minimises ½‖w‖² + Σ cost·ln(1 + e^{-y(w·x + b)}). Each row has an α in (0, cost) with w = Σ α y x; at the optimum
-/// α = cost·σ(-y(w·x + b)). The change of one α is found by Newton's method in u = ln(α / (cost - α)), where the equation
-/// is nearly linear. The intercept b is free: rows are centred about their mean, in which terms b hardly depends on w, and
-/// b follows after each epoch by a Newton step towards Σ α y = 0. Centring costs nothing: w·(x - μ) needs only x·v, where
-/// v = Σ α y x, and three numbers.
+/// Minimises ½‖w‖² + Σ cost·ln(1 + e^{-y(w·x + b)}). Each row has an α in (0, cost) with w = Σ α y x; at the optimum α
+/// = cost·σ(-y(w·x + b)). The change of one α is found by Newton's method in u = ln(α / (cost - α)), where the equation
+/// is nearly linear. The intercept b is free: rows are centred about their mean, in which terms b hardly depends on w,
+/// and b follows after each epoch by a Newton step towards Σ α y = 0. Centring costs nothing: w·(x - μ) needs only x·v,
+/// where v = Σ α y x, and three numbers.
 pub struct DualDescent<'a> {
     rows: &'a Sparse<'a>,
     classes: &'a [i32],
@@ -87,7 +87,7 @@ pub struct DualDescent<'a> {
     intercept: f64,
     free_intercept: bool,
     violation: f64,
-    /// The norm of what α lacks of its optimum, over the last epoch.
+    /// The norm of the distance of α from its optimum, over the last epoch.
     pub lacking: f64,
 }
 
@@ -135,7 +135,7 @@ impl<'a> DualDescent<'a> {
     pub fn shuffle(&mut self) {
         self.violation = 0.0;
         for place in (1..self.order.len()).rev() {
-            // xorshift64*: the order only has to be without pattern.
+            // xorshift64* is random enough for an order.
             self.random ^= self.random >> 12;
             self.random ^= self.random << 25;
             self.random ^= self.random >> 27;
@@ -232,7 +232,7 @@ fn best_alpha(alpha: f64, cost: f64, margin: f64, square: f64) -> f64 {
         };
         z = cost / (1.0 + (-u).exp());
         if step.abs() < 1e-3 {
-            break; // Newton's next step would be a millionth
+            break; // the next step would be a millionth
         }
     }
     z

@@ -28,7 +28,7 @@ pub struct CrammerSinger<'a, V> {
     countdown: Countdown,
 }
 
-/// Room for the numbers of one row, a class each.
+/// Memory for the numbers of one row, one for each class.
 struct Workspace {
     outputs: Vec<f64>,
     best: Vec<f64>,
@@ -36,7 +36,7 @@ struct Workspace {
 }
 
 impl<'a, V: Value> CrammerSinger<'a, V> {
-    /// `costs` are those of the rows of each class.
+    /// Set up the problem; `costs` are those of the rows of each class.
     pub fn new(rows: &'a Rows<V>, order: &Order, costs: &[[f64; 2]], intercept: Intercept) -> Self {
         let count = costs.len();
         CrammerSinger {
@@ -88,7 +88,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         }
     }
 
-    /// Go once over the active rows; return the largest violation it met.
+    /// Go once over the active rows; return the largest violation.
     fn pass(&mut self, shrink: f64, workspace: &mut Workspace) -> f64 {
         let mut worst = 0.0f64;
         let mut kept = Vec::with_capacity(self.active.len());
@@ -100,7 +100,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             self.outputs(row, &mut workspace.outputs);
             let (violation, spare) = self.violation(row, &workspace.outputs);
             worst = worst.max(violation);
-            // All α at 0, and the other classes far behind: it will stay so.
+            // All α are 0, and the other classes are far behind: this will not change soon.
             if violation > 0.0 || spare <= shrink {
                 kept.push(row as u32);
             }
@@ -113,7 +113,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         worst
     }
 
-    /// wₖ·x for every class.
+    /// Write wₖ·x for every class.
     fn outputs(&self, row: usize, outputs: &mut [f64]) {
         let count = self.count;
         outputs.copy_from_slice(&self.weights[self.rows.width * count..]);
@@ -140,8 +140,8 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
         }
     }
 
-    /// Return how much the largest gradient exceeds the smallest of those that could still grow; and by how much a row with
-    /// all its α at 0 is safe.
+    /// Return how much the largest gradient exceeds the smallest of those that could still grow; and by how much a row
+    /// with all its α at 0 is safe.
     fn violation(&self, row: usize, outputs: &[f64]) -> (f64, f64) {
         let duals = &self.duals[row * self.count..(row + 1) * self.count];
         let own = self.gradient(row, self.classes[row] as usize, outputs);

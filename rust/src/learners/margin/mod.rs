@@ -1,8 +1,8 @@
 //! Linear classifiers of large margin: min ½‖w‖² + Σ cᵢ ℓ(1 − yᵢ(w·xᵢ + b)), by its dual, by its primal, and for
 //! several classes at once.
 //!
-//! Every solver ends with a [`Certificate`]: the values of the primal and of the dual problem at what it found. The
-//! optimum lies between them, so the distance of the two bounds what is left to gain, without trusting the solver.
+//! Every solver ends with a [`Certificate`]: the values of the primal and of the dual problem at its solution. The
+//! optimum lies between them, so their distance bounds the error, without trusting the solver.
 
 pub mod crammer;
 pub mod dual;
@@ -18,17 +18,17 @@ pub enum Loss {
     SquaredHinge,
 }
 
-/// What the constant of the decision function is.
+/// The constant of the decision function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Intercept {
     None,
-    /// The weight of a feature that is this number in every row: penalised as the other weights are.
+    /// The weight of a feature that is this number in every row: penalized as the other weights are.
     Penalised(f64),
     /// Free of any penalty.
     Free,
 }
 
-/// When to stop: at a gap of `tolerance` relative to the primal value, or after so many passes over the rows.
+/// When to stop: at a gap of `tolerance` relative to the primal value, or after a number of passes over the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     pub tolerance: f64,
@@ -84,22 +84,22 @@ impl Random {
     }
 }
 
-/// Rows that lie together are visited about together, in runs of so many ...
+/// Neighbouring rows are visited close together, in runs of this length.
 const RUN: usize = 64;
-/// ... of which so many, from anywhere, take turns. One run after the other would make all passes alike: coordinate
-/// descent then converges several times slower.
+/// Runs, from anywhere, that alternate. One run after the other would make all passes alike, and coordinate descent
+/// would converge several times slower.
 const RUNS_TOGETHER: usize = 8;
-/// So many rows need no runs.
+/// Up to so many rows need no runs.
 pub(crate) const FEW_ROWS: usize = RUN * RUNS_TOGETHER;
 
-/// Put rows, which rise, into a random order in which the processor sees coming what it has to read.
+/// Put sorted rows into a random order with runs, which the hardware prefetcher can follow.
 pub(crate) fn shuffle_in_runs(rows: &[u32], visits: &mut Vec<u32>, random: &mut Random) {
     visits.clear();
     if rows.len() <= FEW_ROWS {
         visits.extend_from_slice(rows);
         return random.shuffle(visits);
     }
-    let first = random.below(RUN) + 1; // runs begin elsewhere each time
+    let first = random.below(RUN) + 1; // runs start at other rows each time
     let (head, tail) = rows.split_at(first);
     let mut runs: Vec<&[u32]> = std::iter::once(head).chain(tail.chunks(RUN)).collect();
     random.shuffle(&mut runs);

@@ -1,7 +1,7 @@
-//! The order of rows, which does not depend on how they came; equal rows merged.
+//! A canonical order of rows, equal rows merged.
 //!
-//! The order comes from a keyed hash of what a row holds, and equal rows of one class become one row with the sum of
-//! their weights. So what is learned does not depend on the order of the rows, a row of weight 2 is the same as that row
+//! The order comes from a keyed hash of the contents of a row, and equal rows of one class become one row with the sum
+//! of their weights. So the result does not depend on the order of the rows, a row of weight 2 is the same as that row
 //! twice, to the last bit, and files sorted by class do no harm.
 
 use super::mix;
@@ -12,8 +12,8 @@ const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 pub const NOWHERE: u32 = u32::MAX;
 
-/// A keyed hash of the numbers of a row that are not zero, and of its class; a sum, so that neither does the order of the
-/// columns matter nor need the processor wait from one to the next.
+/// A keyed hash of the numbers of a row that are not zero, and of its class. It is a sum, so that the order of
+/// the columns does not matter and the additions need not wait for each other.
 #[inline(always)]
 pub fn content_hash(vector: Vector<'_>, class: i32, key: u64) -> u64 {
     let mut sum = key;
@@ -26,8 +26,8 @@ pub fn content_hash(vector: Vector<'_>, class: i32, key: u64) -> u64 {
     mix(sum) ^ mix(class as u64)
 }
 
-/// A keyed hash of the columns that a row holds, likewise a sum; with `zeros` without those whose number is zero, else
-/// without reading the numbers.
+/// A keyed hash of the columns of a row, also a sum; with `zeros`, columns whose number is zero are left out, else the
+/// numbers are not read.
 #[inline(always)]
 pub fn columns_hash(vector: Vector<'_>, key: u64, zeros: bool) -> u64 {
     let hash = |column: usize| {
@@ -51,7 +51,7 @@ pub fn key_of(seed: u64) -> u64 {
     mix(seed ^ 0x5851_f42d_4c95_7f2d)
 }
 
-/// Each row that weighs something with its key, sorted by key.
+/// Return each row of positive weight with its key, sorted by key.
 #[inline(always)]
 pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usize) -> u64) -> Vec<(u64, u32)> {
     let mut keyed = Vec::with_capacity(rows);
@@ -65,7 +65,7 @@ pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usi
     keyed
 }
 
-/// Return rows that have the same key a second one, and sorts them by it.
+/// Give rows of the same key a second key, and sort them by it.
 pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
     for tied in keyed
         .chunk_by_mut(|left, right| left.0 == right.0)
@@ -81,7 +81,7 @@ pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
 
 fn sort_by_key(keyed: &mut [(u64, u32)]) {
     if keyed.len() < 1 << 20 {
-        return keyed.sort_unstable(); // in no time
+        return keyed.sort_unstable(); // too fast to be cancelled
     }
     keyed.sort_unstable_by(|left, right| {
         checkpoint();
@@ -89,7 +89,7 @@ fn sort_by_key(keyed: &mut [(u64, u32)]) {
     });
 }
 
-/// One merged row: where it stands in the table, its class, the sum of its weights.
+/// One merged row: its place in the table, its class, the sum of its weights.
 #[derive(Clone, Copy)]
 pub struct Merged {
     pub row: usize,
@@ -104,7 +104,7 @@ pub struct Order {
 }
 
 impl Order {
-    /// Sort rows by a keyed hash of what they hold.
+    /// Sort rows by a keyed hash of their contents.
     pub fn new(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, seed: u64) -> Self {
         let key = key_of(seed);
         let keyed = sorted_keys(classes.len(), weights, |row| {
@@ -113,7 +113,7 @@ impl Order {
         Self::merged(table, classes, weights, keyed)
     }
 
-    /// Take rows in this order, in which equal ones stand together and have the same key; see [`sorted_keys`].
+    /// Take rows in this order, in which equal ones are neighbours and have the same key; see [`sorted_keys`].
     pub fn merged(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, keyed: Vec<(u64, u32)>) -> Self {
         let mut order = Order {
             merged: Vec::with_capacity(keyed.len()),
@@ -126,7 +126,7 @@ impl Order {
             if last_hash != Some(hash) {
                 (first, last_hash) = (order.merged.len(), Some(hash));
             }
-            // Equal hashes are no proof: they can be made.
+            // Equal hashes are no proof: somebody can construct them.
             let equal = |kept: &Merged| kept.class == classes[row] as u32 && table.row(kept.row).equals(table.row(row));
             let place = order.merged[first..].iter().position(equal).map(|place| first + place);
             let place = place.unwrap_or_else(|| {
@@ -136,7 +136,7 @@ impl Order {
             });
             let merged = &mut order.merged[place];
             merged.weight += weights.map_or(1.0, |weights| weights[row]);
-            // Of rows that hold the same in another order of columns, always the same one is read.
+            // Of rows that differ only in the order of columns, always read the same one.
             if row != merged.row && table.row(row).precedes(table.row(merged.row)) {
                 merged.row = row;
             }
@@ -145,7 +145,7 @@ impl Order {
         order
     }
 
-    /// The rows that stand for all.
+    /// The rows that represent all.
     pub fn rows(&self) -> Vec<u32> {
         self.merged.iter().map(|merged| merged.row as u32).collect()
     }

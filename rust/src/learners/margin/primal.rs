@@ -95,7 +95,7 @@ impl<'a, V: Value> Primal<'a, V> {
         }
     }
 
-    /// What the penalty multiplies each weight with.
+    /// The factor of a weight in the penalty.
     fn penalty(&self, column: usize) -> f64 {
         if column == self.rows.width && self.intercept == Intercept::Free {
             0.0
@@ -263,7 +263,7 @@ impl<'a, V: Value> Primal<'a, V> {
         outputs
     }
 
-    /// The t that minimises the objective at w + t·d: the zero of a derivative that rises, piecewise linear.
+    /// The t that minimises the objective at w + t·d: the zero of an increasing, piecewise linear derivative.
     fn line_search(&self, direction: &[f64], changes: &[f64]) -> f64 {
         let columns = 0..direction.len();
         let start: f64 = columns

@@ -9,16 +9,16 @@ use crate::tables::vectors::{Vector, Vectors};
 
 /// How many rows ahead of its use a given row is fetched.
 const AHEAD: usize = 4;
-/// So many sums at once: one after the other they would wait for each addition.
+/// Sums at a time: a single one would wait for each addition.
 const LANES: usize = 4;
 
 /// The merged rows, one after the other; without `columns` every row holds `width` numbers.
 ///
-/// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all: so the weights
-/// that are needed most lie together.
+/// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all, so that
+/// the weights that are needed most are close together in memory.
 ///
 /// Rows of ones whose columns have scales sⱼ are not multiplied out. In place of the weights wⱼ of the scaled columns
-/// solvers then keep vⱼ = sⱼwⱼ: so w·x is the sum of v over the columns that x holds, adding a·x to w adds a·sⱼ² to
+/// solvers then keep vⱼ = sⱼwⱼ: so w·x is the sum of v over the columns of x, adding a·x to w adds a·sⱼ² to
 /// vⱼ, and the product of two such weights is Σ vⱼv'ⱼ/sⱼ².
 pub struct Rows<V> {
     pattern: Arc<Pattern>,
@@ -32,7 +32,7 @@ pub struct Rows<V> {
     pub squares: Vec<f64>,
 }
 
-/// Where the numbers of the rows stand.
+/// The places of the numbers of the rows.
 struct Pattern {
     starts: Vec<usize>,
     columns: Vec<i32>,
@@ -41,7 +41,7 @@ struct Pattern {
 }
 
 impl<V: Value> Rows<V> {
-    /// Take rows of a table, each column multiplied by its scale, if there are some.
+    /// Copy rows of a table, each column multiplied by its scale, if there are scales.
     pub fn new(table: &Vectors<'_>, rows: &[u32], scales: Option<&[f64]>) -> Self {
         let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
         let (numbers, names) = frequent_first(table, rows);
@@ -80,7 +80,7 @@ impl<V: Value> Rows<V> {
         if V::ONE { rows.with_scales(scales) } else { rows }
     }
 
-    /// Rows of ones with the scales of their columns.
+    /// Set the scales of the columns of rows of ones.
     fn with_scales(mut self, scales: Option<&[f64]>) -> Self {
         let Pattern { names, starts, columns } = &*self.pattern;
         let scale = |&name: &u32| scales.map_or(1.0, |scales| scales[name as usize]);
@@ -125,12 +125,12 @@ impl<V: Value> Rows<V> {
         )
     }
 
-    /// What the products of weights are multiplied with; of other rows than those of ones anything.
+    /// The factors of the products of weights; arbitrary unless the rows are of ones.
     fn inverses_of<'a>(&'a self, other: &'a [f64]) -> &'a [f64] {
         if V::ONE { &self.inverses } else { other }
     }
 
-    /// Return weights the places of the columns as they were given.
+    /// Move weights to the columns of the given table.
     pub fn expand(&self, mut weights: Vec<f64>, width: usize) -> Vec<f64> {
         for (weight, scale) in weights.iter_mut().zip(&self.scales) {
             *weight = if *scale == 0.0 { 0.0 } else { *weight / scale };
@@ -143,12 +143,12 @@ impl<V: Value> Rows<V> {
         every
     }
 
-    /// Return weights by the columns as they were given the places of the columns here.
+    /// Pick the weights of the columns here from those of all given columns.
     pub fn picked(&self, every: &[f64]) -> Vec<f64> {
         self.pattern.names.iter().map(|&name| every[name as usize]).collect()
     }
 
-    /// Write weights to the places of the columns as they were given; other columns stay as they are.
+    /// Write weights to their given columns; other columns stay as they are.
     pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
         for (&name, &weight) in self.pattern.names.iter().zip(weights) {
             every[name as usize] = weight;
@@ -205,7 +205,7 @@ impl<V: Value> Rows<V> {
         self.pattern.starts[row + 1] - self.pattern.starts[row]
     }
 
-    /// The columns of a sparse row, numbered anew, in the order in which they were given.
+    /// The new numbers of the columns of a sparse row, in the given order.
     #[inline(always)]
     pub fn columns(&self, row: usize) -> &[i32] {
         let Pattern { starts, columns, .. } = &*self.pattern;
@@ -227,7 +227,7 @@ impl<V: Value> Rows<V> {
         }
     }
 
-    /// Fetch what is needed to fetch a row.
+    /// Fetch the place of a row, which [`Self::prefetch`] needs.
     #[inline(always)]
     pub fn prefetch_start(&self, row: usize) {
         prefetch(&self.pattern.starts, row);
@@ -261,7 +261,7 @@ fn extend_scaled<V: Value>(
     }
 }
 
-/// Sums of functions of the numbers at each place of some arrays, in four sums at once.
+/// Sum functions of the numbers at each place of some arrays, in four lanes.
 #[inline(always)]
 fn summed<const INPUTS: usize, const SUMS: usize>(
     arrays: [&[f64]; INPUTS],
@@ -292,13 +292,13 @@ fn square<V: Value>(row: &[V]) -> f64 {
     row.iter().map(|value| value.wide() * value.wide()).sum()
 }
 
-/// The number of each given column of sparse rows, by how many rows hold it, and the given number of each.
+/// Number the columns of sparse rows by how many rows have them: the number of each given column, and the reverse.
 fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     if matches!(table, Vectors::Dense { .. }) {
         return (Vec::new(), Vec::new());
     }
     let mut rows = rows.to_vec();
-    rows.sort_unstable(); // as they lie in memory
+    rows.sort_unstable(); // the order in memory
     let mut counts = vec![0u32; table.width()];
     for &row in &rows {
         checkpoint();
@@ -313,7 +313,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     (counts, names)
 }
 
-/// The places of the counts above 0, the largest first, equal ones as they come (a counting sort).
+/// The places of the counts above 0, the largest first, ties in order (a counting sort).
 pub(crate) fn by_count(counts: &[u32]) -> Vec<u32> {
     let most = counts.iter().copied().max().unwrap_or(0) as usize;
     let mut starts = vec![0u32; most + 2]; // of the places of each count
@@ -337,7 +337,7 @@ pub struct Row<'a, V> {
 }
 
 impl<V: Value> Row<'_, V> {
-    /// w·x, in four sums at once: one after the other they would wait for each addition.
+    /// w·x, in four sums at once: a single one would wait for each addition.
     #[inline(always)]
     pub fn dot(&self, weights: &[f64]) -> f64 {
         let mut sums = [0.0; 4];

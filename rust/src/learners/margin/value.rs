@@ -4,9 +4,9 @@ use crate::tables::vectors::Vectors;
 
 const SQUARED: std::ops::RangeInclusive<f64> = 1e-60..=1e60;
 
-/// A number of a row; 32 bits halve what has to be read, and ones need not be read at all.
+/// A number of a row; 32 bits halve the memory traffic, and ones need not be read at all.
 pub trait Value: Copy + Send + Sync {
-    /// Whether all numbers are 1: see [`Rows`].
+    /// Whether all numbers are 1: see [`Rows`](super::rows::Rows).
     const ONE: bool = false;
     fn wide(self) -> f64;
     fn narrow(value: f64) -> Self;
@@ -32,7 +32,7 @@ impl Value for f64 {
     }
 }
 
-/// The only number of rows that hold a column or do not.
+/// The only number of rows that have a column or not.
 #[derive(Clone, Copy)]
 pub struct One;
 

@@ -3,7 +3,7 @@
 use super::{Found, Nearest};
 use crate::system::vector::{any_within, code_path};
 
-/// Values that are looked at together.
+/// Values checked together.
 const SCREENED: usize = 64;
 /// Beyond this multiple of the neighbours wanted, and `CROWD_LEAST`, a query is crowded.
 const CROWD: usize = 16;
@@ -22,12 +22,12 @@ pub struct Screen {
     best: Nearest,
     limit: f32,
     candidates: Vec<(f32, u32)>,
-    /// So many rows are about as near that all must be compared.
+    /// Whether so many rows are about equally near that all must be compared.
     crowded: bool,
 }
 
 impl Screen {
-    /// `slack` bounds the error of a value; if nothing bounds it, all rows are compared.
+    /// Start a search; `slack` bounds the error of a value. If it is not finite, all rows are compared.
     pub fn new(count: usize, slack: f32, without: Option<usize>) -> Self {
         Screen {
             count,
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Return whether there are `count` neighbours to give among so many rows, and no candidate beyond them.
+    /// Return whether there are `count` neighbours among `rows` rows, and no candidate beyond them.
     pub fn fits(&self, count: usize, rows: usize) -> bool {
         let within = self.candidates.iter().all(|candidate| (candidate.1 as usize) < rows);
         let enough = self.crowded || self.candidates.len() >= count;

@@ -9,24 +9,24 @@ use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vec
 const HEAD: usize = 128;
 /// A term is in the head if more than one row in this many has it.
 const COMMON: usize = 6;
-/// So many of the most frequent terms are added for all rows at once, which makes the bound on the others sharp.
+/// The most frequent terms, which are added for all rows at once; this tightens the bound on the others.
 const COLUMNS: usize = 32;
-/// Below so many rows all terms have lists.
+/// With fewer rows, all terms have lists.
 const FEWEST: usize = 512;
-/// Rows whose bounds are looked at together.
+/// Rows whose bounds are checked together.
 const BLOCK: usize = 16;
 /// Rows whose scores are kept in registers; a multiple of a block.
 const LANES: usize = 64;
-/// Rows for which the columns of several queries are added before the next ones: their columns stay in the cache.
+/// Rows for which the columns of several queries are added before the next rows, so that they stay in the cache.
 const ROWS_TOGETHER: usize = 1 << 10;
 /// Not in the head.
 const TAIL: u8 = u8::MAX;
 
-/// An inverted index: lists of rows for most terms, dense columns for the few that are nearly everywhere.
+/// An inverted index: lists of rows for most terms, dense columns for the few that are in most rows.
 ///
-/// Lists and the first columns are summed for all rows. What the other columns, the head, can still add to a score is
-/// by Cauchy and Schwarz at most the length of the query's head times that of the row's (as in L2AP, Anastasiu &
-/// Karypis 2014); only rows that this may bring among the best are looked at one by one.
+/// Lists and the first columns are summed for all rows. The contribution of the other columns, the head, is at most the
+/// norm of the query's head times that of the row's, by the Cauchy–Schwarz inequality (as in L2AP, Anastasiu & Karypis
+/// 2014). Only rows that may be among the best by this bound are scored one by one.
 pub struct Inverted {
     rows: usize,
     longest: f64,
@@ -43,7 +43,7 @@ pub struct Inverted {
     list_weights: Vec<f32>,
 }
 
-/// What a search needs for itself, kept from query to query.
+/// The memory of a search, reused from query to query.
 #[derive(Default)]
 pub struct Scratch {
     scores: Vec<f32>,
@@ -52,7 +52,7 @@ pub struct Scratch {
     candidates: Vec<(f32, u32)>,
 }
 
-/// A query, cut into what meets the head and what meets the lists.
+/// A query, divided into columns, head and lists.
 struct Query<'q> {
     whole: Row<'q>,
     columns: Vec<(u8, f32)>,
@@ -159,7 +159,7 @@ impl Inverted {
 
     /// The `count` nearest rows to each query of terms below the index's width, without the row that it leaves out.
     ///
-    /// There must be so many rows. Each query has a scratch.
+    /// There must be at least `count` rows. Each query has a scratch.
     pub fn nearest(
         &self,
         rows: Sparse<'_>,
@@ -184,7 +184,7 @@ impl Inverted {
         scratch: &mut Scratch,
     ) -> Vec<Found> {
         let limit = self.screen(query, count, without, scratch);
-        // At a distance of one stand also the rows that share no term: then all that share one are looked at.
+        // Rows that share no term are at a distance of one, too: then all rows that share one are compared.
         if limit <= 2.0 * query.slack {
             return self.compare_all(rows, query, count, without);
         }
@@ -201,7 +201,7 @@ impl Inverted {
         nearest.sorted()
     }
 
-    /// Collect in `scratch` all rows that may be among the nearest; return the score of the last of the best.
+    /// Collect in `scratch` all rows that may be among the nearest; return the lowest of the best scores.
     fn screen(&self, query: &Query<'_>, count: usize, without: Option<usize>, scratch: &mut Scratch) -> f32 {
         self.add_lists(query, scratch);
         self.bound_blocks(query, count, scratch);
@@ -259,7 +259,7 @@ impl Inverted {
         let blocks = self.rows.div_ceil(BLOCK);
         scratch.touched.clear();
         let total: usize = query.whole.0.iter().map(|&term| self.list(term).0.len()).sum();
-        // A common term is in most blocks anyway, and so are many entries.
+        // A common term is in most blocks, and so are many entries.
         let everywhere = query.mask != 0 || total > blocks;
         scratch.touched.resize(blocks, everywhere);
         let scores = scratch.scores.as_mut_slice();
@@ -276,7 +276,7 @@ impl Inverted {
         }
     }
 
-    /// Bound the best score in each touched block, and puts the blocks that promise most to the front.
+    /// Bound the best score in each touched block, and put the most promising blocks first.
     fn bound_blocks(&self, query: &Query<'_>, count: usize, scratch: &mut Scratch) {
         scratch.blocks.clear();
         for (block, &touched) in scratch.touched.iter().enumerate() {
@@ -305,7 +305,7 @@ impl Inverted {
         dot_product(self.path, &query.head, weights)
     }
 
-    /// Compare with all rows that share a term; the others stand at a distance of one, in order.
+    /// Compare with all rows that share a term; the others are at a distance of one, in order.
     fn compare_all(&self, rows: Sparse<'_>, query: &Query<'_>, count: usize, without: Option<usize>) -> Vec<Found> {
         let mut shares: Vec<bool> = self.masks.iter().map(|mask| mask & query.mask != 0).collect();
         for &term in query.whole.0 {
@@ -326,7 +326,7 @@ impl Inverted {
     }
 }
 
-/// Add columns, times their factors, one after the other to sums, which stay in registers.
+/// Add columns, times their factors, to sums, which stay in registers.
 fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
     vectorised(
         #[inline(always)]
@@ -343,7 +343,7 @@ fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
     );
 }
 
-/// A number as 32 bits, not smaller than it was.
+/// Round a number to 32 bits, upwards.
 fn upwards(number: f64) -> f32 {
     (number * (1.0 + 2.0 * UNIT)) as f32
 }

@@ -1,8 +1,8 @@
 //! Nearest neighbours, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
 //!
 //! Candidates are found with 32-bit numbers and bounds on their rounding; the distances of the few that remain are
-//! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the answer
-//! is that of comparing with every row, ties included, and does not depend on the way that led to it.
+//! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the result
+//! is identical to comparing with every row, ties included, whichever path was taken.
 
 mod bits;
 mod dense;
@@ -20,7 +20,7 @@ pub use sparse::Sparse;
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
 pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 
-/// A row and how far it is; nearer rows first, of equally near ones the earlier.
+/// A row and its distance; ordered by distance, then by row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
     pub distance: f64,
@@ -55,7 +55,7 @@ impl Nearest {
         }
     }
 
-    /// Beyond this distance nothing is wanted any more.
+    /// The distance beyond which no row is wanted.
     pub fn limit(&self) -> f64 {
         match self.heap.peek() {
             Some(worst) if self.heap.len() >= self.count => worst.distance,

@@ -11,7 +11,7 @@ pub struct Sparse<'a> {
 }
 
 impl<'a> Sparse<'a> {
-    /// Return `None` unless starts, terms below `width` and weights fit together and are in order.
+    /// Check and take rows; `None` unless starts, terms below `width` and weights fit together and are in order.
     pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], width: usize) -> Option<Self> {
         let fits = terms.len() == weights.len()
             && terms.len() <= u32::MAX as usize
@@ -26,7 +26,7 @@ impl<'a> Sparse<'a> {
         (ascending && weights.iter().all(|weight| weight.is_finite())).then_some(sparse)
     }
 
-    /// As `new`, for rows that were checked before.
+    /// Take rows that were checked before.
     pub fn trusted(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64]) -> Self {
         Sparse { starts, terms, weights }
     }

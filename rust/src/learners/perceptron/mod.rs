@@ -1,11 +1,12 @@
 //! Learners that see one row after another: perceptron (plain, averaged, with a kernel), Winnow and balanced Winnow.
 //!
-//! On a mistake, y·score ≤ 0, the rule moves its weights: the perceptron adds rate·y·x (Rosenblatt 1958; averaged: Freund
-//! and Schapire 1999), Winnow multiplies the weights of the features present by its factor, or divides them (Littlestone
-//! 1988). An epoch shows every row once; a row of weight 2.5 is shown twice in full and once by half, at once.
+//! On a mistake, y·score ≤ 0, the rule moves its weights: the perceptron adds rate·y·x (Rosenblatt 1958; averaged:
+//! Freund and Schapire 1999), Winnow multiplies the weights of the features present by its factor, or divides them
+//! (Littlestone 1988). An epoch shows every row once; a row of weight 2.5 is shown twice in full and once by half, in a
+//! row.
 //!
-//! It stops after an epoch whose share of mistakes is at most `error_share`, or which changed nothing; when the loss has
-//! not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
+//! It stops after an epoch whose share of mistakes is at most `error_share`, or which changed nothing; when the loss
+//! has not fallen by `tolerance` a row for `patience` epochs; or after `most_epochs`.
 
 pub mod narrow;
 mod rows;
@@ -21,7 +22,7 @@ pub use rule::{Rule, State};
 
 /// Numbers read between two looks at the clock.
 const NUMBERS_AT_ONCE: usize = 1 << 20;
-/// If one of so many rows is a mistake, it is worth while to fetch the numbers of all as they are given.
+/// If at least one in so many rows is a mistake, the given numbers of all rows are worth prefetching.
 const OFTEN: f64 = 4.0;
 
 #[derive(Clone, Copy)]
@@ -34,7 +35,7 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// What the narrow copy of a row tells about its score.
+/// What is known about the score of a row from its narrow copy.
 enum Estimate {
     Right,
     Wrong,
@@ -52,7 +53,7 @@ impl Estimate {
     }
 }
 
-/// What came out of one learner.
+/// The outcome of one learner.
 #[derive(Clone, Copy, Default)]
 pub struct Outcome {
     pub promotions: u64,
@@ -74,23 +75,23 @@ pub struct Learner<'a> {
     /// 1 or −1 for each row shown.
     signs: Vec<f64>,
     random: Random,
-    /// ‖w‖² of the perceptron or a little more, kept where there are `light` weights.
+    /// An upper bound on ‖w‖² of the perceptron, if there are `light` weights.
     norm: f64,
     next: usize,
     mistakes: f64,
     loss: f64,
     best_loss: f64,
     stale_epochs: u64,
-    /// The perceptron's weights are `scale` times those kept, so that shrinking all costs nothing.
+    /// The perceptron's weights are `scale` times those kept, so that shrinking all of them is one multiplication.
     scale: f64,
-    /// L1 penalty that each weight should have had, and has had.
+    /// The L1 penalty that each weight should have had, and has had.
     owed: f64,
     paid: Vec<f64>,
     /// The perceptron's weights with 32 bits, if the rows have a narrow copy.
     light: Option<Light>,
-    /// Room for the columns of a row of that copy, and for its numbers.
+    /// Memory for the columns of a row of that copy, and for its numbers.
     room: (Vec<i32>, Vec<f64>),
-    /// The weights by the columns as they are given, while `state` has them by those of the copied rows.
+    /// The weights by given column, while `state` has them by the columns of the narrow copy.
     given_weights: Option<[Vec<f64>; 2]>,
 }
 
@@ -129,7 +130,7 @@ impl<'a> Learner<'a> {
         learner
     }
 
-    /// Take the weights of the columns that are shown, in the order of the copied rows.
+    /// Put the weights into the order of the columns of the narrow copy.
     fn renumber_weights(&mut self) {
         let Some(rows) = self.rows.narrow else { return };
         let picked = |every: &[f64]| if every.is_empty() { vec![] } else { rows.picked(every) };
@@ -152,7 +153,7 @@ impl<'a> Learner<'a> {
         (self.state.weights, self.state.second) = (weights, second);
     }
 
-    /// Show some rows; true at the end.
+    /// Show some rows; return whether the end is reached.
     pub fn advance(&mut self) -> bool {
         if self.outcome.epochs >= self.settings.most_epochs || self.outcome.converged {
             self.fold_scale();
@@ -172,7 +173,7 @@ impl<'a> Learner<'a> {
         false
     }
 
-    /// Ask for the numbers of a row that comes soon, which lies anywhere in memory.
+    /// Fetch the numbers of a row that comes soon, which is anywhere in memory.
     #[inline(always)]
     fn fetch_ahead(&self) {
         let coming = |ahead: usize| self.order.get(self.next + ahead).map(|&place| place as usize);
@@ -236,7 +237,7 @@ impl<'a> Learner<'a> {
         read
     }
 
-    /// Show a row, of which something may be known.
+    /// Show a row whose score is known in part.
     fn show_exactly(&mut self, place: usize, sign: f64, vector: Vector<'_>, mut estimate: Estimate) -> usize {
         let mut left = self.rows.weights[place];
         let size = vector.len();
@@ -251,7 +252,7 @@ impl<'a> Learner<'a> {
             let is_right = score.is_some_and(|score| sign * score > 0.0);
             read += size.max(16);
             if is_right && !self.rule.shrinks() {
-                self.state.shown += left; // shown again, it would be right again
+                self.state.shown += left; // it would be correct again
                 break;
             }
             left -= part;
@@ -269,7 +270,7 @@ impl<'a> Learner<'a> {
         read
     }
 
-    /// A row with the numbers as they are given, or only zeros and ones if no others count; room for what was copied.
+    /// A row with its given numbers, or with zeros and ones if only presence counts.
     #[inline(always)]
     fn vector<'b>(&self, place: usize, (columns, numbers): &'b mut (Vec<i32>, Vec<f64>)) -> Vector<'b>
     where
@@ -294,7 +295,7 @@ impl<'a> Learner<'a> {
         Vector::Sparse(columns, numbers)
     }
 
-    /// What the narrow copy of a row tells about its score.
+    /// Estimate the score of a row from its narrow copy.
     #[inline(always)]
     fn estimate(&self, place: usize) -> Estimate {
         let (Some(rows), state) = (self.rows.narrow, &self.state) else {

@@ -1,4 +1,4 @@
-//! The rows to show, equal ones pooled, in an order that depends only on what they hold.
+//! The rows to show, equal ones pooled, in an order that depends only on their contents.
 
 use super::narrow::{Narrow, Sample, extent};
 use super::{Rule, Settings};
@@ -19,7 +19,7 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
-    /// The rows shown, in less room.
+    /// The narrow copy of the rows.
     pub narrow: Option<&'a Narrow>,
 }
 
@@ -34,13 +34,13 @@ impl Rows<'_> {
 /// Why rows cannot be learned from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// A column comes twice in a row.
+    /// A column occurs twice in a row.
     Repeats,
     /// A number is not finite, or so large that sums of squares are not.
     Numbers,
 }
 
-/// The largest sum of squares that leaves room for what is learned.
+/// The largest sum of squares for which the weights cannot overflow.
 const LARGEST_SQUARES: f64 = 1e150;
 
 fn squares_fit(squares: f64) -> Result<(), Unfit> {
@@ -51,7 +51,7 @@ fn squares_fit(squares: f64) -> Result<(), Unfit> {
     }
 }
 
-/// Look at the numbers of sparse rows; those of dense ones are known to fit.
+/// Check the numbers of sparse rows; those of dense ones were checked before.
 fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
     match table {
         Vectors::Dense { .. } => Ok(()),
@@ -69,7 +69,7 @@ fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
     }
 }
 
-/// The rows to show and how much each weighs; and a copy of them in less room, where this helps.
+/// The rows to show and how much each weighs; and a narrow copy of them, where this helps.
 pub struct Shown {
     pub rows: Vec<u32>,
     pub weights: Vec<f64>,
@@ -77,8 +77,8 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Take the rows that weigh something. To be shuffled, equal ones of a class are pooled and the order depends only on
-    /// what the rows say: which of them came first makes no difference. Then no column may come twice in a row.
+    /// Take the rows of positive weight. If they are to be shuffled, equal ones of a class are pooled and the order
+    /// depends only on their contents. Then no column may occur twice in a row.
     pub fn new(
         table: &Vectors<'_>,
         classes: &[i32],
@@ -96,7 +96,7 @@ impl Shown {
             shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence, sample));
             shown
         };
-        // Few tables have zeros that are written out; copying shows whether this one has.
+        // Few tables store zeros; copying shows whether this one does.
         let mut shown = gathered(presence.is_none());
         if presence.is_some() && shown.narrow.as_ref().is_none_or(|copy| copy.has_zeros) {
             shown = gathered(true);
@@ -122,7 +122,8 @@ impl Shown {
         }
     }
 
-    /// Sort by which columns the rows hold, then by what; with `zeros` those whose number is zero are not held.
+    /// Sort by the columns of the rows, then by their contents; with `zeros`, columns whose number is zero do not
+    /// count.
     fn pooled(
         table: &Vectors<'_>,
         classes: &[i32],

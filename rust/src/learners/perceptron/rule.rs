@@ -1,4 +1,4 @@
-//! The rules: scores, what a mistake changes, and penalties.
+//! The rules: scores, updates and penalties.
 
 use super::Learner;
 use super::narrow::ROUNDING_MARGIN;
@@ -9,7 +9,7 @@ use crate::tables::vectors::Vector;
 const HEAVIEST: f64 = 1e150;
 const LIGHTEST: f64 = 1e-150;
 
-/// What a rule knows at its start, and at its end.
+/// The state of a rule, at its start and at its end.
 #[derive(Clone, Default)]
 pub struct State {
     pub weights: Vec<f64>,
@@ -24,7 +24,7 @@ pub struct State {
 pub enum Rule<'a> {
     Perceptron {
         rate: f64,
-        /// How fast the bias learns: the square of the number in the column of the bias; 0 for none.
+        /// The learning rate of the bias: the square of the number in the column of the bias; 0 for none.
         bias_rate: f64,
         average: bool,
         /// How much each row shrinks the weights: by a share (L2), and towards zero (L1).
@@ -53,7 +53,7 @@ impl Rule<'_> {
         matches!(*self, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
     }
 
-    /// Return whether a row of the table that is decided rightly changes nothing.
+    /// Return whether a correctly classified row changes nothing.
     pub(super) fn skips_correct_rows(&self) -> bool {
         !self.shrinks() && !matches!(self, Rule::KernelPerceptron { .. })
     }
@@ -74,7 +74,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Return what a mistake costs: the perceptron counts how far the score is off, Winnow only that it is.
+    /// The loss of a mistake: by how much the score is wrong for the perceptron, 1 for Winnow.
     pub(super) fn loss_of(&self, score: f64) -> f64 {
         match self.rule {
             Rule::Perceptron { .. } | Rule::KernelPerceptron { .. } => -score,
@@ -82,7 +82,7 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Move the weights; return the score before, if it was found by the way.
+    /// Update the weights; return the score before, if it was computed on the way.
     pub(super) fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64) -> Option<f64> {
         if sign > 0.0 {
             self.outcome.promotions += 1;
@@ -110,7 +110,7 @@ impl<'a> Learner<'a> {
                 }
                 state.bias += bias_rate * step;
                 if *average {
-                    // The mean of all weights so far is w − second/shown, with what each step missed in `second`.
+                    // The mean of all weights so far is w − second/shown, where `second` sums what each step missed.
                     let missed = state.shown - part;
                     vector.add_to(&mut state.second, missed * step);
                     state.second_bias += bias_rate * missed * step;
@@ -186,7 +186,7 @@ impl<'a> Learner<'a> {
     }
 }
 
-/// Sums over the features that are there.
+/// Sum the weights of the features that are present.
 #[inline(always)]
 fn present(vector: Vector<'_>, weight: impl Fn(usize) -> f64) -> f64 {
     let mut sum = 0.0;

@@ -4,12 +4,12 @@ use super::cache::Cell;
 use crate::learners::kernel::LANES;
 use crate::system::vector::{Kernel as Loops, dispatch};
 
-/// Forces are searched in chunks of so many; only the best chunk is searched a second time, for the place.
+/// Forces are searched in chunks; only the best chunk is searched a second time, for the place.
 const CHUNK: usize = 32 * LANES;
 /// The curvature of a pair counts as at least this much: a kernel need not be positive definite.
 pub(super) const LEAST_CURVATURE: f64 = 1e-12;
 
-/// The rows that take part, in arrays padded to a multiple of LANES with rows that can do nothing.
+/// The rows that take part, in arrays padded to a multiple of LANES with rows that cannot move.
 #[derive(Default)]
 pub(super) struct Active {
     pub(super) rows: Vec<u32>,
@@ -49,13 +49,13 @@ impl Active {
         };
     }
 
-    /// Return whether the row stands at a bound with a force that keeps it there, whatever the pair.
+    /// Return whether the row is at a bound with a force that keeps it there, whatever the pair.
     pub(super) fn stays_at_bound(&self, place: usize, pair: &Pair) -> bool {
         (self.rising[place] != 0.0 && self.force[place] > pair.most)
             || (self.falling[place] != 0.0 && self.force[place] < pair.least)
     }
 
-    /// Move the forces by a step along the difference of two kernel rows, and finds the next rising row.
+    /// Move the forces by a step along the difference of two kernel rows, and find the next rising row.
     pub(super) fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
         let found = dispatch(Move {
             step,
@@ -103,7 +103,7 @@ impl Active {
     }
 }
 
-/// Moves all forces by a step; return the largest force that can rise, its chunk, and the least that can fall.
+/// Moves all forces by a step; the output is the largest force that can rise, its chunk, and the least that can fall.
 struct Move<'a, T> {
     step: f64,
     first: &'a [T],
@@ -163,7 +163,7 @@ fn gain(most: f64, own: f64, falling: f64, diagonal: f64, kernel: f64) -> f64 {
     difference * difference / curvature
 }
 
-/// Return the largest gain of a row that can fall with the rising row, and its chunk.
+/// Finds the largest gain of a row that can fall with the rising row, and its chunk.
 struct Gains<'a, T> {
     pub(super) most: f64,
     own: f64,

@@ -2,12 +2,12 @@
 
 use crate::learners::kernel::LANES;
 
-/// Large pieces of memory come in whole pages.
+/// Large blocks of memory take whole pages.
 const PAGE: usize = 4096;
 
-/// What a cached kernel value is kept as.
+/// The type of a cached kernel value.
 pub trait Cell: Copy + Send + Sync {
-    /// Whether rounding in the sums of many steps is worth computing the forces again at the end.
+    /// Whether the forces are computed again at the end, to remove the rounding errors of many steps.
     const EXACT: bool;
     fn narrow(value: f64) -> Self;
     fn wide(self) -> f64;
@@ -37,7 +37,7 @@ impl Cell for f64 {
     }
 }
 
-/// Kernel rows by place; the one that was not used for longest makes room.
+/// Kernel rows by place; the least recently used one makes room.
 pub(super) struct Cache<T> {
     pub(super) rows: Vec<Vec<T>>,
     /// A ring through the places in use, most recent first; the last entry is its head.
@@ -106,7 +106,7 @@ impl<T: Cell> Cache<T> {
         let mut number = vec![u32::MAX; self.rows.len()];
         (kept.iter().zip(0..)).for_each(|(&place, new)| number[place as usize] = new);
         let head = self.rows.len();
-        let mut place = self.newer[head] as usize; // the oldest first, so that the order stays
+        let mut place = self.newer[head] as usize; // the oldest first, to keep the order
         while place != head {
             let mut row = std::mem::take(&mut self.rows[place]);
             let new = number[place];

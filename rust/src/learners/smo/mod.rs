@@ -8,15 +8,16 @@
 //!
 //! Input: rows, their signs y and costs C, a kernel. Output: β and the bias b of f(x) = Σ β_t κ(x_t, x) + b.
 //!
-//! The derivative by β_t is the force F_t = y_t − Σ β_s K_st. At the maximum no pair can gain: F_i ≤ F_j whenever β_i can
-//! rise and β_j can fall. The pair to move is the i with the largest force and the j that gains most by a second-order
-//! estimate (Fan, Chen and Lin, JMLR 2005). It stops when no pair differs by more than the tolerance and the duality gap,
+//! The derivative by β_t is the force F_t = y_t − Σ β_s K_st. At the maximum no pair can gain: F_i ≤ F_j whenever β_i
+//! can rise and β_j can fall. The pair to move is the i with the largest force and the j that gains most by a
+//! second-order estimate (Fan, Chen and Lin, JMLR 2005). It stops when no pair differs by more than the tolerance and
+//! the duality gap,
 //!
 //! ```text
 //! Σ C_t max(0, y_t (F_t − b)) − β_t (F_t − b),
 //! ```
 //!
-//! is at most a tenth of the tolerance of the primal objective. Coefficients that have rested at a bound with the right
+//! is at most a tenth of the tolerance of the primal objective. Coefficients that stay at a bound with the right
 //! force are left out for a while (shrinking); the forces of those are computed again before the end.
 
 mod active;
@@ -30,17 +31,17 @@ use cache::Cache;
 
 pub use cache::Cell;
 
-/// Up to so many rows, the solution is carried on to rounding: that costs nothing noticeable.
+/// Up to so many rows, the solution is refined to rounding error, which takes no noticeable time.
 const FEW_ROWS: usize = 256;
 const FINEST: f64 = 1e-11;
 const EXTRA_STEPS: u64 = 50_000;
 /// A step that gains less than this share of the objective is lost in rounding.
 const LEAST_GAIN: f64 = 1e-15;
-/// After so many of them in a row, and one a row more, there is nothing left to gain.
+/// After so many such steps in succession, plus one for each row, there is nothing left to gain.
 const MOST_IDLE: u64 = 1_000;
-/// So often all forces may be computed again.
+/// How often all forces may be computed again.
 const MOST_ROUNDS: u32 = 20;
-/// Bytes that the solver keeps for each row beside its numbers and its kernel row, at most: some twenty numbers.
+/// Bytes that the solver keeps for each row beside its numbers and its kernel row, at most.
 const BYTES_A_ROW: usize = 20 * size_of::<f64>();
 
 /// Rows of one machine: which rows of the table, their signs (1 or −1) and costs (above 0).
@@ -61,7 +62,7 @@ pub struct Settings {
     pub most_steps: u64,
 }
 
-/// What came out, with the proof of how good it is.
+/// The coefficients, with a certificate of how good they are.
 pub struct Solution {
     pub coefficients: Vec<f64>,
     pub bias: f64,
@@ -100,7 +101,7 @@ pub struct Solver<'a, T> {
     phase: Phase,
     tolerance: f64,
     steps: u64,
-    /// Up to where a small problem is carried on, and whether that is over.
+    /// The step up to which a small problem is refined, and whether that is done.
     deadline: u64,
     refined: bool,
     /// Steps and rounds up to the last time that all forces were computed again.
@@ -116,7 +117,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     pub fn new(problem: Problem<'a>, settings: Settings) -> Self {
         let count = problem.rows.len();
         let points = Points::new(&problem.table, &problem.rows, problem.kernel);
-        // The rows laid out count twice: when some are left out, the new layout is made before the old one goes.
+        // The rows laid out count twice: when some are left out, the new layout is made before the old one is freed.
         let others = 2 * points.bytes() + count * BYTES_A_ROW;
         let settings = Settings {
             cache: settings.cache.saturating_sub(others),
@@ -189,7 +190,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Copy what the active rows know back to their places among all rows.
+    /// Copy coefficients and forces of the active rows back to their places among all rows.
     fn write_back(&mut self) {
         for (place, &row) in self.active.rows.iter().enumerate() {
             self.coefficients[row as usize] = self.active.coefficient[place];
@@ -197,7 +198,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Work for about so many steps; true when the end is reached.
+    /// Work for about `steps` steps; return whether the end is reached.
     pub fn advance(&mut self, steps: usize) -> bool {
         match self.phase {
             Phase::Done => true,
@@ -258,7 +259,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         vec![T::narrow(0.0); self.active.force.len()]
     }
 
-    /// Return whether the duality gap is still too large, or the problem so small that it is solved to rounding.
+    /// Return whether the duality gap is still too large, or the problem small enough to be refined.
     fn needs_more(&mut self, pair: &Pair) -> bool {
         let gap = self.gap(self.bias(pair));
         let finest = (self.settings.tolerance * 1e-3).min(FINEST);
@@ -329,7 +330,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         true
     }
 
-    /// Return the force of the free rows, whose forces are all the same; without any, the middle of what is allowed.
+    /// The force of the free rows, which is the same for all; without any, the middle of the allowed range.
     fn bias(&self, pair: &Pair) -> f64 {
         let active = &self.active;
         let (mut sum, mut free) = (0.0, 0usize);
@@ -348,7 +349,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// Return the duality gap; rows left out add nothing to it.
+    /// The duality gap; rows left out add nothing to it.
     fn gap(&self, bias: f64) -> f64 {
         let active = &self.active;
         let of_row = |place: usize| {
@@ -363,7 +364,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         (0..active.len()).map(of_row).sum()
     }
 
-    /// Return the coefficients and the proof of how good they are.
+    /// Return the coefficients with their certificate.
     pub fn solution(mut self) -> Solution {
         let pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
         let bias = self.bias(&pair);

@@ -1,15 +1,15 @@
-//! Rows that rest at a bound leave the search, and come back with forces computed again.
+//! Shrinking: rows that stay at a bound leave the search, and return with forces computed again.
 
 use super::active::Pair;
 use super::cache::{Cache, Cell};
 use super::{Phase, Solver};
 use crate::learners::kernel::Points;
 
-/// Rows whose forces are computed again in one turn.
+/// Rows whose forces are computed again at a time.
 const RESTORED_AT_ONCE: usize = 64;
 
 impl<'a, T: Cell> Solver<'a, T> {
-    /// Leave out the rows that rest at a bound, if there are enough of them to be worth the copying.
+    /// Leave out the rows that stay at a bound, if there are enough of them to be worth the copying.
     pub(super) fn shrink(&mut self, pair: &Pair) -> bool {
         let kept: Vec<u32> = (0..self.active.len())
             .filter(|&place| !self.active.stays_at_bound(place, pair))

@@ -294,7 +294,8 @@ impl Lexicon {
         }
     }
 
-    /// Move to a larger table. Words that came early are mostly frequent: placed first, they stand where their hash points.
+    /// Move to a larger table. Words that came early are mostly frequent: placed first, they stand where their hash
+    /// points.
     fn grow(&mut self) {
         let factor = if self.slots.size() < 1 << 16 { 4 } else { 2 };
         let larger = Table::new(self.slots.size() * factor);

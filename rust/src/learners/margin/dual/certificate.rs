@@ -3,7 +3,7 @@
 use super::schedule::{Bounds, Skip};
 use super::{Certificate, Coordinate, Dual, Intercept, Loss, Value, diagonal, upper};
 
-/// What one evaluation over all rows found.
+/// The result of an evaluation over all rows.
 pub(super) struct Evaluation {
     pub(super) certificate: Certificate,
     pub(super) scale: f64,
@@ -11,7 +11,7 @@ pub(super) struct Evaluation {
 }
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Compute primal and dual values over all rows, and wakes the rows that are not surely at their bounds.
+    /// Compute primal and dual values over all rows, and activate the rows that may leave their bounds.
     pub(super) fn evaluate(&mut self, bounds: Bounds) -> Evaluation {
         let mut outputs = Vec::with_capacity(self.rows.len());
         for row in 0..self.rows.len() {
@@ -52,7 +52,7 @@ impl<'a, V: Value> Dual<'a, V> {
         }
     }
 
-    /// The primal value, and what the weights must be multiplied with: a hard margin is reached by scaling.
+    /// The primal value, and the factor for the weights: a hard margin is reached by scaling.
     fn primal(&self, outputs: &[f64], intercept: f64, norm: f64) -> (f64, f64) {
         let penalty = match self.intercept {
             Intercept::Penalised(_) => norm + self.lift * self.balance * self.balance,
@@ -77,7 +77,8 @@ impl<'a, V: Value> Dual<'a, V> {
         (0.5 * penalty + losses.sum::<f64>(), 1.0)
     }
 
-    /// The dual value at α or, when the intercept is free, at the nearest α of balance 0 that scaling one class gives.
+    /// The dual value at α or, when the intercept is free, at the α of balance 0 that results from
+    /// scaling one class.
     fn dual(&self, norm: f64) -> f64 {
         let free = self.intercept == Intercept::Free;
         let excess = self.balance.signum();

@@ -1,8 +1,9 @@
-//! The best point of the plane that the last two steps span.
+//! Extrapolation: the best point of the plane that the last two steps span, which needs no row (Narkiss and Zibulevsky,
+//! "Sequential subspace optimization", 2005).
 
 use super::{Dual, Value, diagonal, upper};
 
-/// α with what follows from it; or a step from one such place to another.
+/// α with the weights and the balance that follow from it; or the difference of two such points.
 pub(super) struct Point {
     alphas: Vec<f64>,
     weights: Vec<f64>,
@@ -19,7 +20,7 @@ impl Point {
     }
 }
 
-/// Where the last passes came from and where they went.
+/// The point before the last step, the step before that, and memory for the next point.
 pub(super) struct LastSteps {
     before: Point,
     last: Point,
@@ -33,7 +34,7 @@ impl LastSteps {
     }
 }
 
-/// Keep how we came from a place to where we are now, and then that place.
+/// Store the last step, then the current point.
 fn record_step(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f64]) {
     for (now, (before, last)) in now.zip(before.iter_mut().zip(last)) {
         *last = now - *before;
@@ -42,7 +43,7 @@ fn record_step(now: impl Iterator<Item = f64>, before: &mut [f64], last: &mut [f
 }
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Go to the best place of the plane that the last two steps span, cut off at the bounds, if that gains anything.
+    /// Go to the best point of the plane that the last two steps span, clipped at the bounds, if that gains anything.
     pub(super) fn extrapolate(&mut self, last_steps: &mut LastSteps) {
         let (near, far) = self.best_combination(last_steps);
         let LastSteps { before, last, next } = last_steps;
@@ -79,7 +80,7 @@ impl<'a, V: Value> Dual<'a, V> {
         (last.balance, before.balance) = (self.balance - before.balance, self.balance);
     }
 
-    /// Return how far to go along the step since the last look, and along the one before: the maximum of a quadratic function.
+    /// Return how far to go along the last step, and along the one before: the maximum of a quadratic function.
     fn best_combination(&self, last_steps: &LastSteps) -> (f64, f64) {
         let LastSteps { before, last, .. } = last_steps;
         let [mut own, mut both, mut other, mut near, mut far] =

@@ -1,16 +1,17 @@
-//! Conjugate gradients on all α between their bounds at once.
+//! Conjugate gradients on all α between their bounds at once, when many passes are left (Moré and Toraldo, "On the
+//! solution of large quadratic programming problems with bound constraints", 1991).
 
 use super::schedule::FaceSchedule;
 use super::{Coordinate, Dual, Value, diagonal, upper};
 
-/// Conjugate gradients on a face stop at this share of the squared residual, or after so many rounds.
+/// Conjugate gradients stop at this share of the squared residual, or after the most rounds.
 const FACE_FORCING: f64 = 1e-4;
 const MOST_FACE_ROUNDS: usize = 50;
 const MOST_HALVINGS: usize = 6;
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// Solve, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then goes
-    /// there as far as the bounds allow. Gives how many passes over all rows this was worth.
+    /// Solve, roughly, for all α between their bounds at once, the others held fixed, by conjugate gradients; then go
+    /// there as far as the bounds allow. Return the cost in passes over all rows.
     pub(super) fn solve_face(&mut self, face_schedule: &mut FaceSchedule) -> f64 {
         let start = self.value;
         let inside = |row: &Coordinate| row.alpha > 0.0 && row.alpha < upper(self.loss, row.cost);
@@ -106,12 +107,12 @@ impl<'a, V: Value> Dual<'a, V> {
         room.fold(1.0, f64::min)
     }
 
-    /// Move the α of a face along a direction, cut off at the bounds, if that gains anything; else half as far.
+    /// Move the α of a face along a direction, clipped at the bounds, if that gains anything; else half as far.
     fn move_along(&mut self, face: &[u32], slopes: &[f64], direction: &[f64]) {
         let mut length = 1.0;
         for turn in 0..=MOST_HALVINGS {
             if turn == MOST_HALVINGS {
-                length = self.first_bound(face, direction); // on this way the objective only falls
+                length = self.first_bound(face, direction); // up to there the objective only falls
             }
             let cut = |(&row, along): (&u32, &f64)| {
                 let coordinate = &self.coordinates[row as usize];

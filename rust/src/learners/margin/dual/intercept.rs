@@ -12,7 +12,7 @@ impl<'a, V: Value> Dual<'a, V> {
         }
     }
 
-    /// Half way between the nearest rows of the two classes.
+    /// The middle between the nearest rows of the two classes.
     fn middle(&self, outputs: &[f64]) -> f64 {
         let rows = || outputs.iter().zip(&self.coordinates);
         let positive = rows().filter(|(_, row)| row.sign > 0.0).map(|(output, _)| *output);
@@ -41,8 +41,8 @@ impl<'a, V: Value> Dual<'a, V> {
         self.offset
     }
 
-    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b))²: the zero of a derivative that rises, by Newton's method, which
-    /// stays between the bounds that it has met.
+    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b))²: the zero of an increasing derivative, by Newton's method
+    /// within bounds.
     fn root(&self, outputs: &[f64]) -> f64 {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
         let mut place = self.offset + self.lift * self.balance;

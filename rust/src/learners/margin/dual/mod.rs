@@ -6,18 +6,19 @@
 //! min over α   ½ Σᵢⱼ αᵢαⱼyᵢyⱼ(xᵢ·xⱼ) + ½ Σ Dᵢαᵢ² − Σ αᵢ      with 0 ≤ αᵢ ≤ Uᵢ,      w = Σ αᵢyᵢxᵢ
 //! ```
 //!
-//! One αᵢ after the other is moved to its best value and a little beyond, in random order; rows that stay at a bound are
-//! left out ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows: cᵢ = ∞ is the hard
-//! margin.
+//! One αᵢ after the other is moved to its best value and a little beyond, in random order; rows that stay at a bound
+//! are left out ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows. cᵢ = ∞ is the
+//! hard margin.
+//!
 //! Paper: Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent method for large-scale linear SVM",
-//! ICML 2008. Different from it: the stopping rule; over-relaxation (Young 1954); an order that is random but for short
-//! runs of rows that lie together, so that a pass over many rows does not wait for memory; when very many passes are
-//! still to come, conjugate gradients on all α between their bounds (Moré and Toraldo, "On the solution of large
-//! quadratic programming problems with bound constraints", 1991); rows that rest at a bound are visited less often
-//! (after Glasmachers and Dogan, "Accelerated coordinate descent with adaptive coordinate frequencies", ACML 2013);
-//! after a pass the best point is taken of the plane that the last two steps span, which is known without looking at
-//! any row (Narkiss and Zibulevsky, "Sequential subspace optimization", 2005); and a free intercept, which adds Σ αᵢyᵢ = 0, by the
-//! method of multipliers (Hestenes 1969), with one step of the multiplier, the intercept, after each pass.
+//! ICML 2008. Changes to it:
+//!
+//! - the stopping rule, and over-relaxation (Young 1954);
+//! - an order that is random except for short runs of neighbouring rows, so that a pass does not wait for memory;
+//! - rows that stay at a bound are visited less often (`schedule`);
+//! - extrapolation after a pass (`extrapolation`), and conjugate gradients when many passes are left (`face`);
+//! - a free intercept, which adds Σ αᵢyᵢ = 0, by the method of multipliers (Hestenes 1969), with one step of the
+//!   multiplier, the intercept, after each pass.
 
 mod certificate;
 mod extrapolation;
@@ -36,14 +37,13 @@ use schedule::{Bounds, Convergence, FaceSchedule, Skip};
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
-/// A step goes so far beyond the best value of one α: less is gained by the step, more by the pass.
+/// How far a step goes, relative to the best value of one α: the step gains less, the pass gains more.
 const RELAXATION: f64 = 1.3;
-/// When more passes than this are to come at the present convergence, we solve for many α at once.
+/// When more passes than this are left at the present rate, solve for many α at once.
 const MANY_PASSES: f64 = 200.0;
-/// A look further costs about as much as a visit of so many numbers for each row and column: it must not cost more than
-/// the passes.
+/// The cost of an extrapolation in numbers read for each row and column: it must not cost more than the passes.
 const EXTRAPOLATION_COST: f64 = 4.0;
-/// What a pass over few rows counts at least, so that the work ends.
+/// The least that a pass over few rows counts, so that the work ends.
 const LEAST_WORK: f64 = 0.01;
 
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ struct Coordinate {
     alpha: f64,
     cost: f64,
     sign: f64,
-    /// 1 / (‖x‖² + D): the step that a gradient of 1 asks for.
+    /// 1 / (‖x‖² + D): the step for a gradient of 1.
     step: f64,
 }
 
@@ -63,11 +63,11 @@ pub struct Dual<'a, V> {
     weights: Vec<f64>,
     /// The intercept that the multiplier has reached; 0 unless it is free.
     offset: f64,
-    /// The square of the constant feature, times Σ αᵢyᵢ: the intercept of now is `offset + lift · balance`.
+    /// The square of the constant feature, times Σ αᵢyᵢ: the current intercept is `offset + lift · balance`.
     lift: f64,
     balance: f64,
     value: f64,
-    /// Rows that are not left out, rising; and the order in which they are visited.
+    /// Rows that are not left out, sorted; and the order in which they are visited.
     active: Vec<u32>,
     visits: Vec<u32>,
     skips: Vec<Skip>,
@@ -75,7 +75,7 @@ pub struct Dual<'a, V> {
 }
 
 impl<'a, V: Value> Dual<'a, V> {
-    /// `signs` are ±1; `costs` above 0, and infinite for the hard margin.
+    /// Set up the problem; `signs` are ±1, `costs` above 0 and infinite for the hard margin.
     pub fn new(rows: &'a Rows<V>, signs: &[f64], costs: &[f64], loss: Loss, intercept: Intercept) -> Self {
         let mean = rows.squares.iter().sum::<f64>() / rows.len().max(1) as f64;
         let lift = match intercept {
@@ -142,7 +142,7 @@ impl<'a, V: Value> Dual<'a, V> {
                 }
                 bounds = Bounds::NONE;
             }
-            // Before the bounds that matter are about found, a look further meets too many of them.
+            // An early extrapolation would run into too many bounds.
             numbers_read += visited * numbers;
             if may_extrapolate
                 && estimate < self.value
@@ -159,7 +159,8 @@ impl<'a, V: Value> Dual<'a, V> {
         }
     }
 
-    /// Go once over the active rows. Gives the gap it saw (each row's part when its turn came), and the bounds.
+    /// Go once over the active rows; return the gap as seen on the way (each row's part when it was visited), and the
+    /// bounds.
     fn pass(&mut self, bounds: Bounds, random: &mut Random) -> (f64, Bounds) {
         let skips = &mut self.skips;
         let awake = self.active.iter().copied();
@@ -182,7 +183,7 @@ impl<'a, V: Value> Dual<'a, V> {
         }
         if left_out {
             let coordinates = &mut self.coordinates;
-            // A sign of a sleeping row is kept in its step: see `improve`.
+            // A row that was left out has a negative step: see `improve`.
             self.active.retain(|&row| coordinates[row as usize].step > 0.0);
         }
         (estimate, next)
@@ -227,7 +228,7 @@ impl<'a, V: Value> Dual<'a, V> {
         part
     }
 
-    /// The multiplier of Σ αᵢyᵢ = 0 goes the way that the constraint is violated.
+    /// Step the multiplier of Σ αᵢyᵢ = 0 in the direction of the violation.
     fn step_multiplier(&mut self) {
         if self.intercept == Intercept::Free {
             self.offset += self.lift * self.balance;
@@ -248,7 +249,7 @@ impl<'a, V: Value> Dual<'a, V> {
     }
 }
 
-/// D: what the squared hinge adds to the diagonal.
+/// D: the addition of the squared hinge to the diagonal.
 #[inline(always)]
 fn diagonal(loss: Loss, cost: f64) -> f64 {
     match loss {
@@ -271,7 +272,7 @@ fn upper(loss: Loss, cost: f64) -> f64 {
 fn pair(loss: Loss, cost: f64, alpha: f64, slack: f64) -> f64 {
     let positive = slack.max(0.0);
     if cost.is_infinite() {
-        // A hard margin has no loss: what a row lacks counts as much as what it has too much.
+        // A hard margin has no loss: a missing margin counts as much as an excessive one.
         return (alpha * slack).abs().max(positive * positive);
     }
     match loss {

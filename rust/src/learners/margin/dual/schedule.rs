@@ -1,13 +1,16 @@
-//! When each row is visited, and when another method takes its turn.
+//! When each row is visited, and when a face is solved.
+//!
+//! Rows that stay at a bound are visited less often, after Glasmachers and Dogan, "Accelerated coordinate descent with
+//! adaptive coordinate frequencies", ACML 2013.
 
-/// A row found at rest is passed over once, then three times, and so on up to so many times.
+/// A row found at its bound is skipped once, then three times, and so on up to so many times.
 const MOST_SKIPS: u8 = 7;
-/// The convergence is taken from so many passes.
+/// The passes from which the rate of convergence is estimated.
 const OBSERVED_PASSES: usize = 8;
-/// But not before the bounds that matter are about found.
+/// The passes before the first face is solved: by then most bounds are found.
 const FIRST_FACE: usize = 10;
 
-/// How often a row that was found at rest is passed over, and how often still from now on.
+/// How often a row that was found at its bound is skipped, and how often still.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Skip {
     length: u8,
@@ -15,7 +18,7 @@ pub(super) struct Skip {
 }
 
 impl Skip {
-    /// Return whether to pass over the row this time.
+    /// Return whether to skip the row this time.
     #[inline(always)]
     pub(super) fn skips_now(&mut self) -> bool {
         let skips = self.left > 0;
@@ -29,7 +32,7 @@ impl Skip {
     }
 }
 
-/// The bounds of the projected gradient in the last pass: what lies beyond them is left out in the next.
+/// The bounds of the projected gradient in the last pass: rows beyond them are left out in the next.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds {
     pub(super) least: f64,
@@ -42,7 +45,7 @@ impl Bounds {
         most: f64::INFINITY,
     };
 
-    /// A bound of 0 says only that no row was met that could move that way.
+    /// Remove bounds of 0, which only mean that no row could move that way.
     pub(super) fn unless_nothing_moved(self) -> Bounds {
         Bounds {
             least: if self.least < 0.0 {
@@ -55,7 +58,7 @@ impl Bounds {
     }
 }
 
-/// Whose turn it is: a face is solved when that has gained more for its price than passes do, and now and then to see.
+/// When to solve a face: if the last one gained more for its cost than passes do, and from time to time to find out.
 pub(super) struct FaceSchedule {
     by_pass: f64,
     by_face: f64,
@@ -91,7 +94,7 @@ impl FaceSchedule {
     }
 }
 
-/// The gaps that the last passes saw, which tell how many are still to come.
+/// The gaps of the last passes, from which the number of passes left is estimated.
 #[derive(Default)]
 pub(super) struct Convergence {
     gaps: Vec<f64>,
@@ -102,7 +105,7 @@ impl Convergence {
         self.gaps.push(gap);
     }
 
-    /// What the next pass is likely to see.
+    /// The likely gap of the next pass.
     pub(super) fn next(&self) -> f64 {
         match self.gaps[..] {
             [.., before, last] => last * (last / before).min(1.0),
@@ -110,7 +113,7 @@ impl Convergence {
         }
     }
 
-    /// Return how many passes it takes to reach a gap, if it goes on falling as it did.
+    /// Return how many passes it takes to reach a gap, if it keeps falling at the same rate.
     pub(super) fn passes_to(&self, gap: f64) -> f64 {
         let Some(&[first, .., last]) = self.gaps.last_chunk::<OBSERVED_PASSES>() else {
             return 0.0;

@@ -4,10 +4,10 @@ use super::{RARE, Rare};
 use crate::learners::margin::rows::by_count;
 use crate::tables::vectors::{Vector, Vectors};
 
-/// About so many numbers are enough to tell which columns are frequent.
+/// The size of the sample from which frequent columns are found, in numbers.
 const COUNTED: usize = 1 << 21;
 
-/// How many of some rows hold each column, and one more.
+/// How many of the sampled rows have each column, plus one.
 pub struct Sample {
     counts: Vec<u32>,
     step: usize,
@@ -21,7 +21,7 @@ impl Sample {
         }
     }
 
-    /// Count a row, if it is one of those that are counted; to be called while it is at hand.
+    /// Count a row, if it is in the sample; to be called while it is in the cache.
     #[inline(always)]
     pub fn see(&mut self, row: usize, vector: Vector<'_>) {
         if let Vector::Sparse(columns, _) = vector
@@ -35,10 +35,10 @@ impl Sample {
 /// The new number of each column, and the given number of each that has one.
 pub(super) struct Numbers {
     pub(super) common: Vec<Known>,
-    /// Of rare columns: 0, `ONCE` or `AGAIN` for those that were met so often, then their numbers.
+    /// For rare columns: 0, `ONCE` or `AGAIN` while they are counted, then their numbers.
     rare: Vec<u32>,
     pub(super) names: Vec<u32>,
-    /// The first number of the columns that were met once, and their names; they come after the others.
+    /// The first number of the columns that occur once, and their names; they come after the others.
     pub(super) first_single: usize,
     pub(super) single_names: Vec<u32>,
     pub(super) stamp: u16,
@@ -75,7 +75,7 @@ impl Numbers {
         }
     }
 
-    /// The stamp of the next row: after 65,535 of them they begin anew.
+    /// The stamp of the next row; stamps start again after 65,535 rows.
     #[inline(always)]
     pub(super) fn next_stamp(&mut self) -> u16 {
         if self.stamp == u16::MAX {
@@ -94,7 +94,7 @@ impl Numbers {
         }
     }
 
-    /// The number of a rare column, by when it is first asked for: columns of few rows come together as these do.
+    /// The number of a rare column, in the order of first use: columns of the same rows get neighbouring numbers.
     pub(super) fn rare(&mut self, name: u32) -> u32 {
         let known = &mut self.rare[name as usize];
         match *known {

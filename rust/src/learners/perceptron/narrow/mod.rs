@@ -1,8 +1,8 @@
-//! A copy of sparse rows in a third of their room, for those who read them often: 16 bits for a column, 16 for a number.
+//! A copy of sparse rows in a third of their memory, for rows that are read often: 16 bits a column, 16 bits a number.
 //!
-//! Columns are numbered anew, the frequent ones first: so the weights that are needed most lie together. The numbers of a
-//! row are rounded to multiples of a unit of its own. That is enough to say on which side of a plane most rows lie, and
-//! how far from it a row must lie for that to be sure; of the others the numbers as given have to be read.
+//! Columns are numbered anew, the frequent ones first, so that the weights that are needed most are close together. The
+//! numbers of a row are rounded to multiples of a unit of its own. That is enough to decide on which side of a plane
+//! most rows are, with a bound on the error; for the others the given numbers are read.
 
 mod columns;
 #[cfg(test)]
@@ -19,18 +19,18 @@ use columns::Numbers;
 
 pub use columns::Sample;
 
-/// Numbers of a row that are read at once; the last ones are filled up with zeros.
+/// Numbers of a row that are read at once; the last group is padded with zeros.
 const LANES: usize = 8;
-/// Columns from this on do not fit 16 bits: this number stands in their place, and the true one in a list of the row.
+/// Columns from this on do not fit 16 bits: this number replaces them, and the true one is in a list of the row.
 const RARE: u16 = u16::MAX;
 /// A row's largest number in its units.
 const MOST_UNITS: f64 = i16::MAX as f64;
-/// Units and lengths outside of these could overflow 32 bits, or vanish.
+/// Units and lengths outside these ranges could overflow or underflow 32 bits.
 const UNITS: std::ops::RangeInclusive<f64> = 1e-20..=1e30;
 const LENGTHS: std::ops::RangeInclusive<f64> = 1e-20..=1e25;
 /// Columns, or units, of some numbers.
 type Group = [u16; LANES];
-/// More than what rounding takes away.
+/// A factor above the relative error of rounding.
 pub const ROUNDING_MARGIN: f64 = 1.0 + 1e-6;
 
 /// A number of a column that is not among the frequent ones.
@@ -40,8 +40,8 @@ struct Rare {
     units: i16,
 }
 
-/// What a row is besides its numbers: how many, where they and the rare ones start, how many are rare, and where the
-/// numbers as given start.
+/// The head of a row: how many numbers it has, where they and the rare ones start, how many are rare, and where the
+/// given numbers start.
 #[derive(Clone, Copy)]
 struct Head {
     count: u32,
@@ -51,7 +51,7 @@ struct Head {
     unit: f32,
     /// See [`Narrow::surely`].
     doubt: f32,
-    /// The sum of the rare numbers whose columns other rows hold too, whatever their signs, or a little more.
+    /// An upper bound on the sum of the absolute rare numbers whose columns other rows have, too.
     rare_size: f32,
     given: u32,
 }
@@ -64,9 +64,9 @@ pub struct Narrow {
     squares: Vec<f64>,
     /// The given number of each column.
     names: Vec<u32>,
-    /// From this number on columns are those that a single row holds, and rare.
+    /// The first number of the rare columns that only a single row has.
     first_single: usize,
-    /// Whether a column comes twice in some row.
+    /// Whether a column occurs twice in some row.
     pub repeats: bool,
     /// Whether some number is zero.
     pub has_zeros: bool,
@@ -75,11 +75,12 @@ pub struct Narrow {
 /// Weights with 32 bits, of the columns that are not rare; the last is zero.
 pub struct Light {
     weights: Box<[f32; 1 << 16]>,
-    /// ‖w‖, or a little more; infinite if 32 bits cannot hold what it takes.
+    /// An upper bound on ‖w‖; infinite if it is out of range for 32 bits.
     length: f64,
-    /// The first of the columns that a single row holds.
+    /// The first of the columns that only a single row has.
     first_single: usize,
-    /// The largest weight that another rare column has had, whatever its sign; infinite if a first_single one began with some.
+    /// The largest absolute weight that another rare column has had; infinite if one of a single row started with a
+    /// weight.
     largest_rare: f64,
 }
 
@@ -100,7 +101,7 @@ impl Head {
     fn measure(&mut self, largest: f64, square: f64) {
         let (count, unit) = (self.count as usize, largest / MOST_UNITS);
         let fits = count == 0 || UNITS.contains(&unit) && square.is_finite();
-        // Each number is wrong by half a unit at most; and twice what rounding of weights, products and sums can make.
+        // The error of each number is at most half a unit; and twice the rounding error of weights, products and sums.
         let spread = (count as f64).sqrt() * unit;
         let rounding = (count / LANES + LANES + 8) as f64 * (2.0 / (1 << 24) as f64);
         let doubt = 0.51 * spread + rounding * (square.sqrt() + spread);
@@ -110,7 +111,7 @@ impl Head {
 }
 
 impl Light {
-    /// Take the weights of the columns of some rows.
+    /// Copy the weights of the columns of some rows.
     pub fn new(rows: &Narrow, weights: &[f64], length: f64) -> Self {
         let singles_weigh = weights[rows.first_single..].iter().any(|weight| *weight != 0.0);
         let mut light = Light {
@@ -143,7 +144,7 @@ impl Light {
 }
 
 impl Narrow {
-    /// Copy rows of a sparse table; with `presence` only whether a number is zero or not. `None` if there are too many,
+    /// Copy rows of a sparse table; with `presence` only whether a number is zero. `None` if there are too many rows,
     /// or one comes twice.
     pub fn new(table: &Vectors<'_>, rows: &[u32], presence: bool, sample: Sample) -> Option<Self> {
         let places = places_of(rows, table.rows())?;
@@ -168,10 +169,10 @@ impl Narrow {
         vectorised(
             #[inline(always)]
             || {
-                // Read one after the other, written where they belong: there is less to write than to read.
+                // Read in order and written anywhere, because there is less to write than to read.
                 for (row, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
                     checkpoint();
-                    // The room that a row is written to lies anywhere in memory, and so does its head.
+                    // The place that a row is written to is anywhere in memory, and so is its head.
                     let coming = |ahead: usize| places.get(row + ahead).copied().filter(|&place| place != NOWHERE);
                     if let Some(later) = coming(16) {
                         copy.fetch_head(later as usize);
@@ -181,7 +182,7 @@ impl Narrow {
                         copy.fetch(soon as usize);
                     }
                     if row + 2 < places.len() {
-                        table.row(row + 2).fetch(); // across pages the processor does not see it coming
+                        table.row(row + 2).fetch(); // the hardware prefetcher stops at page boundaries
                     }
                     if let Vector::Sparse(columns, values) = table.row(row) {
                         copy.fill(place as usize, columns, values, &mut numbers, presence);
@@ -232,7 +233,7 @@ impl Narrow {
         self.repeats |= repeats;
     }
 
-    /// Put the rare columns in the order of the rows here, and numbers them anew.
+    /// Put the rare columns in the order of the rows here, and number them anew.
     fn sort_rares(&mut self, numbers: &mut Numbers) {
         let found = std::mem::take(&mut self.rares);
         numbers.count_rares(&found);
@@ -264,7 +265,8 @@ impl Narrow {
         &self.rares[head.rare as usize..][..head.rares as usize]
     }
 
-    /// Return whether w·x + bias surely has this sign, or surely has not: w·x is found with an error of at most `doubt` times ‖w‖.
+    /// Return whether w·x + bias has this sign; `None` if that is uncertain. The error of w·x is at most `doubt` times
+    /// ‖w‖.
     #[inline(always)]
     pub fn surely(&self, row: usize, sign: f64, light: &Light, weights: &[f64], bias: f64) -> Option<bool> {
         let head = &self.heads[row];
@@ -278,8 +280,8 @@ impl Narrow {
         let mut sum = f64::from(sums.iter().sum::<f32>());
         let score = |sum: f64| sign * (sum * f64::from(head.unit) + bias);
         let doubt = f64::from(head.doubt) * light.length;
-        // The weights of rare columns lie anywhere in memory; they seldom decide. A column that no other row holds moves
-        // only with mistakes on this one, towards its sign: it adds to the score what speaks for the sign, or nothing.
+        // The weights of rare columns are anywhere in memory, and seldom decide. The weight of a column that no other
+        // row has changes only with mistakes on this row, towards its sign: it never reduces the score.
         if score(sum) > doubt + f64::from(head.rare_size) * light.largest_rare {
             return Some(true);
         }
@@ -289,7 +291,7 @@ impl Narrow {
         (score(sum).abs() > doubt).then_some(score(sum) > 0.0)
     }
 
-    /// Return the columns of a row, in the order in which they were given.
+    /// Write the columns of a row, in the given order.
     #[inline(always)]
     pub fn columns(&self, row: usize, into: &mut Vec<i32>) {
         let head = &self.heads[row];
@@ -308,7 +310,7 @@ impl Narrow {
         }
     }
 
-    /// Call for each column of a row and the number there in units, in the order in which they were given.
+    /// Call with each column of a row and its number in units, in the given order.
     #[inline(always)]
     pub fn each(&self, row: usize, mut call: impl FnMut(usize, i16)) {
         let head = &self.heads[row];
@@ -324,7 +326,7 @@ impl Narrow {
         }
     }
 
-    /// The sum of the weights of the columns whose number is not zero, in the order in which they were given.
+    /// The sum of the weights of the columns whose number is not zero, in the given order.
     #[inline(always)]
     pub fn present(&self, row: usize, weight: impl Fn(usize) -> f64) -> f64 {
         let mut sum = 0.0;
@@ -344,13 +346,13 @@ impl Narrow {
         self.squares[row]
     }
 
-    /// Fetch what [`Self::square`] gives.
+    /// Fetch the square of a row.
     #[inline(always)]
     pub fn fetch_square(&self, row: usize) {
         prefetch(&self.squares, row);
     }
 
-    /// Return where the numbers of a row stand among those of the table.
+    /// The places of the numbers of a row in the table.
     #[inline(always)]
     pub fn given(&self, row: usize) -> Range<usize> {
         let head = &self.heads[row];
@@ -364,7 +366,7 @@ impl Narrow {
         self.heads[row].count as usize
     }
 
-    /// Fetch what is needed to fetch a row.
+    /// Fetch the head of a row, which [`Self::fetch`] needs.
     #[inline(always)]
     pub fn fetch_head(&self, row: usize) {
         prefetch(&self.heads, row);
@@ -378,12 +380,12 @@ impl Narrow {
         prefetch(&self.rares, head.rare as usize);
     }
 
-    /// Return weights by the columns as they were given the places of the columns here.
+    /// Pick the weights of the columns here from those of all given columns.
     pub fn picked(&self, every: &[f64]) -> Vec<f64> {
         self.names.iter().map(|&name| every[name as usize]).collect()
     }
 
-    /// Write weights to the places of the columns as they were given; other columns stay as they are.
+    /// Write weights to their given columns; other columns stay as they are.
     pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
         for (&name, &weight) in self.names.iter().zip(weights) {
             every[name as usize] = weight;
@@ -402,7 +404,7 @@ fn places_of(rows: &[u32], count: usize) -> Option<Vec<u32>> {
     Some(places)
 }
 
-/// The largest number, whatever its sign, and the sum of all squares.
+/// The largest absolute number, and the sum of all squares.
 #[inline(always)]
 pub fn extent(values: &[f64]) -> (f64, f64) {
     let (mut largest, mut squares) = ([0.0f64; LANES], [0.0; LANES]);
@@ -419,7 +421,7 @@ pub fn extent(values: &[f64]) -> (f64, f64) {
     (largest.into_iter().fold(0.0, f64::max), squares.iter().sum())
 }
 
-/// The nearest whole number to one that fits 16 bits: beyond 2⁵² the last bits of a number are its units.
+/// The nearest whole number to one that fits 16 bits: after adding 1.5 · 2⁵², the last bits are the rounded integer.
 #[inline(always)]
 fn rounded(value: f64) -> u16 {
     (value + 1.5 * (1u64 << 52) as f64).to_bits() as u16

@@ -3,7 +3,7 @@ use crate::learners::margin::Random;
 
 const ROWS: usize = 600;
 
-/// Start, columns and numbers of sparse rows with more columns than fit 16 bits.
+/// Starts, columns and numbers of sparse rows with more columns than fit 16 bits.
 fn rows(width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
     let (mut random, mut starts) = (Random(7), vec![0]);
     let (mut columns, mut values) = (vec![], vec![]);
@@ -92,7 +92,7 @@ fn what_is_sure_is_so() {
                 place += 1;
             });
             for sign in [-1.0, 1.0] {
-                // Whatever the bias leaves of the product.
+                // Whatever share of the product the bias leaves.
                 for share in [0.0, -0.5, -0.99, -0.999_999, -1.0, -1.000_001, -1.1] {
                     let is_right = sign * (product + share * product) > 0.0;
                     let surely = copy.surely(row, sign, &light, &weights, share * product);
