@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-FILES = ("counts", "lexicon", "reader", "text")
+FILES = (
+    *("counting/drain", "counting/merge", "counting/shard", "counting/tally"),
+    *("text/characters", "text/key", "text/lexicon/*", "text/reader", "text/tokenizer", "text/tokens"),
+)
 SAME = {
     ("done += same.len();", "+="): "only what is fetched ahead depends on it",
     ("slots: Table::new((words * 5 / 4).max(FEWEST_SLOTS)),", "/"): "room that is got beforehand, or later",

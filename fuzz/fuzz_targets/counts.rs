@@ -5,8 +5,10 @@
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
 
-use discern_core::counts::{Drained, Shard, drain, merge_terms};
-use discern_core::text::{Analyzer, Script, Text};
+use discern_core::counting::drain::{Drained, drain};
+use discern_core::counting::merge::merge_terms;
+use discern_core::counting::shard::Shard;
+use discern_core::text::tokenizer::{Analyzer, Script, Text};
 use libfuzzer_sys::fuzz_target;
 
 static TEXT: LazyLock<Arc<Text>> = LazyLock::new(|| {

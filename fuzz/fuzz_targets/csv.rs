@@ -1,7 +1,7 @@
 //! Any bytes as CSV: no panic, whole columns, and the same rows whether it comes in one block or in two.
 #![no_main]
 
-use discern_core::csv::Dialect;
+use discern_core::text::csv::Dialect;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {

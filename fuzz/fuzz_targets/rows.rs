@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use discern_core::folds;
-use discern_core::neighbours::{Inverted, Sparse};
-use discern_core::vectors::Vectors;
+use discern_core::counting::folds;
+use discern_core::learners::neighbours::{Inverted, Sparse};
+use discern_core::tables::vectors::Vectors;
 use libfuzzer_sys::fuzz_target;
 
 /// Occurrences and documents by term and class.

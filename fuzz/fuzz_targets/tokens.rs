@@ -5,10 +5,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use discern_core::counts::{Shard, drain};
-use discern_core::lexicon::Lexicon;
-use discern_core::reader::{Fixed, Growing, Reader};
-use discern_core::text::{Analyzer, PythonTables, Script, Text};
+use discern_core::counting::shard::Shard;
+use discern_core::counting::drain::drain;
+use discern_core::text::lexicon::Lexicon;
+use discern_core::text::reader::{Fixed, Growing, Reader};
+use discern_core::text::tokenizer::{Analyzer, Script, Text};
+use discern_core::text::characters::PythonTables;
 use libfuzzer_sys::fuzz_target;
 use waken_snowball::Algorithm;
 

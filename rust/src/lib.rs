@@ -1,30 +1,20 @@
-//! The counting core of discern: bytes to tokens to counts, and tokens to scores.
+//! The core of discern: bytes to terms to counts and scores, and numbers to sums and models.
 //!
-//! `python` is the only module that knows Python; `simd` the only one with unsafe code.
+//! | folder | job | uses |
+//! | --- | --- | --- |
+//! | `system` | vector code, memory, cancellation; the only `unsafe` code | |
+//! | `text` | bytes to terms | `system` |
+//! | `counting` | terms to counts and scores | `system`, `text` |
+//! | `tables` | numbers to sums and scores | `system` |
+//! | `learners` | rows to the parameters of a model | `system`, `text`, `tables` |
+//! | `python` | the extension module; the only folder that knows Python | all |
+//!
+//! `rust/tests/layers.rs` checks this table.
 
-pub mod adaptive;
-pub mod bag;
-pub mod counts;
-pub mod csv;
-pub mod documents;
-pub mod folds;
-pub mod kernel;
-pub mod lexicon;
-pub mod logistic;
-pub mod margin;
-pub mod matrix;
-pub mod narrow;
-pub mod neighbours;
-pub mod online;
-pub mod patience;
-pub mod posterior;
+pub mod counting;
+pub mod learners;
 #[cfg(feature = "python")]
 mod python;
-pub mod reader;
-pub mod scores;
-pub mod simd;
-pub mod smo;
+pub mod system;
 pub mod tables;
 pub mod text;
-pub mod vectors;
-pub mod weighting;

@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use discern_core::bag::Bag;
-use discern_core::counts::{Drained, Shard, drain, kept_rows, merge_terms};
-use discern_core::lexicon::{Lexicon, Run, Tokens, UNKNOWN, WeightTable};
-use discern_core::matrix::in_order;
-use discern_core::reader::{Fixed, Growing, Reader, Sorted};
-use discern_core::text::{Analyzer, PythonTables, Scratch, Script, Text};
+use discern_core::counting::drain::{Drained, drain};
+use discern_core::counting::matrix::in_order;
+use discern_core::counting::merge::merge_terms;
+use discern_core::counting::shard::{Shard, kept_rows};
+use discern_core::text::bag::Bag;
+use discern_core::text::characters::PythonTables;
+use discern_core::text::lexicon::{Lexicon, Run, UNKNOWN, WeightTable};
+use discern_core::text::reader::{Fixed, Growing, Reader, Sorted};
+use discern_core::text::tokenizer::{Analyzer, Scratch, Script, Text};
+use discern_core::text::tokens::Tokens;
 use regex::bytes::Regex;
 use waken_snowball::Algorithm;
 

@@ -4,11 +4,11 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadwriteArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::patiently;
-use crate::csv::{Column, Dialect, Parsed};
-use crate::patience::beat;
+use super::work::interruptible;
+use crate::system::cancel::checkpoint;
+use crate::text::csv::{Column, Dialect, Parsed};
 
-/// So many bytes of a file are hashed between two looks at Ctrl-C.
+/// Bytes of a file hashed between two checkpoints.
 const HASHED_AT_ONCE: usize = 1 << 16;
 
 /// Starts and ends of the values of a column.
@@ -29,8 +29,8 @@ pub(super) struct PyParsed {
     unclosed: Option<usize>,
 }
 
-/// Splits a block of a CSV file; `follows`: more of the file comes after it. Quotes that stand for others are put right
-/// in the block itself.
+/// Split a block of a CSV file; `follows`: more of the file comes after it. Doubled quotes are removed in the
+/// block itself.
 #[pyfunction]
 #[pyo3(signature = (block, wanted, *, delimiter=b',', quote=Some(b'"'), follows=false))]
 pub(super) fn parse_csv(
@@ -42,7 +42,7 @@ pub(super) fn parse_csv(
     follows: bool,
 ) -> PyResult<PyParsed> {
     let block = block.as_slice_mut()?;
-    let (parsed, invalid) = patiently(py, || {
+    let (parsed, invalid) = interruptible(py, || {
         // Fields end at ASCII characters: if the block is UTF-8, all of them are.
         let valid = std::str::from_utf8(block).map_or_else(|error| error.valid_up_to(), str::len);
         let parsed = Dialect { delimiter, quote }.parse(block, &wanted, follows);
@@ -88,18 +88,18 @@ pub(super) fn checksum(py: Python<'_>, file: PyReadonlyArray1<'_, u8>, start: us
     let (Some(before), Some(hole), Some(after)) = (file.get(..start), file.get(start..end), file.get(end..)) else {
         return Err(PyValueError::new_err("the place of the checksum is outside the file"));
     };
-    patiently(py, || {
+    interruptible(py, || {
         let mut hasher = blake3::Hasher::new();
         hasher.update(before).update(&vec![0; hole.len()]);
         for piece in after.chunks(HASHED_AT_ONCE) {
-            beat();
+            checkpoint();
             hasher.update(piece);
         }
         hasher.finalize().to_hex().to_string()
     })
 }
 
-/// What a safetensors file holds, checked: (metadata, [(name, type, shape, start, end)]).
+/// Check a safetensors file and return its contents: (metadata, [(name, type, shape, start, end)]).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn layout(

@@ -6,10 +6,10 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::text::by_class;
-use super::work::{patiently, share_out};
-use crate::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
-use crate::matrix::Matrix;
+use super::counter::by_class;
+use super::work::{interruptible, share_out};
+use crate::counting::folds::{Entries, Rows, Scratch, Smoothing, Validation, log_table};
+use crate::counting::matrix::Matrix;
 
 /// Rows in one portion of work, about.
 const PORTION: usize = 1 << 8;
@@ -34,7 +34,7 @@ fn smoothing(kind: &str, value: f64) -> PyResult<Smoothing> {
     }
 }
 
-/// Splits `order` at `ends`, checked against the number of rows.
+/// Split `order` at `ends`, checked against the number of rows.
 fn folds(order: &[i64], ends: &[i64], rows: usize) -> PyResult<(Vec<usize>, Vec<usize>)> {
     let order: Option<Vec<usize>> = order
         .iter()
@@ -52,12 +52,12 @@ fn folds(order: &[i64], ends: &[i64], rows: usize) -> PyResult<(Vec<usize>, Vec<
 }
 
 impl HeldOut {
-    /// Takes rows as they were counted, over `size` terms.
+    /// Take rows as they were counted, over `size` terms.
     pub(super) fn of_counted(rows: Matrix<u32>, classes: &[i32], width: usize, size: usize) -> Option<Self> {
         Self::of(Rows::counted(rows)?, classes, width, size)
     }
 
-    /// Sums rows by class; none if there are not as many classes, or they are not below `width`.
+    /// Sum rows by class; none if there are not as many classes, or they are not below `width`.
     fn of(rows: Rows, classes: &[i32], width: usize, size: usize) -> Option<Self> {
         if rows.len() != classes.len() || classes.iter().any(|&class| class < 0 || class as usize >= width) {
             return None;
@@ -80,7 +80,7 @@ fn wide(values: &[u32]) -> Vec<i64> {
 
 #[pymethods]
 impl HeldOut {
-    /// Takes rows of counts over `size` terms and the class of each row, a number below `width`.
+    /// Take rows of counts over `size` terms and the class of each row, a number below `width`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -93,7 +93,7 @@ impl HeldOut {
     ) -> PyResult<Self> {
         let (starts, terms, counts) = (starts.as_slice()?, terms.as_slice()?, counts.as_slice()?);
         let classes = classes.as_slice()?;
-        let made = patiently(py, || {
+        let made = interruptible(py, || {
             HeldOut::of(Rows::new(starts, terms, counts, size)?, classes, width, size)
         })?;
         made.ok_or_else(|| PyValueError::new_err(UNFIT))
@@ -192,7 +192,7 @@ impl HeldOut {
     }
 }
 
-/// Groups folds into portions of work: the bounds of the folds of each.
+/// Group folds into portions of work: the bounds of the folds of each.
 fn portions(ends: &[usize]) -> Vec<Vec<usize>> {
     let mut portions = vec![vec![0]];
     for &end in ends {

@@ -8,16 +8,16 @@ use pyo3::prelude::*;
 
 use super::vectors::{Table, check_row_numbers};
 use super::work::{share_out, step_to_end};
-use crate::kernel::{Kernel, Machines, Points};
-use crate::smo::{Cell, Problem, Settings, Solution, Solver};
-use crate::vectors::{Vector, Vectors};
+use crate::learners::kernel::{Kernel, Machines, Points};
+use crate::learners::smo::{Cell, Problem, Settings, Solution, Solver};
+use crate::tables::vectors::{Vector, Vectors};
 
 /// Steps of a solver between two looks at the clock.
 const STEPS: usize = 256;
 /// Rows decided in one portion of work.
 const DECIDED_AT_ONCE: usize = 64;
 
-/// Makes a kernel of its name and its numbers (gamma, offset, degree).
+/// Make a kernel of its name and its numbers (gamma, offset, degree).
 pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyResult<Kernel> {
     Ok(match name {
         "linear" => Kernel::Linear,
@@ -29,10 +29,10 @@ pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyR
     })
 }
 
-/// What one machine came to: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
+/// The result of one machine: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
 type Fitted<'py> = (Bound<'py, PyArray1<f64>>, (f64, f64, f64, f64, f64, u64, bool));
 
-/// Solves a machine for each list of rows, their signs and their costs.
+/// Solve a machine for each list of rows, their signs and their costs.
 #[pyfunction]
 #[pyo3(signature = (table, problems, kernel, settings, threads))]
 #[allow(clippy::type_complexity)]
@@ -123,41 +123,41 @@ fn solve<T: Cell>(
     threads: usize,
 ) -> PyResult<Vec<Solution>> {
     // A problem becomes a solver on its own thread, when its turn comes: until then it needs no memory.
-    enum Turn<'a, T> {
+    enum Task<'a, T> {
         Waiting(Option<Problem<'a>>),
         Solving(Box<Solver<'a, T>>),
         Solved(Solution),
     }
     let waiting = problems
         .into_iter()
-        .map(|problem| Turn::Waiting(Some(problem)))
+        .map(|problem| Task::Waiting(Some(problem)))
         .collect();
-    let ended = step_to_end(py, waiting, threads, |turn: &mut Turn<'_, T>| {
-        match turn {
-            Turn::Waiting(problem) => {
+    let ended = step_to_end(py, waiting, threads, |task: &mut Task<'_, T>| {
+        match task {
+            Task::Waiting(problem) => {
                 if let Some(problem) = problem.take() {
-                    *turn = Turn::Solving(Box::new(Solver::new(problem, settings)));
+                    *task = Task::Solving(Box::new(Solver::new(problem, settings)));
                 }
             }
-            Turn::Solving(solver) => {
+            Task::Solving(solver) => {
                 if solver.advance(STEPS)
-                    && let Turn::Solving(solver) = std::mem::replace(turn, Turn::Waiting(None))
+                    && let Task::Solving(solver) = std::mem::replace(task, Task::Waiting(None))
                 {
-                    *turn = Turn::Solved(solver.solution());
+                    *task = Task::Solved(solver.solution());
                 }
             }
-            Turn::Solved(_) => return true,
+            Task::Solved(_) => return true,
         }
         false
     })?;
-    let solutions = ended.into_iter().filter_map(|turn| match turn {
-        Turn::Solved(solution) => Some(solution),
+    let solutions = ended.into_iter().filter_map(|task| match task {
+        Task::Solved(solution) => Some(solution),
         _ => None,
     });
     Ok(solutions.collect())
 }
 
-/// Decision values of rows × pairs of classes, for support vectors that stand class by class.
+/// Decision values of rows × pairs of classes, for support vectors ordered by class.
 #[pyfunction]
 #[pyo3(signature = (table, support, places, kernel, class_sizes, coefficients, intercepts, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -207,7 +207,7 @@ pub(super) fn decide_machines<'py>(
     })
 }
 
-/// Sums Σ coefficient κ(x, s) over the support vectors s, of rows × lines of coefficients.
+/// Sum Σ coefficient κ(x, s) over the support vectors s, of rows × lines of coefficients.
 #[pyfunction]
 pub(super) fn kernel_sums<'py>(
     py: Python<'py>,
@@ -234,12 +234,12 @@ pub(super) fn kernel_sums<'py>(
     })
 }
 
-/// Whether rows of the one table can meet those of the other.
+/// Return whether rows of both tables can be compared.
 fn alike(table: &Vectors<'_>, support: &Vectors<'_>) -> bool {
     table.width() == support.width() && std::mem::discriminant(table) == std::mem::discriminant(support)
 }
 
-/// Fills a table of rows × width, each row by itself.
+/// Fill a table of rows × width, each row by itself.
 fn fill_rows<'py>(
     py: Python<'py>,
     rows: usize,

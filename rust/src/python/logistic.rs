@@ -7,8 +7,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::{TABLE_ROWS, checked_classes, checked_weights, fill_scores, row_range};
-use super::work::{share_out, work_alone};
-use crate::logistic::{DualDescent, Sparse, Sums, fill_probabilities};
+use super::work::{interruptible, share_out};
+use crate::learners::logistic::dense::{Sums, fill_probabilities};
+use crate::learners::logistic::dual::{DualDescent, Sparse};
+use crate::system::cancel::check_now;
 
 /// Rows that the dual descent visits in one portion of work.
 const VISITED_ROWS: usize = 1 << 10;
@@ -76,8 +78,8 @@ pub(super) fn logistic_probabilities<'py>(
     })
 }
 
-/// Coefficients (the intercept last) of sparse rows by dual coordinate descent, the epochs it took, and the norm of what
-/// the dual variables lack of their optimum. Ends when that is `enough`, or after so many epochs.
+/// Coefficients (the intercept last) of sparse rows by dual coordinate descent, the epochs it took, and the norm of the
+/// distance of the dual variables from their optimum. Ends when that is at most `enough`, or after `epochs` epochs.
 #[pyfunction]
 #[allow(clippy::too_many_arguments)]
 pub(super) fn logistic_dual<'py>(
@@ -101,17 +103,18 @@ pub(super) fn logistic_dual<'py>(
         return Err(PyValueError::new_err("the costs do not fit the rows"));
     }
     let mut descent = DualDescent::new(&rows, classes, costs, mean, intercept, seed | 1);
-    let turns = rows.rows().div_ceil(VISITED_ROWS);
     let mut done = 0;
-    while done < epochs && descent.lacking > enough {
-        descent.shuffle();
-        work_alone(py, &mut descent, turns, |descent, turn| {
-            let start = turn * VISITED_ROWS;
-            descent.visit(start..(start + VISITED_ROWS).min(rows.rows()));
-        })?;
-        descent.end_epoch();
-        done += 1;
-    }
+    interruptible(py, || {
+        while done < epochs && descent.lacking > enough {
+            descent.shuffle();
+            for start in (0..rows.rows()).step_by(VISITED_ROWS) {
+                check_now();
+                descent.visit(start..(start + VISITED_ROWS).min(rows.rows()));
+            }
+            descent.end_epoch();
+            done += 1;
+        }
+    })?;
     Ok((descent.coefficients().into_pyarray(py), done, descent.lacking))
 }
 

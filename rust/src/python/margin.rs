@@ -1,6 +1,6 @@
 //! Linear classifiers of large margin.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -9,15 +9,17 @@ use pyo3::prelude::*;
 
 use super::tables::{checked_classes, checked_weights};
 use super::vectors::Table;
-use super::work::{MOST_THREADS, internal_error, on_threads, patiently};
-use crate::margin::crammer::CrammerSinger;
-use crate::margin::dual::Dual;
-use crate::margin::primal::Primal;
-use crate::margin::rows::{self, NOWHERE, One, Order, Rows, Value, is_narrow, is_one};
-use crate::margin::{Certificate, Intercept, Limits, Loss, Solution, Watch};
-use crate::vectors::Vectors;
+use super::work::{MOST_THREADS, internal_error, interruptible, on_threads};
+use crate::learners::margin::crammer::CrammerSinger;
+use crate::learners::margin::dual::Dual;
+use crate::learners::margin::order::{Merged, NOWHERE, Order};
+use crate::learners::margin::primal::Primal;
+use crate::learners::margin::rows::Rows;
+use crate::learners::margin::value::{One, Value, is_narrow, is_one};
+use crate::learners::margin::{Certificate, Intercept, Limits, Loss, Solution};
+use crate::tables::vectors::{Vectors, class_sums as sum_by_class};
 
-/// Numbers as 32-bit floats are wrong by up to 2⁻²⁴: a gap asked for below this needs all bits.
+/// 32-bit floats have an error of up to 2⁻²⁴: a tolerance below this needs 64 bits.
 const NARROW_ENOUGH: f64 = 1e-6;
 
 /// Decision functions with their certificates, a row for each.
@@ -34,7 +36,7 @@ struct Margins {
     duals: Option<Py<PyArray2<f64>>>,
 }
 
-/// What to solve, but for the rows.
+/// What to solve, except for the rows.
 struct Task {
     solver: Solver,
     loss: Loss,
@@ -51,10 +53,10 @@ enum Solver {
     CrammerSinger,
 }
 
-/// Learns one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
+/// Learn one decision function for each row of `costs`: number k takes class k (or the last, if there is one function
 /// only) as positive, with the first cost, and all other rows as negative, with the second. For Crammer and Singer all
-/// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each function,
-/// multiply the columns before it is learned; the weights given back belong to the scaled columns.
+/// functions are learned together, and the first cost of a class is that of its rows. `scales`, a row for each
+/// function, multiply the columns before it is learned; the returned weights belong to the scaled columns.
 #[pyfunction]
 #[pyo3(signature = (rows, classes, weights, costs, scales, *, solver, loss, intercept, free, tolerance, passes, seed, threads, duals))]
 #[allow(clippy::too_many_arguments)]
@@ -131,11 +133,11 @@ fn fit_margins<'py>(
         Some(given) => Some(given.as_slice()?),
         None => None,
     };
-    let order = patiently(py, || Order::new(&table, classes, weights, task.seed))?;
+    let order = interruptible(py, || Order::new(&table, classes, weights, task.seed))?;
     let hard = pairs.iter().flatten().any(|cost| cost.is_infinite());
     let coarse = tolerance >= NARROW_ENOUGH && !hard;
-    let narrow = coarse || (scales.is_none() && patiently(py, || is_narrow(&table))?);
-    let ones = task.solver == Solver::Dual && patiently(py, || is_one(&table, scales))?;
+    let narrow = coarse || (scales.is_none() && interruptible(py, || is_narrow(&table))?);
+    let ones = task.solver == Solver::Dual && interruptible(py, || is_one(&table, scales))?;
     let solutions = if ones {
         solve::<One>(py, &table, &order, &pairs, scales, &task)?
     } else if narrow {
@@ -161,39 +163,33 @@ fn solve<V: Value>(
     } else {
         (None, scales)
     };
-    let rows: Rows<V> = patiently(py, || Rows::new(table, &order.rows(), own))?;
+    let rows: Rows<V> = interruptible(py, || Rows::new(table, &order.rows(), own))?;
     if task.solver == Solver::CrammerSinger {
-        let stop = AtomicBool::new(false);
-        let mut answer = [None];
-        on_threads(py, &mut answer, &stop, |answer| {
-            let problem = CrammerSinger::new(&rows, order, costs, task.intercept);
-            *answer = problem.solve(task.limits, task.seed, Watch::new(&stop));
+        let solutions = interruptible(py, || {
+            CrammerSinger::new(&rows, order, costs, task.intercept).solve(task.limits, task.seed)
         })?;
-        let [answer] = answer;
         let expand = |solution: Solution| Solution {
             weights: rows.expand(solution.weights, width),
             ..solution
         };
-        return answer
-            .map(|all| all.into_iter().map(expand).collect())
-            .ok_or_else(internal_error);
+        return Ok(solutions.into_iter().map(expand).collect());
     }
     let solutions: Vec<Mutex<Option<Solution>>> = costs.iter().map(|_| Mutex::new(None)).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let next = AtomicUsize::new(0);
     let mut workers = vec![(); task.threads.min(costs.len()).max(1)];
-    on_threads(py, &mut workers, &stop, |()| {
-        while !stop.load(Ordering::Relaxed) {
+    on_threads(py, &mut workers, |()| {
+        loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(pair) = costs.get(number) else { break };
             let positive = if costs.len() == 1 { 1 } else { number as u32 };
             let scaled = scales.map(|scales| rows.scaled(&scales[number * width..(number + 1) * width]));
             let own = scaled.as_ref().unwrap_or(&rows);
-            let solution = solve_one(own, order, positive, *pair, task, Watch::new(&stop));
-            let solution = solution.map(|solution| Solution {
+            let solution = solve_one(own, order, positive, *pair, task);
+            let solution = Solution {
                 weights: own.expand(solution.weights, width),
                 ..solution
-            });
-            *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = solution;
+            };
+            *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(solution);
         }
     })?;
     let taken = solutions
@@ -202,24 +198,17 @@ fn solve<V: Value>(
     taken.collect::<Option<Vec<_>>>().ok_or_else(internal_error)
 }
 
-fn solve_one<V: Value>(
-    rows: &Rows<V>,
-    order: &Order,
-    positive: u32,
-    [own, other]: [f64; 2],
-    task: &Task,
-    watch: Watch<'_>,
-) -> Option<Solution> {
+fn solve_one<V: Value>(rows: &Rows<V>, order: &Order, positive: u32, [own, other]: [f64; 2], task: &Task) -> Solution {
     let signs: Vec<f64> = order
         .merged
         .iter()
         .map(|row| if row.class == positive { 1.0 } else { -1.0 })
         .collect();
-    let cost = |row: &crate::margin::rows::Merged| row.weight * if row.class == positive { own } else { other };
+    let cost = |row: &Merged| row.weight * if row.class == positive { own } else { other };
     let costs: Vec<f64> = order.merged.iter().map(cost).collect();
     match task.solver {
-        Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits, watch),
-        _ => Dual::new(rows, &signs, &costs, task.loss, task.intercept).solve(task.limits, task.seed, watch),
+        Solver::Primal => Primal::new(rows, &signs, &costs, task.intercept).solve(task.limits),
+        _ => Dual::new(rows, &signs, &costs, task.loss, task.intercept).solve(task.limits, task.seed),
     }
 }
 
@@ -263,7 +252,7 @@ fn arrays(
     })
 }
 
-/// The sums of the rows of each class, a row for each, every row times its weight.
+/// Sum the rows of each class, each row times its weight: classes × columns.
 #[pyfunction]
 fn class_sums<'py>(
     py: Python<'py>,
@@ -282,7 +271,7 @@ fn class_sums<'py>(
     {
         return Err(PyValueError::new_err("there are too many classes and columns"));
     }
-    let sums = patiently(py, || rows::class_sums(&table, classes, count, weights))?;
+    let sums = interruptible(py, || sum_by_class(&table, classes, count, weights))?;
     sums.into_pyarray(py).reshape(shape)
 }
 

@@ -1,17 +1,24 @@
-//! The face to Python: takes batches, gives arrays. Everything that knows Python is here, a file for each job.
+//! The extension module `discern._native`: takes batches, returns arrays. Only this folder knows Python.
+//!
+//! `work` runs the core's loops on threads and answers Ctrl-C; `sources` takes documents; `vectors` takes tables. Each
+//! of the others exports a part of the core.
 
-mod adaptive;
+mod counter;
 mod files;
 mod folds;
 mod kernel;
 mod logistic;
 mod margin;
 mod neighbours;
-mod online;
+mod perceptron;
+mod scorer;
 mod sources;
+mod streaming;
+mod strings;
 mod tables;
 mod text;
 mod vectors;
+mod vocabulary;
 mod weighting;
 mod work;
 
@@ -19,17 +26,21 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    adaptive::register(module)?;
-    files::register(module)?;
-    folds::register(module)?;
-    logistic::register(module)?;
-    kernel::register(module)?;
-    online::register(module)?;
-    neighbours::register(module)?;
-    margin::register(module)?;
-    tables::register(module)?;
     text::register(module)?;
+    files::register(module)?;
+    strings::register(module)?;
+    counter::register(module)?;
+    vocabulary::register(module)?;
+    scorer::register(module)?;
+    folds::register(module)?;
+    tables::register(module)?;
     vectors::register(module)?;
     weighting::register(module)?;
+    logistic::register(module)?;
+    streaming::register(module)?;
+    perceptron::register(module)?;
+    kernel::register(module)?;
+    neighbours::register(module)?;
+    margin::register(module)?;
     work::register(module)
 }

@@ -8,8 +8,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
-use super::work::{patiently, share_out};
-use crate::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
+use super::work::{interruptible, share_out};
+use crate::learners::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 
 /// Distances and rows of the neighbours, queries × neighbours.
 type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
@@ -17,7 +17,8 @@ type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 /// Sparse queries that are answered together.
 const TOGETHER: usize = 4;
 
-/// Answers queries on threads with a state each, so many `together`; `find` gives exactly `count` neighbours of each.
+/// Answer queries on threads with a state each, `together` at a time; `find` returns exactly `count` neighbours of
+/// each.
 fn answer<'py, S: Send>(
     py: Python<'py>,
     (queries, together): (usize, usize),
@@ -74,7 +75,7 @@ fn check_count(count: usize, rows: usize, without: Option<&[i64]>) -> PyResult<(
     Ok(())
 }
 
-/// An inverted index over the rows of a sparse matrix, which stay where they are.
+/// An inverted index over the rows of a sparse matrix, which are not copied.
 #[pyclass(frozen, module = "discern._native")]
 pub(super) struct InvertedIndex {
     starts: Py<PyArray1<i64>>,
@@ -102,7 +103,7 @@ impl InvertedIndex {
             width,
         )
         .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
-        let index = patiently(py, || Inverted::new(rows, width))?;
+        let index = interruptible(py, || Inverted::new(rows, width))?;
         drop((held_starts, held_terms, held_weights));
         Ok(InvertedIndex {
             starts: starts.unbind(),
@@ -162,7 +163,7 @@ pub(super) struct PyScreen {
 
 #[pymethods]
 impl PyScreen {
-    /// `slack` bounds the error of the values of each query.
+    /// Start a search; `slack` bounds the error of the values of each query.
     #[new]
     #[pyo3(signature = (count, slack, without))]
     fn new(
@@ -178,7 +179,7 @@ impl PyScreen {
         })
     }
 
-    /// Takes values of all queries for the rows from `first` on; smaller is nearer.
+    /// Take values of all queries for the rows from `first` on; smaller is nearer.
     fn add(&self, py: Python<'_>, values: PyReadonlyArray2<'_, f32>, first: usize) -> PyResult<()> {
         let (queries, width) = values.as_array().dim();
         let values = values.as_slice()?;

@@ -1,4 +1,4 @@
-//! Documents as Python gives them: lists, Arrow's layouts, finished terms.
+//! Documents from Python: lists, Arrow's layouts, finished terms.
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -6,18 +6,18 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
-use crate::documents::Documents;
-use crate::simd::{fetch_address, roomy};
+use crate::system::memory::{fetch_address, roomy};
+use crate::text::documents::Documents;
 
 /// The length of the longest document: positions in it are 32-bit numbers.
 pub(super) const LONGEST: usize = u32::MAX as usize / 2;
-/// Rows of a list that are read before Ctrl-C is looked for.
+/// Rows of a list that are read between two looks for Ctrl-C.
 const LOOK_FOR_SIGNALS: usize = 1 << 16;
-/// Strings of a list that are taken at once; divides the number before.
+/// Strings of a list taken at a time; a divisor of [`LOOK_FOR_SIGNALS`].
 const TAKEN_AT_ONCE: usize = 1 << 11;
-/// Strings that are fetched before they are let go.
+/// How many strings ahead to prefetch when they are released.
 const LET_GO_AHEAD: usize = 1 << 5;
-/// Where in a string stands how it is kept: often on another cache line than its beginning.
+/// The offset of the state in a string object, often on another cache line than its beginning.
 const STATE: usize = 40;
 
 /// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
@@ -67,7 +67,7 @@ impl Strings {
 }
 
 impl Drop for Strings {
-    /// To let a string go is to write to it: the next ones are fetched meanwhile.
+    /// Release the strings. That writes to each of them: the next ones are fetched meanwhile.
     fn drop(&mut self) {
         let mut rest = self.0.drain(..);
         while let Some(held) = rest.next() {
@@ -79,8 +79,8 @@ impl Drop for Strings {
     }
 }
 
-/// The strings of a list, looked at once and kept alive: for lists whose strings may lie anywhere in memory, which
-/// makes looking expensive.
+/// The strings of a list, read once and kept alive: strings may be anywhere in memory, which makes reading them
+/// expensive.
 #[pyclass(frozen, module = "discern._native")]
 pub(super) struct Texts(Strings);
 
@@ -96,11 +96,11 @@ impl Texts {
     }
 }
 
-/// Documents as Python gave them, kept alive while the core reads them.
+/// Documents from Python, kept alive while the core reads them.
 pub(super) enum Source<'py> {
     /// A list of strings.
     List(Strings),
-    /// One that was looked at before.
+    /// A list that was read before.
     Texts(Bound<'py, Texts>),
     /// Lists of terms, one after the other, and where each ends.
     Terms(Strings, Vec<usize>),
@@ -114,7 +114,7 @@ pub(super) enum Source<'py> {
     Views(PyReadonlyArray1<'py, u8>, Vec<PyReadonlyArray1<'py, u8>>),
 }
 
-/// Looks at the strings of a list one after the other; only those that cannot be UTF-8 have to be held.
+/// Call `each` with the strings of a list; only those that cannot be UTF-8 have to be held.
 pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8])) -> PyResult<()> {
     for (row, item) in list.iter().enumerate() {
         if row % LOOK_FOR_SIGNALS == 0 {
@@ -128,8 +128,8 @@ pub(super) fn each_string(list: &Bound<'_, PyList>, mut each: impl FnMut(&[u8]))
     Ok(())
 }
 
-/// Holds the strings of a list. Each lies anywhere in memory, and to take one is to write to it: the interpreter's own
-/// loop, which makes a slice, waits for many at once, and what else is read of them is fetched meanwhile.
+/// Hold the strings of a list. Each is anywhere in memory, and taking one writes to it. The interpreter makes a slice
+/// in a loop that waits for many at once; the rest of each string is fetched meanwhile.
 fn hold(list: &Bound<'_, PyList>) -> PyResult<Strings> {
     let (mut held, mut taken) = (roomy(list.len()), Vec::with_capacity(TAKEN_AT_ONCE));
     loop {

@@ -6,21 +6,24 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, P
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::{patiently, share_out};
-use crate::posterior;
-use crate::tables::{self, Bins, LevelCounts, Levels, Moments, Normals};
+use super::work::{interruptible, share_out};
+use crate::tables::bins::Bins;
+use crate::tables::labels::number_labels as number_labels_in_order;
+use crate::tables::levels::{LevelCounts, Levels};
+use crate::tables::moments::{Moments, Normals};
+use crate::tables::posterior;
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
 
-/// Takes the class numbers of a table's rows, checked.
+/// Take the class numbers of a table's rows, checked.
 pub(super) fn checked_classes<'a>(
     classes: &'a PyReadonlyArray1<'_, i32>,
     rows: usize,
     width: usize,
 ) -> PyResult<&'a [i32]> {
     let classes = classes.as_slice()?;
-    // As u32, what is negative is above everything.
+    // As unsigned numbers, negative ones are above all others.
     let highest = classes.iter().map(|&class| class as u32).max();
     if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= width) {
         return Err(PyValueError::new_err("the class numbers do not fit the rows"));
@@ -43,7 +46,7 @@ pub(super) fn row_range(portion: usize, rows: usize) -> std::ops::Range<usize> {
     portion * TABLE_ROWS..((portion + 1) * TABLE_ROWS).min(rows)
 }
 
-/// Sums of numbers by class and column about a pivot: (Σ w, Σ w(x−c), Σ w(x−c)²), each classes × columns.
+/// Sum numbers by class and column about a pivot: (Σ w, Σ w(x−c), Σ w(x−c)²), each classes × columns.
 #[pyfunction]
 #[pyo3(signature = (table, classes, width, pivot, weights, threads))]
 #[allow(clippy::type_complexity)]
@@ -95,7 +98,7 @@ pub(super) fn moments<'py>(
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
 }
 
-/// Fills scores of rows × classes, portion by portion, and makes probabilities of them if wanted.
+/// Fill scores of rows × classes, portion by portion, and turn them into probabilities if wanted.
 pub(super) fn fill_scores<'py>(
     py: Python<'py>,
     (rows, classes): (usize, usize),
@@ -113,7 +116,7 @@ pub(super) fn fill_scores<'py>(
     Ok(scores)
 }
 
-/// Works on the rows of a table, portion by portion.
+/// Work on the rows of a table, portion by portion.
 fn on_portions<T: numpy::Element + Send>(
     py: Python<'_>,
     table: &mut PyReadwriteArray2<'_, T>,
@@ -132,7 +135,7 @@ fn on_portions<T: numpy::Element + Send>(
     })
 }
 
-/// Turns rows of log joint probabilities into probabilities, in place.
+/// Turn rows of log joint probabilities into probabilities, in place.
 #[pyfunction]
 pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_, f64>, threads: usize) -> PyResult<()> {
     let classes = scores.as_array().ncols();
@@ -141,7 +144,7 @@ pub(super) fn to_probabilities(py: Python<'_>, mut scores: PyReadwriteArray2<'_,
     })
 }
 
-/// Scores of rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
+/// Score rows under normal densities by class and column: bias + Σ (level − (x − mean)² · scale).
 #[pyfunction]
 #[pyo3(signature = (table, means, scales, levels, bias, threads, probabilities=false))]
 #[allow(clippy::too_many_arguments)]
@@ -175,7 +178,7 @@ pub(super) fn normal_scores<'py>(
     })
 }
 
-/// Counts of categories, for each column an array of levels × classes; and how many values were negative.
+/// Count categories: for each column an array of levels × classes; and how many values were negative.
 #[pyfunction]
 #[pyo3(signature = (table, classes, width, weights, threads))]
 pub(super) fn category_counts<'py>(
@@ -198,7 +201,7 @@ pub(super) fn category_counts<'py>(
         ));
     }
     let portions = rows.div_ceil(TABLE_ROWS);
-    // Sums of weights depend on their order: those are taken by one.
+    // Sums of weights depend on their order: one thread takes them.
     let most = if weights.is_some() { 1 } else { portions.max(1) };
     let mut workers: Vec<LevelCounts> = (0..threads.clamp(1, most))
         .map(|_| LevelCounts::new(columns, width))
@@ -231,7 +234,7 @@ pub(super) fn category_counts<'py>(
     ))
 }
 
-/// Scores of rows of categories: bias + the weights of their levels, laid out as (column, level, class).
+/// Score rows of categories: bias + the weights of their levels, laid out as (column, level, class).
 #[pyfunction]
 #[pyo3(signature = (table, levels, weights, bias, threads, probabilities=false))]
 pub(super) fn category_scores<'py>(
@@ -280,7 +283,8 @@ pub(super) fn bin_codes<'py>(
     Ok(codes)
 }
 
-/// Distinct whole labels in order, the number of each row's and how many rows have it; `None` if they lie far apart.
+/// Encode whole-number labels: the distinct labels in order, the number of each row and how many rows have each label;
+/// `None` if they are too far apart.
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 pub(super) fn number_labels<'py>(
@@ -294,7 +298,7 @@ pub(super) fn number_labels<'py>(
     )>,
 > {
     let labels = labels.as_slice()?;
-    let numbered = patiently(py, || tables::number_labels(labels))?;
+    let numbered = interruptible(py, || number_labels_in_order(labels))?;
     Ok(numbered.map(|(distinct, numbers, counts)| {
         (
             distinct.into_pyarray(py),

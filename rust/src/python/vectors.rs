@@ -4,8 +4,8 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::work::patiently;
-use crate::vectors::Vectors;
+use super::work::interruptible;
+use crate::tables::vectors::Vectors;
 
 #[derive(FromPyObject)]
 pub(super) enum Table<'py> {
@@ -19,12 +19,13 @@ pub(super) enum Table<'py> {
 }
 
 impl Table<'_> {
-    /// Gives the rows, checked; the columns of sparse rows rise.
+    /// Return the rows, checked; the columns of sparse rows are sorted.
     pub(super) fn vectors(&self) -> PyResult<Vectors<'_>> {
         self.checked(Vectors::sparse)
     }
 
-    /// Gives the rows, checked; the columns of sparse rows come in any order, but none twice, as the caller knows.
+    /// Return the rows, checked; the columns of sparse rows are in any order; the caller guarantees that none occurs
+    /// twice.
     pub(super) fn unsorted(&self) -> PyResult<Vectors<'_>> {
         self.checked(Vectors::unsorted)
     }
@@ -46,7 +47,7 @@ impl Table<'_> {
 
 type Sparse<'a> = fn(&'a [i64], &'a [i32], &'a [f64], usize) -> Option<Vectors<'a>>;
 
-/// Whether a column comes twice in some row.
+/// Return whether a column occurs twice in some row.
 #[pyfunction]
 fn repeats_columns(
     py: Python<'_>,
@@ -56,12 +57,12 @@ fn repeats_columns(
 ) -> PyResult<bool> {
     let (starts, columns) = (starts.as_slice()?, columns.as_slice()?);
     let fits = starts.first() == Some(&0) && starts.last() == Some(&(columns.len() as i64)) && starts.is_sorted();
-    // One comparison after the other, without branches: a negative number is a large one.
+    // Without branches: as an unsigned number, a negative one is large.
     let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
     if !fits || !columns.is_empty() && largest as usize >= width.min(1 << 31) {
         return Err(PyValueError::new_err("the rows of the table do not fit together"));
     }
-    patiently(py, || crate::vectors::repeats(starts, columns, width))
+    interruptible(py, || crate::tables::vectors::repeats(starts, columns, width))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -7,12 +7,12 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::work::share_out;
-use crate::weighting::{Norm, Weighting};
+use crate::tables::weighting::{Norm, Weighting};
 
 /// Entries in one portion of work.
 const ENTRIES: usize = 1 << 18;
 
-/// Takes the starts of rows, checked against the number of entries.
+/// Take the starts of rows, checked against the number of entries.
 fn checked_starts<'a>(starts: &'a PyReadonlyArray1<'_, i64>, entries: usize) -> PyResult<&'a [i64]> {
     let starts = starts.as_slice()?;
     let ends = starts.first() == Some(&0) && starts.last() == Some(&(entries as i64));
@@ -22,7 +22,7 @@ fn checked_starts<'a>(starts: &'a PyReadonlyArray1<'_, i64>, entries: usize) -> 
     Ok(starts)
 }
 
-/// Cuts rows into ranges of about `ENTRIES` entries.
+/// Cut rows into ranges of about `ENTRIES` entries.
 fn row_portions(starts: &[i64]) -> Vec<std::ops::Range<usize>> {
     let (mut portions, mut first) = (Vec::new(), 0);
     for row in 1..starts.len() {
@@ -34,10 +34,10 @@ fn row_portions(starts: &[i64]) -> Vec<std::ops::Range<usize>> {
     portions
 }
 
-/// Puts weights in the place of counts, in a sparse matrix by rows: tf or 1 + ln tf, times idf, over the row's length.
+/// Replace counts by weights in a sparse matrix by rows: tf or 1 + ln tf, times idf, over the row's length.
 ///
-/// If `whole`, the counts are whole numbers of 64 bits, which lie where the weights will be: a second array of this
-/// size would cost more than the work.
+/// If `whole`, the counts are 64-bit integers in the memory of the weights: a second array of this size would cost more
+/// than the work.
 #[pyfunction]
 #[pyo3(signature = (starts, terms, values, whole, idf, sublinear, norm, threads))]
 #[allow(clippy::too_many_arguments)]
@@ -82,7 +82,7 @@ pub(super) fn weigh<'py>(
     })
 }
 
-/// In how many rows each of `width` terms stands, given the terms of all rows.
+/// Count the rows that have each of `width` terms, given the terms of all rows.
 #[pyfunction]
 pub(super) fn term_rows<'py>(
     py: Python<'py>,

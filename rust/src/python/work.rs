@@ -1,16 +1,18 @@
-//! Work on threads, answering Ctrl-C; and the hooks that test it.
+//! Work on threads that Ctrl-C cancels, and the functions that test it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use pyo3::exceptions::{PyKeyError, PyRuntimeError};
 use pyo3::prelude::*;
 
-use crate::patience::{Shares, Unfinished, watched};
-use crate::simd::Seats;
+use crate::system::cancel::{Interrupted, cancellable, check_now};
+use crate::system::threads::Processors;
+use crate::system::threads::Shares;
+use crate::system::vector::code_path;
 
 /// More threads than this do not help.
 pub(super) const MOST_THREADS: usize = 1 << 10;
@@ -21,9 +23,10 @@ pub(super) fn internal_error() -> PyErr {
     PyRuntimeError::new_err("an internal error in discern's native code; please report it with the input")
 }
 
-/// Gives portions `0..portions` to one thread for each state, while the calling thread watches for Ctrl-C.
+/// Share portions `0..portions` out to one thread for each state.
 ///
-/// Threads live only for this call: nothing of them is left behind that a fork could break.
+/// Threads live only for this call: nothing of them is left behind that a fork could break. `small` work is done at
+/// once, without threads and without looking for Ctrl-C.
 pub(super) fn share_out<S: Send>(
     py: Python<'_>,
     states: &mut [S],
@@ -36,22 +39,27 @@ pub(super) fn share_out<S: Send>(
         return catch_unwind(AssertUnwindSafe(work)).map_err(|_| internal_error());
     }
     if let [state] = states {
-        return work_alone(py, state, portions, job);
+        interruptible(py, || {
+            for portion in 0..portions {
+                check_now();
+                job(state, portion);
+            }
+        })?;
+        return py.check_signals();
     }
-    let (shares, stop) = (Shares::new(portions, states.len()), AtomicBool::new(false));
+    let shares = Shares::new(portions, states.len());
     let mut owners: Vec<(usize, &mut S)> = states.iter_mut().enumerate().collect();
-    on_threads(py, &mut owners, &stop, |(owner, state)| {
-        while !stop.load(Ordering::Relaxed)
-            && let Some(portion) = shares.take(*owner)
-        {
+    on_threads(py, &mut owners, |(owner, state)| {
+        while let Some(portion) = shares.take(*owner) {
+            check_now();
             job(state, portion);
         }
     })
 }
 
-/// Steps every solver until its end, a thread taking one after another; the calling thread watches for Ctrl-C.
+/// Step every solver until its end, a thread taking one after another.
 ///
-/// `step` does a small piece of work and says whether the solver is at its end.
+/// `step` does a small piece of work and returns whether the solver is at its end.
 pub(super) fn step_to_end<S: Send>(
     py: Python<'_>,
     solvers: Vec<S>,
@@ -59,14 +67,13 @@ pub(super) fn step_to_end<S: Send>(
     step: impl Fn(&mut S) -> bool + Sync,
 ) -> PyResult<Vec<S>> {
     let slots: Vec<Mutex<S>> = solvers.into_iter().map(Mutex::new).collect();
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let next = AtomicUsize::new(0);
     let mut workers = vec![(); threads.clamp(1, slots.len().max(1))];
-    on_threads(py, &mut workers, &stop, |()| {
+    on_threads(py, &mut workers, |()| {
         while let Some(slot) = slots.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut solver = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut ended = false;
-            while !ended && !stop.load(Ordering::Relaxed) {
-                ended = step(&mut solver);
+            while !step(&mut solver) {
+                check_now();
             }
         }
     })?;
@@ -76,79 +83,53 @@ pub(super) fn step_to_end<S: Send>(
         .collect())
 }
 
-/// Runs `work` on a thread for each state, which ends soon after `stop` is set; the calling thread watches for Ctrl-C.
-pub(super) fn on_threads<S: Send>(
-    py: Python<'_>,
-    states: &mut [S],
-    stop: &AtomicBool,
-    work: impl Fn(&mut S) + Sync,
-) -> PyResult<()> {
-    let (mut interrupted, seats) = (None, Seats::default());
-    let whole = py.detach(|| {
+/// Run `work` on a thread for each state, while the calling thread looks for Ctrl-C; that cancels the work at its next
+/// checkpoints.
+pub(super) fn on_threads<S: Send>(py: Python<'_>, states: &mut [S], work: impl Fn(&mut S) + Sync) -> PyResult<()> {
+    let (mut raised, processors) = (None, Processors::default());
+    let stop = Arc::new(AtomicBool::new(false));
+    let sound = py.detach(|| {
         std::thread::scope(|scope| {
             let (done, finished) = channel();
             let count = states.len();
             for state in states {
-                let (done, work, seats) = (done.clone(), &work, &seats);
+                let (done, work, processors, stop) = (done.clone(), &work, &processors, stop.clone());
                 scope.spawn(move || {
-                    seats.take();
-                    let result = catch_unwind(AssertUnwindSafe(|| work(state)));
-                    let _ = done.send(result.is_ok());
+                    processors.claim();
+                    let result = cancellable(move || !stop.load(Ordering::Relaxed), || work(state));
+                    let _ = done.send(!matches!(result, Err(Interrupted::Panicked(_))));
                 });
             }
-            let (mut ended, mut whole) = (0, true);
+            let (mut ended, mut sound) = (0, true);
             while ended < count {
                 match finished.recv_timeout(WATCH) {
                     Ok(well) => {
                         ended += 1;
-                        whole &= well;
+                        sound &= well;
                     }
                     Err(RecvTimeoutError::Timeout) => {
                         if let Err(error) = Python::attach(|py| py.check_signals()) {
                             stop.store(true, Ordering::Relaxed);
-                            interrupted = Some(error);
+                            raised = Some(error);
                         }
                     }
                     Err(RecvTimeoutError::Disconnected) => return false,
                 }
             }
-            whole
+            sound
         })
     });
-    match interrupted {
+    match raised {
         Some(error) => Err(error),
-        None if whole => Ok(()),
+        None if sound => Ok(()),
         None => Err(internal_error()),
     }
 }
 
-/// Does all portions on the calling thread, looking for Ctrl-C now and then.
-pub(super) fn work_alone<S: Send>(
-    py: Python<'_>,
-    state: &mut S,
-    portions: usize,
-    job: impl Fn(&mut S, usize) + Sync,
-) -> PyResult<()> {
-    let mut next = 0;
-    while next < portions {
-        let turn = || {
-            let start = Instant::now();
-            while next < portions && start.elapsed() < WATCH {
-                job(state, next);
-                next += 1;
-            }
-        };
-        py.detach(|| catch_unwind(AssertUnwindSafe(turn)))
-            .map_err(|_| internal_error())?;
-        py.check_signals()?;
-    }
-    Ok(())
-}
-
-/// Does work on the calling thread that cannot be cut into portions; its beats answer Ctrl-C.
-pub(super) fn patiently<T: Send>(py: Python<'_>, job: impl FnOnce() -> T + Send) -> PyResult<T> {
+/// Do work on the calling thread; its checkpoints look for Ctrl-C.
+pub(super) fn interruptible<T: Send>(py: Python<'_>, job: impl FnOnce() -> T + Send) -> PyResult<T> {
     let raised = Arc::new(Mutex::new(None));
-    let watch = {
+    let keep_going = {
         let raised = raised.clone();
         move || match Python::attach(|py| py.check_signals()) {
             Ok(()) => true,
@@ -158,30 +139,30 @@ pub(super) fn patiently<T: Send>(py: Python<'_>, job: impl FnOnce() -> T + Send)
             }
         }
     };
-    py.detach(|| watched(watch, job))
-        .map_err(|unfinished| match unfinished {
-            Unfinished::GivenUp => raised
+    py.detach(|| cancellable(keep_going, job))
+        .map_err(|interrupted| match interrupted {
+            Interrupted::Cancelled => raised
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .take()
                 .unwrap_or_else(internal_error),
-            Unfinished::Panicked(_) => internal_error(),
+            Interrupted::Panicked(_) => internal_error(),
         })
 }
 
-/// Fails inside a worker thread, for the test that such a failure becomes an ordinary exception.
+/// Fail inside a worker thread, to test that such a failure becomes an ordinary exception.
 #[pyfunction]
 #[pyo3(signature = (small, alone=false))]
 pub(super) fn fail_on_purpose(py: Python<'_>, small: bool, alone: bool) -> PyResult<()> {
     if alone {
-        return patiently(py, || std::panic::resume_unwind(Box::new("on purpose")));
+        return interruptible(py, || std::panic::resume_unwind(Box::new("on purpose")));
     }
     share_out(py, &mut [(), ()], 4, small, |(), _| {
         std::panic::resume_unwind(Box::new("on purpose"));
     })
 }
 
-/// Works for about so many seconds on two threads, for the test that Ctrl-C is answered.
+/// Work for about `seconds` on two threads, to test that Ctrl-C cancels it.
 #[pyfunction]
 pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     if !(0.0..=60.0).contains(&seconds) {
@@ -192,8 +173,15 @@ pub(super) fn work_for(py: Python<'_>, seconds: f64) -> PyResult<()> {
     })
 }
 
+/// Return the code path of this processor: "plain", "avx2" or "avx512".
+#[pyfunction(name = "code_path")]
+pub(super) fn code_path_name() -> &'static str {
+    code_path().name()
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(fail_on_purpose, module)?)?;
     module.add_function(wrap_pyfunction!(work_for, module)?)?;
+    module.add_function(wrap_pyfunction!(code_path_name, module)?)?;
     Ok(())
 }

@@ -1,0 +1,9 @@
+//! Rows to the parameters of a model, by iterative solvers.
+
+pub mod kernel;
+pub mod logistic;
+pub mod margin;
+pub mod neighbours;
+pub mod perceptron;
+pub mod smo;
+pub mod streaming;

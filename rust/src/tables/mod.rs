@@ -1,0 +1,9 @@
+//! Numbers and levels to sums and scores.
+
+pub mod bins;
+pub mod labels;
+pub mod levels;
+pub mod moments;
+pub mod posterior;
+pub mod vectors;
+pub mod weighting;

@@ -1,0 +1,11 @@
+//! Bytes to terms: files are split into fields, documents into tokens, and tokens get numbers.
+
+pub mod bag;
+pub mod characters;
+pub mod csv;
+pub mod documents;
+pub mod key;
+pub mod lexicon;
+pub mod reader;
+pub mod tokenizer;
+pub mod tokens;
