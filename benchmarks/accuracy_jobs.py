@@ -53,7 +53,7 @@ def figures(true: Any, probabilities: Any, labels: Any) -> dict[str, float]:
 
 
 def figure(side: str, name: str) -> Side:
-    """Give a figure of one side."""
+    """Return a figure of one side."""
 
     def chosen(inputs: Inputs) -> Sample:
         return Sample(inputs.judged[side][name], inputs.judged[side])
@@ -146,7 +146,7 @@ def _judge_adult(train: pa.Table, test: pa.Table) -> dict[str, Any]:
 
 
 def scikit_learn_models(frame: Any) -> dict[str, Any]:
-    """Give its naive Bayes models with the encoding they need: numbers alone, or all as categories."""
+    """Return its naive Bayes models with the encoding they need: numbers alone, or all as categories."""
     from sklearn.compose import make_column_transformer
     from sklearn.naive_bayes import CategoricalNB, GaussianNB
     from sklearn.pipeline import make_pipeline

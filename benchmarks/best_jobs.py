@@ -48,7 +48,7 @@ SCRIPTS = {"zh_waimai": 0.05, "th_wisesight": 0.03}
 
 
 def parts(name: str) -> tuple[pa.Table, pa.Table]:
-    """Give the rows to learn from and those to judge by."""
+    """Return the rows to learn from and those to judge by."""
     if name not in WHOLE:
         return read_table(name, LEARNED.get(name, "train")), read_table(name, "test")
     from sklearn.model_selection import train_test_split

@@ -42,7 +42,7 @@ IMPORTED = (
 
 
 def split_of(name: str, quick: bool) -> Split:
-    """Give a data set, split officially or else 70/30 with seed 0; rows to learn from are shuffled."""
+    """Return a data set, split officially or else 70/30 with seed 0; rows to learn from are shuffled."""
     learned, judged = table_parts(name) if name in TABLES else parts(name)
     label = TABLES.get(name, "label")
     if name not in TABLES:

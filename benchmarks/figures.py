@@ -48,7 +48,7 @@ def recorded() -> dict[str, Any]:
 
 
 def speed(results: dict[str, Any]) -> str:
-    """Give the table of the headlines, how many goals are reached, and which jobs are not among the results."""
+    """Return the table of the headlines, how many goals are reached, and which jobs are not among the results."""
     rows: Rows = results["rows"]
     chosen = [row for name in HEADLINES for row in rows if row["job"] == name and row.get("theirs")]
     lines = ["| job | discern | peer | | |", "| --- | --- | --- | --- | --- |", *map(_headline, chosen)]
@@ -85,7 +85,7 @@ def _verdict(rows: Rows) -> str:
 
 
 def limits(rows: Rows) -> str:
-    """Give what was measured against the limits of the machine, and how cost grows."""
+    """Return what was measured against the limits of the machine, and how cost grows."""
     shown = [row for row in rows if row["job"].split("/")[0] in LIMITS and "ours" in row]
     lines = ["| measured | discern | reference | | ratio |", "| --- | --- | --- | --- | --- |"]
     return "\n".join([*lines, *map(_limit, shown)])
@@ -105,7 +105,7 @@ def _limit(row: dict[str, Any]) -> str:
 
 
 def replaced(page: str, name: str, text: str) -> str:
-    """Give a page with the text between the markers of that name."""
+    """Return a page with the text between the markers of that name."""
     pattern = rf"(<!-- {name}: [^\n]* -->\n).*?(<!-- end of {name} -->)"
     if not re.search(pattern, page, re.DOTALL):
         raise ValueError(f"the page has no markers of {name!r}")
@@ -113,7 +113,7 @@ def replaced(page: str, name: str, text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Give every file that is made from the results, with its text."""
+    """Return every file that is made from the results, with its text."""
     results, scores = recorded(), Scores.recorded()
     rows = results["rows"]
     readme = replaced(README.read_text("utf-8"), "speed", speed(results))

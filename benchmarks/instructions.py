@@ -77,7 +77,7 @@ def compiler() -> str:
 
 
 def verdict(kept: dict[str, int], found: dict[str, int]) -> list[str]:
-    """Give a sentence for each code path that takes more than it may."""
+    """Return a sentence for each code path that takes more than it may."""
     grown = {path: found[path] / kept[path] for path in found}
     return [
         f"{path}: {found[path]:,} instructions, {100 * (share - 1):.1f}% more than the {kept[path]:,} kept"

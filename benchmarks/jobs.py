@@ -19,7 +19,7 @@ JOBS = collected()
 
 
 def selected(name: str | None) -> list[str]:
-    """Give the names of the jobs that are meant: all, one, or one with its parts."""
+    """Return the names of the jobs that are meant: all, one, or one with its parts."""
     names = [job.name for job in JOBS]
     chosen = [job for job in names if name is None or job == name or job.startswith(f"{name}/")]
     if not chosen:

@@ -93,7 +93,7 @@ def pipeline(inputs: Inputs) -> Any:
 
 
 def held_out_cost(model: Any) -> Side:
-    """Give the mean cost of a model's decisions on held-out rows, over the splits."""
+    """Return the mean cost of a model's decisions on held-out rows, over the splits."""
 
     def side(inputs: Inputs) -> Sample:
         from sklearn.model_selection import StratifiedShuffleSplit

@@ -58,7 +58,7 @@ Scores = NDArray[np.float64]
 
 
 def read_mails() -> tuple[list[bytes], list[str]]:
-    """Give all mails and their labels, which are the folders they lie in."""
+    """Return all mails and their labels, which are the folders they lie in."""
     real = real_folder()
     path = real / "spamassassin" / "mail.tar.bz2" if real else None
     if path is None or not path.exists():
@@ -124,7 +124,7 @@ def prepare_folds(folder: Path, quick: bool) -> Inputs:
 
 
 def folds_of(mails: list[bytes], labels: list[str]) -> NDArray[np.int64]:
-    """Give each mail a fold, by chance and by label; mails of the same text have the same one."""
+    """Assign each mail a fold, by chance and by label; mails of the same text have the same one."""
     texts = [columns_of(mail) for mail in mails]
     keys = [
         hashlib.sha256("\0".join(one[name] for name in ("subject", "body", "html")).encode()).hexdigest()
@@ -144,7 +144,7 @@ def folds_of(mails: list[bytes], labels: list[str]) -> NDArray[np.int64]:
 def our_scores(
     mails: list[bytes], labels: list[str], fold: NDArray[np.int64], theirs: Scores
 ) -> tuple[Scores, dict[str, Scores]]:
-    """Give the probability of spam of each mail under the model of the other folds, and the thresholds for it.
+    """Return the probability of spam of each mail under the model of the other folds, and the thresholds for it.
 
     What the model is learned with, its calibration and the thresholds are chosen by the other folds alone. With the
     first of them, ours loses fewer good mails of the other folds than bogofilter, whose scores are given.
@@ -170,7 +170,7 @@ def our_scores(
 def chosen_within(
     rows: Batch, fold: NDArray[np.int64], most: int
 ) -> tuple[dict[str, Any], Temperature, Scores, NDArray[np.bool_]]:
-    """Give the smoothing and the n-grams that let the least spam through where at most so many good mails are lost.
+    """Return the smoothing and the n-grams that let the least spam through where at most so many good mails are lost.
 
     All by mails left out a fold at a time. Of equals, those of less log loss.
 
@@ -195,7 +195,7 @@ def chosen_within(
 
 
 def scores_of_bogofilter(mails: list[bytes], spam: NDArray[np.bool_], fold: NDArray[np.int64], folder: Path) -> Scores:
-    """Give what bogofilter, as Debian has it, thinks of each mail after learning the other folds."""
+    """Return what bogofilter, as Debian has it, thinks of each mail after learning the other folds."""
     place, scores = folder / "mails", np.zeros(len(mails))
     place.mkdir()
     for row, mail in enumerate(mails):
@@ -221,25 +221,25 @@ def scores_of_bogofilter(mails: list[bytes], spam: NDArray[np.bool_], fold: NDAr
 
 
 def lost_and_missed(scores: Scores, spam: NDArray[np.bool_]) -> tuple[Scores, NDArray[np.int64], NDArray[np.int64]]:
-    """Give all thresholds, ascending, and how many good mails each loses and how many spams it misses."""
+    """Return all thresholds, ascending, and how many good mails each loses and how many spams it misses."""
     found = np.append(np.unique(scores), np.inf)
     good, bad = np.sort(scores[~spam]), np.sort(scores[spam])
     return found, len(good) - np.searchsorted(good, found), np.searchsorted(bad, found)
 
 
 def threshold_by_cost(scores: Scores, spam: NDArray[np.bool_]) -> float:
-    """Give the lowest threshold of least cost."""
+    """Return the lowest threshold of least cost."""
     found, lost, missed = lost_and_missed(scores, spam)
     return float(found[(LOST * lost + missed).argmin()])
 
 
 def threshold_by_share(scores: Scores, spam: NDArray[np.bool_]) -> float:
-    """Give the lowest threshold that loses at most a share of the good mails."""
+    """Return the lowest threshold that loses at most a share of the good mails."""
     return threshold_that_loses(int(MOST_LOST * (~spam).sum()), scores, spam)
 
 
 def threshold_that_loses(most: int, scores: Scores, spam: NDArray[np.bool_]) -> float:
-    """Give the lowest threshold that loses at most so many good mails."""
+    """Return the lowest threshold that loses at most so many good mails."""
     found, lost, _ = lost_and_missed(scores, spam)
     return float(found[(lost <= most).argmax()])
 
@@ -249,7 +249,7 @@ RULES = {" by share": threshold_by_share, " by cost": threshold_by_cost}
 
 
 def thresholds_of_bogofilter(scores: Scores, spam: NDArray[np.bool_], fold: NDArray[np.int64]) -> dict[str, Scores]:
-    """Give each mail the thresholds that are chosen by the scores of the other folds."""
+    """Return each mail the thresholds that are chosen by the scores of the other folds."""
     others = [fold != number for number in range(FOLDS)]
     found = {
         rule: np.array([threshold_of(scores[other], spam[other]) for other in others])[fold]
@@ -259,7 +259,7 @@ def thresholds_of_bogofilter(scores: Scores, spam: NDArray[np.bool_], fold: NDAr
 
 
 def figures_of(spam: NDArray[np.bool_], scores: Scores, thresholds: dict[str, Scores]) -> dict[str, float]:
-    """Give the share of errors and of ham that is called spam, at the thresholds and at the usual cutoff."""
+    """Return the share of errors and of ham that is called spam, at the thresholds and at the usual cutoff."""
     figures = {}
     for name, threshold in {**thresholds, f" at {CUTOFF}": np.full(len(scores), CUTOFF)}.items():
         called = scores >= threshold
@@ -269,7 +269,7 @@ def figures_of(spam: NDArray[np.bool_], scores: Scores, thresholds: dict[str, Sc
 
 
 def missed_where_little_is_lost(scores: Scores, spam: NDArray[np.bool_]) -> float:
-    """Give the mean share of the spam that is let through, over all thresholds that lose at most a share of the ham.
+    """Return the mean share of the spam that is let through, over all thresholds that lose at most a share of the ham.
 
     It needs no rule for a threshold: the area above the first part of the curve of R. Fawcett, "An introduction to ROC
     analysis", 2006, a point for each number of good mails lost.

@@ -121,7 +121,7 @@ def fit_share(make: Callable[[], Any], share: float) -> Callable[[Inputs], Any]:
 
 
 def ten_epochs(learner: Callable[..., Any]) -> Callable[[], Any]:
-    """Give learners that would see each row more often, the more rows there are: the epochs are the same."""
+    """Return learners that would see each row more often, the more rows there are: the epochs are the same."""
     return lambda: learner(max_iter=10, tol=None)
 
 

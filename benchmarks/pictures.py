@@ -43,7 +43,7 @@ def line(x1: float, y1: float, x2: float, y2: float, colour: str = FAINT) -> str
 
 
 def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
-    """Give how many times faster than scikit-learn each job is, the greatest first; of several settings the fastest."""
+    """Return how many times faster than scikit-learn each job is, fastest first; of several settings the fastest."""
     found: dict[str, float] = {}
     for row in rows:
         if row.get("kind") == "faster" and PEER in row["peer"] and row.get("figure") is not None:
@@ -96,7 +96,7 @@ class Box:
 
 
 def frontier(points: list[Point]) -> list[Point]:
-    """Give the methods that no other beats in both, the fastest first."""
+    """Return the methods that no other beats in both, the fastest first."""
     kept: list[Point] = []
     for point in sorted(points, key=lambda point: (point.seconds, -point.accuracy)):
         if not kept or point.accuracy > kept[-1].accuracy:

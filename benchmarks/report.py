@@ -27,7 +27,7 @@ Ratio: how many times faster than the peer (goal ≥), or which share of what th
 
 
 def machine() -> dict[str, Any]:
-    """Say what the figures depend on."""
+    """Describe what the figures depend on."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "processor": _processor(),
@@ -57,7 +57,7 @@ def _version(name: str) -> str | None:
 
 
 def revision() -> str | None:
-    """Give the commit that was measured, if git tells."""
+    """Return the commit that was measured, if git tells."""
     call = ["git", "describe", "--always", "--dirty", "--exclude", "*"]
     try:
         return subprocess.run(call, cwd=HERE, check=True, capture_output=True, text=True).stdout.strip()
@@ -116,7 +116,7 @@ def plain_table(rows: list[dict[str, Any]]) -> str:
 
 
 def disturbed(rows: list[dict[str, Any]]) -> str:
-    """Say during which jobs other processes used the machine."""
+    """Report during which jobs other processes used the machine."""
     jobs = list(dict.fromkeys(row["job"] for row in rows if row["others"] > BUSY))
     return f"Other processes used the machine during: {', '.join(jobs)}. Measure again." if jobs else ""
 
@@ -140,7 +140,7 @@ def write_json(path: Path, results: dict[str, Any]) -> None:
 
 
 def fits(known: dict[str, Any], now: dict[str, Any]) -> bool:
-    """Say whether what is recorded was measured on this machine, with these versions; a new peer changes nothing."""
+    """Return whether what is recorded was measured on this machine, with these versions; a new peer changes nothing."""
     return all(now[name] == value for name, value in known.items() if name in now)
 
 

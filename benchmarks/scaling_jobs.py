@@ -35,7 +35,7 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 
 def growth(name: str, sizes: Callable[[Inputs], Sequence[Any]], work: Side, tries: int = TRIES) -> Side:
-    """Give the slope of what the work takes, the least of some tries at each size, and print it all."""
+    """Return the slope of what the work takes, the least of some tries at each size, and print it all."""
 
     def side(inputs: Inputs) -> Sample:
         taken = []
@@ -173,7 +173,7 @@ TAKEN_IN_TURN = 45
 
 
 def prepare_large(folder: Path, quick: bool) -> Inputs:
-    """Give 500 MB of reviews, the same again and again."""
+    """Return 500 MB of reviews, the same again and again."""
     if cores() < 2:
         raise LeftOutError("there is only one core")
     table = read(REVIEWS, folder)

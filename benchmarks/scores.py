@@ -67,7 +67,7 @@ class Scores:
     # --------------------------------------------------------------------------------------------------------- means
 
     def compared(self) -> tuple[list[str], list[str]]:
-        """Give the methods that have nearly all sets of texts, and the sets that all of these have."""
+        """Return the methods that have nearly all sets of texts, and the sets that all of these have."""
         names = self.texts()
         having = {method: [name for name in names if self.of(method, name)] for method in self.methods}
         methods = [method for method in self.methods if len(having[method]) >= MOSTLY * len(names)]
@@ -79,7 +79,7 @@ class Scores:
         return sum(known) / len(known) if names and len(known) == len(names) else None
 
     def points(self) -> list[Point]:
-        """Give the methods that are compared, with the geometric mean of their training times."""
+        """Return the methods that are compared, with the geometric mean of their training times."""
         methods, names = self.compared()
         return [
             Point(
@@ -94,7 +94,7 @@ class Scores:
     # --------------------------------------------------------------------------------------------------------- goals
 
     def goals(self) -> list[tuple[str, str, bool]]:
-        """Give what is wanted, what came out, and whether it is reached."""
+        """Return what is wanted, what came out, and whether it is reached."""
         return [*self._leads(BEST, None), *self._leads(DEFAULT, True), *self._calibrated()]
 
     def _leads(self, method: str, bayes: bool | None) -> list[tuple[str, str, bool]]:
@@ -136,7 +136,7 @@ class Scores:
     # --------------------------------------------------------------------------------------------------------- pages
 
     def summary(self) -> str:
-        """Give the means of the methods that are compared, the most accurate first."""
+        """Return the means of the methods that are compared, the most accurate first."""
         methods, names = self.compared()
         methods.sort(key=lambda method: -(self.mean(method, "accuracy", names) or 0))
         lines = [

@@ -44,7 +44,7 @@ def prepare_daemon(folder: Path, quick: bool) -> Inputs:
 
 
 def ask(inputs: Inputs) -> Sample:
-    """Give the CPU seconds of the client; those of the daemon do not count before it ends."""
+    """Return the CPU seconds of the client; those of the daemon do not count before it ends."""
     before = _seconds_of_children()
     ran = subprocess.run([*RUN, "filter", inputs.model], input=inputs.message, stdout=subprocess.PIPE, text=True)
     return Sample(_seconds_of_children() - before, ran.stdout)
@@ -85,7 +85,7 @@ def _parts(head: bytes, rows: bytes, size: int) -> Iterator[bytes]:
 
 
 def fit_large(inputs: Inputs) -> Sample:
-    """Give the CPU seconds for a gigabyte."""
+    """Return the CPU seconds for a gigabyte."""
     before = _seconds_of_children()
     call = [*RUN, "fit", str(inputs.path), "-o", str(inputs.model), "--smoothing", "1", "--threads", "1", "--json"]
     told = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout)

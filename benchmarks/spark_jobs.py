@@ -31,7 +31,7 @@ SMALL_PARTITIONS = {"spark.sql.files.maxPartitionBytes": "16m"}
 
 
 def cluster_seconds() -> float:
-    """Give the CPU time so far of this process, the JVM and the Python workers, those that have ended included."""
+    """Return the CPU time so far of this process, the JVM and the Python workers, those that have ended included."""
     here = psutil.Process()
     total = sum(here.cpu_times()[:2])
     for process in here.children(recursive=True):

@@ -43,7 +43,7 @@ class Seconds:
 
 
 def so_far() -> Seconds:
-    """Give the CPU time of all processes until now."""
+    """Return the CPU time of all processes until now."""
     here = psutil.Process()
     python, java = sum(here.cpu_times()[:2]), None
     for process in here.children(recursive=True):
@@ -95,7 +95,7 @@ WORK: dict[str, Callable[[Inputs], Any]] = {
 
 
 def measured(inputs: Inputs) -> dict[str, Seconds]:
-    """Give the least that each kind of work took; they take turns."""
+    """Return the least that each kind of work took; they take turns."""
     least: dict[str, Seconds] = {}
     for number in range(WARMING + ROUNDS):
         for name, work in WORK.items():
@@ -110,7 +110,7 @@ def measured(inputs: Inputs) -> dict[str, Seconds]:
 
 
 def few_of(inputs: Inputs, folder: Path) -> Inputs:
-    """Give as many partitions of a few rows each: what jobs and tasks cost whatever they read."""
+    """Return as many partitions of a few rows each: what jobs and tasks cost whatever they read."""
     import pyarrow.parquet as parquet
 
     few = folder / "few"

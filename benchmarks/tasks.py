@@ -12,7 +12,7 @@ from typing import Any
 
 
 def peak_memory() -> int:
-    """Give the most memory this process has held, in bytes."""
+    """Return the most memory this process has held, in bytes."""
     # Linux counts into ru_maxrss what the parent held when it started this process, into VmHWM not.
     status = Path("/proc/self/status")
     if status.exists():
@@ -23,7 +23,7 @@ def peak_memory() -> int:
 
 
 def describe(terms: list[str], weights: Any) -> dict[str, Any]:
-    """Give little that tells models apart; ``weights`` has a row for each class."""
+    """Return little that tells models apart; ``weights`` has a row for each class."""
     import hashlib
 
     digest = hashlib.sha256("\n".join(terms).encode("utf-8", "surrogatepass")).hexdigest()

@@ -56,7 +56,7 @@ def compare(job: Job, peer: Peer, inputs: Inputs, repeats: int) -> dict[str, Any
 
 
 def _figure(goal: Goal, ours: float, theirs: float | None) -> float:
-    """Give the number that the goal is about."""
+    """Return the number that the goal is about."""
     if theirs is None or goal.kind == "limit":
         return ours
     if goal.kind == "lead":
@@ -75,7 +75,7 @@ def _trouble(error: Exception) -> dict[str, Any]:
 
 
 def busy_seconds() -> tuple[float, float]:
-    """Give the CPU time of the whole machine so far, and the part of this process and its children."""
+    """Return the CPU time of the whole machine so far, and the part of this process and its children."""
     everything = psutil.cpu_times()
     return sum(everything) - everything.idle - getattr(everything, "iowait", 0), sum(os.times()[:4])
 

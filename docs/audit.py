@@ -19,7 +19,7 @@ SECONDS = 30
 
 
 def asked() -> list[dict[str, Any]]:
-    """Give what pip-audit says of each package: ``vulns`` if it could ask, else ``skip_reason``."""
+    """Return what pip-audit says of each package: ``vulns`` if it could ask, else ``skip_reason``."""
     command = [str(Path(sys.executable).with_name("pip-audit")), "--skip-editable", "--format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if not done.stdout.strip():

@@ -77,7 +77,7 @@ class Parameter(typing.NamedTuple):
 
 
 def page() -> str:
-    """Give the page of the command line."""
+    """Return the page of the command line."""
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
     names = [command.__name__ for command in EXAMPLES]
     contents = "\n".join(f"- [`discern {name}`](#discern-{name})" for name in names)
@@ -86,7 +86,7 @@ def page() -> str:
 
 
 def section(command: Any) -> str:
-    """Give the section of one command."""
+    """Return the section of one command."""
     signature = inspect.signature(command, eval_str=True)
     parameters = [described(parameter) for parameter in signature.parameters.values()]
     arguments = [parameter for parameter in parameters if parameter.is_argument]
@@ -103,7 +103,7 @@ def section(command: Any) -> str:
 
 
 def usage(name: str, parameters: list[Parameter]) -> str:
-    """Give the line that says how a command is called."""
+    """Return the line that says how a command is called."""
     words = ["discern", name]
     for parameter in parameters:
         if parameter.default == "required":
@@ -125,7 +125,7 @@ def described(parameter: inspect.Parameter) -> Parameter:
 
 
 def flags(parameter: inspect.Parameter, kind: Any, info: Any) -> list[str]:
-    """Give the ways to write an option, the long one last."""
+    """Return the ways to write an option, the long one last."""
     # Inside Annotated the first name of an option lands where its default would be.
     given = [name for name in (info.default, *(info.param_decls or ())) if isinstance(name, str)]
     plain = parameter.name.replace("_", "-")
@@ -135,7 +135,7 @@ def flags(parameter: inspect.Parameter, kind: Any, info: Any) -> list[str]:
 
 
 def values(kind: Any, info: Any) -> str:
-    """Say what an option takes; nothing for a switch."""
+    """Describe what an option takes; nothing for a switch."""
     choices = alternatives(kind)
     if info.metavar or choices or bare(kind) is bool:
         return info.metavar or "|".join(choices)
@@ -143,26 +143,26 @@ def values(kind: Any, info: Any) -> str:
 
 
 def help_text(info: Any) -> str:
-    """Give the help of a parameter."""
+    """Return the help of a parameter."""
     least = f" At least {info.min}." if info.min is not None else ""
     return f"{info.help}{least}".replace("|", "\\|")
 
 
 def bare(kind: Any) -> Any:
-    """Give a type without "or None"."""
+    """Return a type without "or None"."""
     if isinstance(kind, types.UnionType):
         return next(part for part in typing.get_args(kind) if part is not types.NoneType)
     return kind
 
 
 def alternatives(kind: Any) -> list[str]:
-    """Give the values of an enumeration."""
+    """Return the values of an enumeration."""
     kind = bare(kind)
     return [str(member.value) for member in kind] if isinstance(kind, enum.EnumType) else []
 
 
 def default(parameter: inspect.Parameter, info: Any) -> str:
-    """Say what holds when a parameter is not given."""
+    """Describe what holds when a parameter is not given."""
     if parameter.default is inspect.Parameter.empty:
         return "required"
     if isinstance(info.show_default, str):
@@ -173,7 +173,7 @@ def default(parameter: inspect.Parameter, info: Any) -> str:
 
 
 def table(title: str, parameters: list[Parameter]) -> str:
-    """Give a table of parameters."""
+    """Return a table of parameters."""
     lines = [f"| {title} | meaning | default |", "| --- | --- | --- |"]
     for parameter in parameters:
         written = parameter.written.replace("|", "\\|")

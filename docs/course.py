@@ -29,6 +29,6 @@ PAGES = [name for names in CHAPTERS.values() for name in names]
 
 
 def place(filename: str) -> int:
-    """Give the place of a script in the course; new ones come last."""
+    """Return the place of a script in the course; new ones come last."""
     name = filename.removesuffix(".py")
     return PAGES.index(name) if name in PAGES else len(PAGES)

@@ -51,7 +51,7 @@ def python_packages(name: str, found: dict[str, tuple[str, str]]) -> None:
 
 
 def crates() -> dict[str, tuple[str, str]]:
-    """Give the crates that are linked, not those that only build or test."""
+    """Return the crates that are linked, not those that only build or test."""
     command = ["cargo", "metadata", "--format-version=1", "--locked", "--offline"]
     described = json.loads(subprocess.run(command, capture_output=True, check=True, cwd=FOLDER.parent).stdout)
     packages = {package["id"]: package for package in described["packages"]}
@@ -80,7 +80,7 @@ def table(title: str, found: dict[str, tuple[str, str]]) -> str:
 
 
 def allowed(licence: str) -> bool:
-    """Say whether all parts of an expression with AND, or one of those with OR, are allowed."""
+    """Return whether all parts of an expression with AND, or one of those with OR, are allowed."""
     plain = re.sub(r" \([A-Z]+\)$| WITH [\w-]+|[()]", "", licence).replace("/", " OR ")
     every = (part.strip() for part in re.split(r" AND |; ", plain))
     return all(any(one.strip() in ALLOWED for one in part.split(" OR ")) for part in every)
@@ -103,7 +103,7 @@ def check(packages: dict[str, tuple[str, str]], linked: dict[str, tuple[str, str
 
 
 def unlocked() -> list[str]:
-    """Give the crates that could change without notice: of another source than crates.io, or without a checksum."""
+    """Return the crates that could change without notice: of another source than crates.io, or without a checksum."""
     lock = tomllib.loads((FOLDER.parent / "Cargo.lock").read_text(encoding="utf-8"))
     others = [package for package in lock["package"] if package["name"] != "discern"]
     return [one["name"] for one in others if one.get("source") != REGISTRY or "checksum" not in one]

@@ -28,7 +28,7 @@ def setup(app: Any) -> dict[str, bool]:
 
 
 def converted(formula: str, display: str = "inline") -> str:
-    """Give a formula as MathML."""
+    """Return a formula as MathML."""
     result = convert(replaced(formula, REWRITTEN), display=display)
     if "\\" in result:
         logger.warning("a command of this formula is not known: %s", formula)

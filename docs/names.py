@@ -81,7 +81,7 @@ first used.
 
 
 def chapters() -> dict[str, list[str]]:
-    """Give the public names by chapter; what belongs to none comes last."""
+    """Return the public names by chapter; what belongs to none comes last."""
     places = {f"discern.{home}": chapter for chapter, homes in CHAPTERS.items() for home in homes}
     found: dict[str, list[str]] = {chapter: [] for chapter in (*CHAPTERS, REST)}
     for name, home in discern._HOMES.items():
@@ -90,7 +90,7 @@ def chapters() -> dict[str, list[str]]:
 
 
 def members(module: str) -> list[str]:
-    """Give the public classes and functions that a module defines and the package does not show."""
+    """Return the public classes and functions that a module defines and the package does not show."""
     home = importlib.import_module(f"discern.{module}")
     return [
         f"discern.{module}.{name}"
@@ -103,7 +103,7 @@ def members(module: str) -> list[str]:
 
 
 def page() -> str:
-    """Give the page that lists everything."""
+    """Return the page that lists everything."""
     parts = [TEMPLATE]
     for chapter, names in chapters().items():
         parts.append(section(chapter, "", names))

@@ -7,7 +7,7 @@ import numpy as np
 
 
 def load() -> tuple[np.ndarray, np.ndarray]:
-    """Give balance and student (1 or 0), and whether the customer defaulted."""
+    """Return balance and student (1 or 0), and whether the customer defaulted."""
     path = os.environ.get("DEFAULT_CSV")
     if path is None:
         return drawn()

@@ -45,7 +45,7 @@ ASKED = [
 
 
 def classifier() -> discern.Classifier:
-    """Give the model: n-grams of characters, smoothed little because there are so many."""
+    """Return the model: n-grams of characters, smoothed little because there are so many."""
     return discern.Classifier(analyzer="char_wb", ngrams=(1, 4), smoothing=0.01)
 
 
@@ -61,7 +61,7 @@ def read(path: str) -> tuple[list[str], list[str]]:
 
 
 def split(rows: int) -> tuple[Sequence[int], Sequence[int]]:
-    """Give the places of the rows to learn and of those to decide, at random but always the same."""
+    """Return the places of the rows to learn and of those to decide, at random but always the same."""
     order = np.random.default_rng(0).permutation(rows).tolist()
     return order[: int(rows * 0.7)], order[int(rows * 0.7) :]
 

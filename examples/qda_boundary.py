@@ -19,7 +19,7 @@ from discern.analysis.plots import DecisionBoundaryDisplay
 
 
 def normals(*correlations: float) -> BayesClassifier:
-    """Give two normal classes of unit variances with these correlations."""
+    """Return two normal classes of unit variances with these correlations."""
     shapes = [[[1, correlation], [correlation, 1]] for correlation in correlations]
     return BayesClassifier(list(map(multivariate_normal, ([0, 0], [1.2, -1.2]), shapes)))
 

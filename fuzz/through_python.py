@@ -46,7 +46,7 @@ def terms(data: bytes) -> None:
 
 
 def explained(model: Classifier, text: str) -> str:
-    """Give the label by the ways that tell more."""
+    """Return the label by the ways that tell more."""
     evidence = model.explain(text)
     if not np.isfinite(model.predict_proba([text])).all() or model.predict([text])[0] != evidence.label:
         raise AssertionError("the ways to an answer differ")
@@ -64,7 +64,7 @@ def learn(text: str, label: str) -> None:
 
 
 def contents(data: bytes) -> bytes:
-    """Give a file with the bytes: as they are, as the head of the container, or as what the model says of itself."""
+    """Return a file with the bytes: as they are, as the head of the container, or as what the model says of itself."""
     kind, rest = data[:1], data[1:]
     if kind < b"\x20":
         return rest
@@ -84,7 +84,7 @@ def contents(data: bytes) -> bytes:
 
 
 def said(text: str) -> object:
-    """Give what a text says as JSON, or the text."""
+    """Return what a text says as JSON, or the text."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def said(text: str) -> object:
 
 
 def framed(head: bytes) -> bytes:
-    """Give the container of a head, and no data."""
+    """Return the container of a head, and no data."""
     return len(head).to_bytes(8, "little") + head
 
 

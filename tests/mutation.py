@@ -138,7 +138,7 @@ def change(node: ast.AST) -> str | None:
 
 
 def drawn(source: str, count: int, seed: int) -> tuple[list[tuple[str, str]], int]:
-    """Give so many changed sources, each with a word about the change, and how many there are in all."""
+    """Return so many changed sources, each with a word about the change, and how many there are in all."""
     tree = ast.parse(source)
     able = [number for number, node in enumerate(places(tree)) if change(copy.copy(node)) is not None]
     chosen = random.Random(seed).sample(able, min(count, len(able)))
@@ -173,7 +173,7 @@ class Changed(importlib.abc.MetaPathFinder, importlib.abc.SourceLoader):
 
 
 def notices(module: str, source: str, limit: float) -> bool:
-    """Say whether the module's tests fail, or do not end, with this source: in a child process."""
+    """Return whether the module's tests fail, or do not end, with this source: in a child process."""
     child = os.fork()
     if not child:
         run_tests(module, source)

@@ -79,7 +79,7 @@ def cargo_mutants(*options: str, check: bool = True) -> str:
 
 
 def drawn(count: int, seed: int) -> tuple[list[dict[str, Any]], int]:
-    """Give so many changes, and how many there are in all."""
+    """Return so many changes, and how many there are in all."""
     every = json.loads(cargo_mutants("--list", "--json"))
     names = [change["name"] for change in every]
     random.Random(seed).shuffle(names)
@@ -88,7 +88,7 @@ def drawn(count: int, seed: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def reason(change: dict[str, Any]) -> str | None:
-    """Say why no test can notice a change; None if one could."""
+    """Explain why no test can notice a change; None if one could."""
     lines = (ROOT / change["file"]).read_text(encoding="utf-8").splitlines()
     line = lines[change["span"]["start"]["line"] - 1].strip()
     told = change["name"].split(":", 2)[2]  # the column and what is done

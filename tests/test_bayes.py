@@ -38,7 +38,7 @@ ROWS = np.array([2, 1, 2])
 
 
 def expected_weight(settings: NaiveBayesSettings, term: int, place: int | list[int]) -> float:
-    """Give the weight of a term for a class as the textbooks have it."""
+    """Return the weight of a term for a class as the textbooks have it."""
     if settings.contrasts:
         alone = replace(settings, event="binary" if settings.presence else "multinomial")
         rest = expected_weight(alone, term, [other for other in range(3) if other != place])

@@ -26,7 +26,7 @@ def test_strings_come_back(values: list[str]) -> None:
 
 
 def apart(values: list[str]) -> Strings:
-    """Give strings with other bytes before, between and behind them."""
+    """Return strings with other bytes before, between and behind them."""
     packed = Strings.of([text for value in values for text in ("\xff", value)] + ["\xff"])
     starts, ends = packed.spans
     return Strings(starts[1::2], packed.data, ends[1::2])

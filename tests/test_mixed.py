@@ -69,7 +69,7 @@ def found_roles(model: Classifier) -> dict[str, str]:
 
 
 def blank(row: dict[str, Any], *kept: str) -> dict[str, Any]:
-    """Give a row of which only some columns speak."""
+    """Return a row of which only some columns speak."""
     return {name: value if name in kept else None for name, value in row.items()}
 
 

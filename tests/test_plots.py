@@ -39,7 +39,7 @@ CURVES = [
 
 
 def legend_covers_data(display: Any) -> bool:
-    """Say whether any drawn point lies under the legend."""
+    """Return whether any drawn point lies under the legend."""
     figure, ax = display.figure_, display.ax_
     figure.canvas.draw()
     box = ax.get_legend().get_window_extent()

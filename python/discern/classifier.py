@@ -574,7 +574,7 @@ class Classifier:
     # ------------------------------------------------------------------------------------------ predicting
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
-        """Give the label of each row, in order."""
+        """Return the label of each row, in order."""
         model, decision = self._answering()
         decided = [_decided(model, decision, said) for _, said in self._scored(model, data, reading)]
         return np.concatenate(decided) if decided else model.label_array[:0]
@@ -582,7 +582,7 @@ class Classifier:
     def judged(
         self, data: Any, *, reading: Reading | None = None
     ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Give, batch by batch, the label of each row and the probability of each label."""
+        """Yield, batch by batch, the label of each row and the probability of each label."""
         model, decision = self._answering()
         for _, said in self._scored(model, data, reading):
             yield _decided(model, decision, said), model.posterior(said)
@@ -614,7 +614,7 @@ class Classifier:
         return self
 
     def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
-        """Give the probability of each label for each row, labels in the order of ``labels``.
+        """Return the probability of each label for each row, labels in the order of ``labels``.
 
         With ``raw`` it is the posterior without calibration.
         """
@@ -623,7 +623,7 @@ class Classifier:
         return np.concatenate(probabilities) if probabilities else np.zeros((0, len(model.labels)))
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
-        """Give log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
+        """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
         from discern.learners.bayes import log_multinomial_coefficient
         from discern.models.naive_bayes import TextColumn
 
@@ -640,7 +640,7 @@ class Classifier:
         return np.concatenate(parts) if parts else np.zeros((0, len(model.labels)))
 
     def predict_one(self, text: str) -> str:
-        """Give the label of one text, as fast as can be.
+        """Return the label of one text, as fast as can be.
 
         Examples
         --------
@@ -680,7 +680,7 @@ class Classifier:
         return total if decision is None else total.decided_by(decision)
 
     def explain(self, row: str | Mapping[str, Any]) -> Evidence:
-        """Say why a row is given its label: what each of its words and values said, in nats, the strongest first.
+        """Explain why a row is given its label: what each of its words and values said, in nats, the strongest first.
 
         Examples
         --------
@@ -698,7 +698,7 @@ class Classifier:
         return model.explain(_named(batch, model.features))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
-        """Give the terms that speak most for a label: the mean log odds against the other labels, in nats.
+        """Return the terms that speak most for a label: the mean log odds against the other labels, in nats.
 
         With a negative ``top``, those that speak most against it.
         """
@@ -821,7 +821,7 @@ class Classifier:
         return [label for label in labels if label in found or label not in named]
 
     def _class_rows(self) -> dict[str, int] | None:
-        """Give the rows of each label; None if they are not kept."""
+        """Return the rows of each label; None if they are not kept."""
         model = self.solved
         if not isinstance(model, Model):
             return dict(zip(model.labels, model.class_rows.tolist(), strict=True))
@@ -844,7 +844,7 @@ class Classifier:
 
     @classmethod
     def _of(cls, request: Request) -> Classifier:
-        """Give a classifier that was asked for and has learned nothing."""
+        """Return a classifier that was asked for and has learned nothing."""
         made = cls.__new__(cls)
         made.request = request
         made._start()
@@ -970,7 +970,7 @@ class Classifier:
         self._model = None if content is None else Classifier._from_content(*content)._model
 
     def _repr_html_(self) -> str:
-        """Give what notebooks show: settings, and the strongest words of the labels."""
+        """Return what notebooks show: settings, and the strongest words of the labels."""
         from html import escape
 
         from discern.evaluation.markup import classifier_html

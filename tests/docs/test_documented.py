@@ -38,7 +38,7 @@ def of_path(name: str) -> Any:
 
 
 def executed() -> str:
-    """Give the code of all pages that is run: examples of pages, and the course."""
+    """Return the code of all pages that is run: examples of pages, and the course."""
     pages = [path.read_text("utf-8") for path in DOCS.rglob("*.md")]
     examples = [line for page in pages for line in page.splitlines() if line.strip().startswith(("... ", ">>> "))]
     return "\n".join([*examples, *(path.read_text("utf-8") for path in (ROOT / "examples").glob("*.py"))])

@@ -46,7 +46,7 @@ def test_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def commands(block: str) -> list[tuple[str, str]]:
-    """Give the commands of a block, each with the output that is printed below it."""
+    """Return the commands of a block, each with the output that is printed below it."""
     pairs = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     return [one for pair in pairs for one in [divided(pair)]]
 
@@ -86,5 +86,5 @@ def test_links_within_the_site(page: Path) -> None:
 
 
 def source_of(place: Path) -> bool:
-    """Say whether a page that the build makes has a source."""
+    """Return whether a page that the build makes has a source."""
     return place.stem == "index" or (ROOT / "examples" / f"{place.stem}.py").exists()

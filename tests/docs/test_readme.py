@@ -27,7 +27,7 @@ def commands() -> list[str]:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give an empty folder with what a clone has."""
+    """Return an empty folder with what a clone has."""
     place = tmp_path_factory.mktemp("newcomer")
     (place / "python").symlink_to(ROOT / "python")
     return place

@@ -33,7 +33,7 @@ DECISIONS = {
 
 
 def rows() -> list[dict[str, Any]]:
-    """Give rows of every kind of column, with missing values; enough of them to choose and calibrate by."""
+    """Return rows of every kind of column, with missing values; enough of them to choose and calibrate by."""
     words = ["lunch", "noon", "meeting", "née", "你好", "win", "prize", "free", "cash", "now"]
     return [
         {
@@ -56,7 +56,7 @@ ASKED = [
 
 
 def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
-    """Give the settings of each file by its name, and whether it is slim."""
+    """Return the settings of each file by its name, and whether it is slim."""
     found: dict[str, tuple[dict[str, Any], bool]] = {}
     for name in ("naive-bayes", "multinomial", "binary", "bernoulli", "complement"):
         for slim in (False, True):
@@ -82,7 +82,7 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
 
 
 def said(model: Classifier) -> dict[str, Any]:
-    """Give what a model says of the rows asked for, numbers to the bit."""
+    """Return what a model says of the rows asked for, numbers to the bit."""
     known = {feature.name for feature in model.features}
     asked = [{name: value for name, value in row.items() if name in known} for row in ASKED]
     return {
@@ -95,7 +95,7 @@ def said(model: Classifier) -> dict[str, Any]:
 
 
 def neighbours() -> dict[str, tuple[dict[str, Any], list[Any]]]:
-    """Give the settings and the classes of each file of the estimator that writes its own, by name."""
+    """Return the settings and the classes of each file of the estimator that writes its own, by name."""
     words = [("ham", "spam", "news")[place % 3] for place in range(40)]
     return {
         "neighbours-euclidean": ({"metric": "euclidean", "weights": "distance"}, words),
@@ -105,12 +105,12 @@ def neighbours() -> dict[str, tuple[dict[str, Any], list[Any]]]:
 
 
 def table() -> np.ndarray:
-    """Give zeros and ones, which every distance takes."""
+    """Return zeros and ones, which every distance takes."""
     return np.array([[place * place // (1 + column) % 2 for column in range(7)] for place in range(45)], np.float64)
 
 
 def said_by_neighbours(model: KNeighborsClassifier) -> dict[str, Any]:
-    """Give the neighbours, shares and classes of rows, numbers to the bit."""
+    """Return the neighbours, shares and classes of rows, numbers to the bit."""
     distances, places = model.kneighbors(table()[35:])
     return {
         "classes": model.predict(table()[35:]).tolist(),
@@ -121,7 +121,7 @@ def said_by_neighbours(model: KNeighborsClassifier) -> dict[str, Any]:
 
 
 def processor() -> list[str]:
-    """Say what the last bits of logarithms and matrix products depend on."""
+    """Describe what the last bits of logarithms and matrix products depend on."""
     found = [platform.machine(), np.__version__.split(".")[0]]
     features = np._core._multiarray_umath.__cpu_features__
     found += [name for name in ("X86_V3", "X86_V4", "AVX512_SKX", "SVE", "ASIMDHP") if features.get(name)]

@@ -51,7 +51,7 @@ def documents(count: int, length: int, words: int) -> list[str]:
 
 
 def calls(scale: float) -> dict[str, Callable[[], Any]]:
-    """Give each function with an input that keeps it busy; some are used up by a call."""
+    """Return each function with an input that keeps it busy; some are used up by a call."""
     source = np.random.default_rng(5)
     many = int(scale * 1_000_000)
     texts = documents(many // 100, 100, many)
@@ -177,7 +177,7 @@ def ring(call: Callable[[], Any], after: float = AFTER) -> float:
 
 
 def answered(call: Callable[[], Any]) -> float:
-    """Give how long the answer took; what is late because others use the machine is not late three times."""
+    """Return how long the answer took; what is late because others use the machine is not late three times."""
     for _ in range(2):
         if (seconds := ring(call)) <= LATE:
             return seconds

@@ -239,7 +239,7 @@ def damaged(source: random.Random, whole: bytes, arrays: dict, metadata: dict) -
 
 
 def asked_of(model: Classifier) -> list[list[Any]]:
-    """Give rows to ask a model for: plain texts if it takes them, and rows with all its columns."""
+    """Return rows to ask a model for: plain texts if it takes them, and rows with all its columns."""
     rows = [{feature.name: SPOKEN[feature.role][place] for feature in model.features} for place in range(3)]
     only_text = [feature.role for feature in model.features] == ["text"]
     return [rows, rows * 10] + ([ASKED, ASKED * 10] if only_text else [])
@@ -290,7 +290,7 @@ def use_neighbours(path: Path) -> KNeighborsClassifier:
 
 
 def questions(model: KNeighborsClassifier) -> Any:
-    """Give rows of zeros and ones; a model of sparse rows may say that it has very many columns."""
+    """Return rows of zeros and ones; a model of sparse rows may say that it has very many columns."""
     places = [0, model.n_features_in_ - 1]
     rows = scipy.sparse.csr_array((np.ones(2), ([1, 2], places)), shape=(3, model.n_features_in_))
     names = getattr(model, "feature_names_in_", None)

@@ -183,7 +183,7 @@ def test_joblib(used_model: str, backend: str) -> None:
 
 
 def asked(texts: list[str]) -> tuple[int, Any]:
-    """Say who answers, and what."""
+    """Return who answers, and what."""
     return os.getpid(), MODEL["one"].predict_proba(texts)
 
 

@@ -53,7 +53,7 @@ def test_what_a_file_says_of_pandas_may_be_anything(tmp_path: Path, described: b
 
 
 def arrow_texts(values: list[bytes], kind: pyarrow.DataType) -> pyarrow.Array:
-    """Give an Arrow array of texts without a look at them."""
+    """Return an Arrow array of texts without a look at them."""
     if kind == pyarrow.string_view():
         return pyarrow.array(values, pyarrow.binary_view()).view(kind)
     return pyarrow.array(values, pyarrow.binary() if kind == pyarrow.string() else pyarrow.large_binary()).view(kind)

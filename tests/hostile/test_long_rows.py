@@ -155,7 +155,7 @@ class Watched(Pieces):
 
 
 def whole_rows(content: bytes) -> int:
-    """Give how many rows the parser finds in the beginning of a file, without the header."""
+    """Return how many rows the parser finds in the beginning of a file, without the header."""
     parsed = _native.parse_csv(np.frombuffer(bytearray(content), np.uint8), [True, True], follows=True)
     return max(parsed.rows + len(parsed.ragged) - 1, 0)
 

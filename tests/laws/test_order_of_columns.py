@@ -33,7 +33,7 @@ def table(seed: int) -> tuple[Any, Any]:
 
 
 def mixed(X: Any, seed: int) -> Any:
-    """Give the columns of each row in a random order."""
+    """Return the columns of each row in a random order."""
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     order = np.lexsort((np.random.default_rng(seed).random(X.nnz), rows))
     return scipy.sparse.csr_array((X.data[order], X.indices[order], X.indptr), shape=X.shape)

@@ -84,7 +84,7 @@ def sampled(rows: list[dict], features: list[Feature], parts: int = 1) -> Sample
 
 
 def untrained(features: list[Feature], options: dict) -> Classifier:
-    """Give a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
+    """Return a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
     own = options.get("own")
     model = Classifier(numbers="gaussian", **{name: value for name, value in options.items() if name != "own"})
     model.request = replace(model.request, given=tuple(features))

@@ -35,7 +35,7 @@ def overlapping(rows, columns=6, seed=0):
 
 
 def proof(model, gram, y, costs):
-    """Give primal and dual objective and the worst violation of the optimality conditions, from the kernel alone."""
+    """Return primal and dual objective and the worst violation of the optimality conditions, from the kernel alone."""
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
     beta = np.zeros(len(y))
     beta[model.support_] = np.asarray(model.dual_coef_).ravel()
@@ -69,7 +69,7 @@ def test_the_gap_is_small_and_every_row_is_optimal(options, tol, gap, rows):
 
 
 def objective(model, X, y, costs):
-    """Give the primal objective of a machine for two classes, of ours or of LIBSVM's."""
+    """Return the primal objective of a machine for two classes, of ours or of LIBSVM's."""
     beta = np.asarray(model.dual_coef_.todense() if scipy.sparse.issparse(model.dual_coef_) else model.dual_coef_)
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
     support = np.zeros(len(y))

@@ -144,7 +144,7 @@ def test_a_column_twice_has_the_shortest_solution():
 
 
 def as_in_scikit_learn(estimator):
-    """Give the checks that scikit-learn's own classifier does not pass either, and why."""
+    """Return the checks that scikit-learn's own classifier does not pass either, and why."""
     if estimator.class_weight is None:
         return {}
     why = "balanced weights count rows and not what they weigh, so that a weight is not a repetition"

@@ -9,7 +9,7 @@ import schemathesis
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: dict[str, Any]) -> None:
-    """Give requests with a good Idempotency-Key one of their own: the same with another body is refused, as it must."""
+    """Replace a good Idempotency-Key by one of its own: the same with another body is refused, as it must."""
     key = (case.headers or {}).get("Idempotency-Key")
     if isinstance(key, str) and re.fullmatch(r"[!-~]{1,255}", key):
         case.headers["Idempotency-Key"] = uuid.uuid4().hex

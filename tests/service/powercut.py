@@ -25,13 +25,13 @@ def compiled(folder: Path) -> Path:
 
 
 def environment(library: Path, folder: Path, journal: Path, failing: Path | None = None) -> dict[str, str]:
-    """Give the environment of a process whose writes to a folder are to be noted."""
+    """Return the environment of a process whose writes to a folder are to be noted."""
     own = {"LD_PRELOAD": str(library), "POWERCUT_FOLDER": str(folder.resolve()), "POWERCUT_JOURNAL": str(journal)}
     return {**os.environ, **own, **({"POWERCUT_FAILING": str(failing)} if failing is not None else {})}
 
 
 def records(journal: bytes) -> Iterator[tuple[int, Record]]:
-    """Give what happened, each with the place in the journal after it."""
+    """Return what happened, each with the place in the journal after it."""
     place = 0
     while place < len(journal):
         kind, name, offset, length = HEAD.unpack_from(journal, place)

@@ -169,7 +169,7 @@ class Process:
         raise AssertionError(self.events)
 
     def client(self, seconds: float = 20.0) -> Client:
-        """Give a client that is closed when the service is stopped."""
+        """Return a client that is closed when the service is stopped."""
         self._clients.append(Client(self.port, seconds))
         return self._clients[-1]
 
@@ -194,7 +194,7 @@ class Process:
 
 
 def expected_file(model: Path, rows: list[dict[str, Any]]) -> str:
-    """Give the checksum of the model that has learned some more rows, each once."""
+    """Return the checksum of the model that has learned some more rows, each once."""
     classifier = Classifier.load(model)
     if rows:
         classifier.learn(rows)
@@ -202,7 +202,7 @@ def expected_file(model: Path, rows: list[dict[str, Any]]) -> str:
 
 
 def is_dead(process: psutil.Process) -> bool:
-    """Say whether a process runs no more, be it that no one has asked yet how it ended."""
+    """Return whether a process runs no more, be it that no one has asked yet how it ended."""
     try:
         return process.status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -147,7 +147,7 @@ def test_evaluations_are_those_of_the_library(client: Client, place: Path) -> No
 
 
 def after(client: Client, receipt: dict[str, Any], text: str) -> float:
-    """Give the probability of ham by a model that has learned an entry."""
+    """Return the probability of ham by a model that has learned an entry."""
     answer = client.post("/v1/predict", {"text": text}, discern_after=str(receipt["sequence"]))
     return float(answer["probabilities"]["ham"])
 

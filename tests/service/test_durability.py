@@ -143,7 +143,7 @@ def recorded(folder: Path, library: Path, synchronous: str, seconds: float) -> t
 
 
 def documents(state: State) -> dict[str, int]:
-    """Give the number of documents that hold each word that marks a row of feedback."""
+    """Return the number of documents that hold each word that marks a row of feedback."""
     [counts] = state.classifier.statistics.columns
     names: list[str] = counts.terms.to_list()  # type: ignore[union-attr]
     found: dict[str, int] = {}

@@ -339,7 +339,7 @@ def test_empty_lines_do_not_keep_a_connection(client: Client) -> None:
 
 
 def dropped(client: Client) -> int:
-    """Give the number of connections that were dropped."""
+    """Return the number of connections that were dropped."""
     lines = client.send("GET", "/metrics")[2].decode().splitlines()
     return int(next(line.split()[1] for line in lines if line.startswith("discern_slow_connections_total")))
 

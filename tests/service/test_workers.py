@@ -133,7 +133,7 @@ def many_terms(path: Path, rows: int) -> Path:
 
 
 def memory_in_use(service: Process) -> list[Any]:
-    """Give the memory of the workers after both have predicted and explained often enough to have built their tables."""
+    """Return the memory of the workers after both have predicted and explained often enough to have built their tables."""
     for number in range(60):
         client = service.client()  # a new connection, which either of them may take
         client.post(("/v1/predict", "/v1/explain")[number % 5 == 0], {"text": "w0000001 w0000077"})

@@ -49,12 +49,12 @@ class Table:
         return len(next(iter(self.columns.values()), []))
 
     def take(self, chosen: Any) -> dict[str, list[Any]]:
-        """Give some rows, by their numbers, as a mapping of columns."""
+        """Return some rows, by their numbers, as a mapping of columns."""
         numbers = np.asarray(chosen).tolist()
         return {name: [column[number] for number in numbers] for name, column in self.columns.items()}
 
     def labels(self, name: str) -> NDArray[np.str_]:
-        """Give the label of each row; complains as training does."""
+        """Return the label of each row; complains as training does."""
         [batch] = batches(self.columns)
         numbers, labels = batch.labels(name)
         return np.array(labels, np.str_)[numbers]
@@ -67,7 +67,7 @@ def _values(column: Any, rows: int) -> list[Any]:
 def stratified_folds(
     labels: Any, folds: int = 10, random_state: int = 0, groups: Sequence[Any] | None = None
 ) -> Integers:
-    """Give the fold of each row: every label spread evenly, and rows of one group, such as repeated texts, together.
+    """Return the fold of each row: every label spread evenly, and rows of one group, such as repeated texts, together.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class Comparison:
         return self.results[0]
 
     def p_value(self, result: Compared) -> float | None:
-        """Give how likely so great a distance from the best is by chance, by the corrected resampled t test."""
+        """Return how likely so great a distance from the best is by chance, by the corrected resampled t test."""
         if result is self.best:
             return None
         both = result.has_probabilities and self.best.has_probabilities
@@ -139,7 +139,7 @@ class Comparison:
         return corrected_resampled_t((figures[0] - figures[1]).tolist(), self.folds - 1, 1).p_value
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the table as plain values."""
+        """Return the table as plain values."""
         return {
             "folds": self.folds,
             "rows": self.best.evaluation.rows,
@@ -163,7 +163,7 @@ class Comparison:
         }
 
     def rows(self) -> Iterator[tuple[str, ...]]:
-        """Give the table for people: a row of texts for each method, below :data:`HEAD`."""
+        """Return the table for people: a row of texts for each method, below :data:`HEAD`."""
         for row in self.to_dict()["methods"]:
             low, high = row["error_interval"]
             yield (
@@ -267,7 +267,7 @@ class _Rows:
         return list(zip(*(map(str, column) for column in self.table.columns.values()), strict=True))
 
     def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
-        """Give the model of each fold: trained anew, or the whole minus the fold, which is the same and faster."""
+        """Return the model of each fold: trained anew, or the whole minus the fold, which is the same and faster."""
         if not self._is_settled(method):
             for fold in range(folds):
                 yield copy.deepcopy(method).fit(self.table.take(np.flatnonzero(numbers != fold)))
@@ -280,7 +280,7 @@ class _Rows:
             whole.learn(part)
 
     def _is_settled(self, method: Any) -> bool:
-        """Say whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
+        """Return whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
         if not isinstance(method, Classifier) or not method.request.is_sum:
             return False
         first, _ = leading_rows(batches(self.table.columns))
@@ -304,7 +304,7 @@ class _Features:
         return [row if isinstance(row, str) else np.asarray(row).tobytes() for row in self.X]
 
     def models(self, method: Any, numbers: Integers, folds: int) -> Iterator[Any]:
-        """Give the model of each fold, trained anew."""
+        """Return the model of each fold, trained anew."""
         for fold in range(folds):
             chosen = np.flatnonzero(numbers != fold)
             yield copy.deepcopy(method).fit(self.features(chosen), self.labels[chosen])
@@ -350,7 +350,7 @@ class Problem(Protocol):
         """Draw rows and their labels."""
 
     def bayes_rate(self) -> Any:
-        """Give the least possible error."""
+        """Return the least possible error."""
 
 
 @dataclass(frozen=True)
@@ -361,7 +361,7 @@ class SimulatedComparison:
     bayes_rate: float | None
 
     def intervals(self) -> dict[str, Interval]:
-        """Give the interval of the mean error of each method."""
+        """Return the interval of the mean error of each method."""
         return {name: mean_interval(errors) for name, errors in self.errors.items()}
 
     def plot(self, ax: Any = None) -> Any:
@@ -395,7 +395,7 @@ def compare_simulated(
 
 
 def _bayes_rate(problem: Any) -> float | None:
-    """Give the least possible error, whether it comes as a number, with its standard error, or in an object."""
+    """Return the least possible error, whether it comes as a number, with its standard error, or in an object."""
     if not hasattr(problem, "bayes_rate"):
         return None
     rate = problem.bayes_rate()

@@ -65,17 +65,17 @@ class CrossValidation:
         return self.total.log_loss
 
     def values(self, figure: str) -> NDArray[np.float64]:
-        """Give a figure of each fold, such as ``"accuracy"``."""
+        """Return a figure of each fold, such as ``"accuracy"``."""
         return np.array([getattr(fold, figure) for fold in self.folds], np.float64)
 
     def interval(self, figure: str = "accuracy", level: float = 0.95) -> Interval:
-        """Say where a figure lies: by how it varies from fold to fold, or from row to row if there is but one fold."""
+        """Return where a figure lies: by how it varies between folds, or between rows if there is one fold."""
         if len(self.folds) > 1:
             return mean_interval(self.values(figure), level)
         return self.total.intervals(level)[figure]
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything but the rows as plain values."""
+        """Return everything but the rows as plain values."""
         figures = {}
         for figure in FIGURES:
             where = self.interval(figure) if figure in MEANS else None
@@ -155,7 +155,7 @@ def cross_validate(
 def _as_sums(
     request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give scores and probabilities of rows left out of sums."""
+    """Return scores and probabilities of rows left out of sums."""
     choice = request.planned(sample, features)
     said = held_out(sample, choice.features, choice.settings, choice.text, left_out, request.min_df or 1)
     if choice.calibration is None:
@@ -166,7 +166,7 @@ def _as_sums(
 def _in_space(
     request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
+    """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.models.space_model as spatial
 
     recipe = request.recipe_of(request.model)

@@ -80,12 +80,12 @@ class Guard:
         return cls(classifier, label, float(thresholds[best]), FORMS[best])
 
     def scores(self, texts: Any) -> Array:
-        """Give the score of each text: what its strongest words say for the guarded label."""
+        """Return the score of each text: what its strongest words say for the guarded label."""
         [batch] = batches({"text": texts})
         return strongest(self.classifier, batch.texts("text"), self.label, [self.form])[:, 0]
 
     def catches(self, texts: Any) -> NDArray[np.bool_]:
-        """Say which texts are caught."""
+        """Return which texts are caught."""
         return np.asarray(self.scores(texts) > self.threshold)
 
 
@@ -137,7 +137,7 @@ def _held_out(whole: list[Batch], label: str, text: str, label_column: str) -> t
 
 
 def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column: str = "label") -> NDArray[np.bool_]:
-    """Say which rows contradict all others most: up to a share of them, if they would be labelled otherwise.
+    """Return which rows contradict all others most: up to a share of them, if they would be labelled otherwise.
 
     Leave them out, or look at them, before training. They are judged by naive Bayes without the row itself.
 
@@ -171,6 +171,6 @@ def _learned(parts: list[Batch], text: str, label_column: str) -> Classifier:
 
 
 def _others(batch: Batch, label_column: str, label: str) -> NDArray[np.bool_]:
-    """Say which rows have another label."""
+    """Return which rows have another label."""
     numbers, labels = batch.labels(label_column)
     return np.array([name != label for name in labels], bool)[numbers]

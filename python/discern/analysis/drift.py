@@ -116,7 +116,7 @@ class Drift:
 
 
 def drift(before: Classifier, after: Classifier, top: int = 20) -> list[Drift]:
-    """Give the terms whose log odds moved most between two models; a term that a model does not know says nothing.
+    """Return the terms whose log odds moved most between two models; a term that a model does not know says nothing.
 
     Examples
     --------

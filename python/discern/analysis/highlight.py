@@ -17,7 +17,7 @@ STRONG = 3.0
 
 
 def spoken_words(settings: TextSettings, message: str, known: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
-    """Say where the words of a message stand and what each said; its words share what an n-gram said."""
+    """Return where the words of a message stand and what each said; its words share what an n-gram said."""
     if settings.analyzer != "word":
         for match in re.finditer(r"\S+", message):
             weights = [known.get(term, 0.0) for term in settings.terms(match.group())]
@@ -48,7 +48,7 @@ def _places(surface: TextSettings, message: str) -> Iterator[tuple[int, int]]:
 
 
 def evidence_html(message: str, evidence: Any, settings: TextSettings | None = None) -> str:
-    """Give a text as HTML, each word with a background by what it said, and the nats when pointed at.
+    """Return a text as HTML, each word with a background by what it said, and the nats when pointed at.
 
     ``evidence`` is what :meth:`discern.Classifier.explain` gives for it.
 

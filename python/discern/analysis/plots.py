@@ -58,7 +58,7 @@ class _Display:
 
 
 def _shown(name: Any, most: int = 24) -> str:
-    """Give a name as it can stand in a picture: short, one line, and no formula."""
+    """Return a name as it can stand in a picture: short, one line, and no formula."""
     text = "".join(character if character.isprintable() else "\ufffd" for character in str(name))
     return (text if len(text) <= most else text[: most - 1] + "…").replace("$", r"\$")
 
@@ -86,7 +86,7 @@ def _labels_of(estimator: Any) -> list[Any]:
 
 
 def _scores_of(estimator: Any, X: Any, positive: Any) -> tuple[Floats, Any]:
-    """Give the scores of the positive label, the last by default, and that label."""
+    """Return the scores of the positive label, the last by default, and that label."""
     labels = _labels_of(estimator)
     label = labels[-1] if positive is None else positive
     if label not in labels:

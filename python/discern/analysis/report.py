@@ -83,7 +83,7 @@ class Subject:
         return sorted(self.labels, key=lambda label: (-rows[label], label))[:MOST_LABELS]
 
     def row(self, number: int) -> dict[str, Any]:
-        """Give a row without its label."""
+        """Return a row without its label."""
         label = getattr(self.model, "label", "label")
         return {name: values[0] for name, values in self.table.take([number]).items() if name != label}
 
@@ -131,7 +131,7 @@ def subject_of(model: Any, data: Any, positive: str | None = None, reading: Read
 
 
 def page(subject: Subject) -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     sections = {
         "metrics": ("How good it is", _metrics(subject)),
         "threshold": ("Threshold explorer", _explorer(subject)),
@@ -163,7 +163,7 @@ def page(subject: Subject) -> str:
 
 
 def fragment(subject: Subject) -> str:
-    """Give the parts that need no pictures: figures, threshold explorer, labels; for a page of another kind."""
+    """Return the parts that need no pictures: figures, threshold explorer, labels; for a page of another kind."""
     parts = {
         "metrics": ("How good it is", _metrics(subject)),
         "threshold": ("Threshold explorer", _explorer(subject)),
@@ -181,7 +181,7 @@ def _asset(name: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
-    """Give a table; the columns numbered in ``text`` may wrap."""
+    """Return a table; the columns numbered in ``text`` may wrap."""
 
     def line(cells: Sequence[Any], kind: str) -> str:
         marks = (' class="text"' if place in text else "" for place in range(len(cells)))
@@ -222,7 +222,7 @@ def _metrics(subject: Subject) -> str:
 
 
 def _unlearned(subject: Subject) -> str:
-    """Say how good the model is on rows it has not learned, where those judged are the ones it has."""
+    """Describe how good the model is on rows it has not learned, where those judged are the ones it has."""
     shares, learned = subject.held_out
     if not learned:
         return ""
@@ -264,7 +264,7 @@ def _per_label(subject: Subject) -> str:
 
 
 def explorer_data(subject: Subject) -> dict[str, Any]:
-    """Give the counts at every threshold, for each label against the rest."""
+    """Return the counts at every threshold, for each label against the rest."""
     thresholds, labels = [float(name) for name in THRESHOLDS], []
     shown = [label for label in sorted({*subject.frequent, subject.positive}) if label in subject.labels]
     for label in shown:
@@ -411,7 +411,7 @@ _KEY = (
 
 
 def _percent(share: float) -> str:
-    """Give a share; what is below one never looks like one."""
+    """Return a share; what is below one never looks like one."""
     return ">\u00a099.99%" if 0.9999 < share < 1 else f"{share:.2%}"
 
 
@@ -438,12 +438,12 @@ def _text_column(model: Any) -> str:
 
 
 def _longest(row: Mapping[str, Any]) -> str:
-    """Give the text of a row: its longest value."""
+    """Return the text of a row: its longest value."""
     return max((str(value) for value in row.values() if value is not None), key=len, default="")
 
 
 def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]:
-    """Give probabilities by models that have not learned the row, and say whether they had to forget it.
+    """Return probabilities by models that have not learned the row, and say whether they had to forget it.
 
     Rows that the model has learned are forgotten by a copy of it, a fold at a time, and judged by that copy. Rows that
     it has never learned cannot be forgotten: it judges them itself.
@@ -542,7 +542,7 @@ def _model_card(subject: Subject) -> str:
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str]]:
-    """Give nested settings as lines."""
+    """Return nested settings as lines."""
     for name, value in values.items():
         title = f"{before}{name}".replace("_", " ")
         if isinstance(value, Mapping) and len(value) <= 40:

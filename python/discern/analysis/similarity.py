@@ -30,7 +30,7 @@ class Similar:
 
 
 def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> list[Similar]:
-    """Give the rows that are most like a text or a row, the nearest first; equally near ones as they were learned.
+    """Return the rows that are most like a text or a row, the nearest first; equally near ones as they were learned.
 
     Examples
     --------

@@ -124,7 +124,7 @@ def fit(
 
 
 def _effort(how: Reading, started: float) -> dict[str, Any]:
-    """Give what the work took: bytes read, seconds, bytes of memory at most."""
+    """Return what the work took: bytes read, seconds, bytes of memory at most."""
     seconds = time.perf_counter() - started
     memory = None
     if sys.platform != "win32":
@@ -258,7 +258,7 @@ def explain(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say why a text, or a row, is given its label: what each of its words and values said, in nats.
+    """Explain why a text, or a row, is given its label: what each of its words and values said, in nats.
 
     A column that is given no value is taken for missing.
     """
@@ -278,7 +278,7 @@ def explain(
 
 
 def row_of(classifier: Classifier, text: str | None, values: list[str]) -> dict[str, str | None]:
-    """Give a row its values; the text goes to the only text column."""
+    """Fill a row with its values; the text goes to the only text column."""
     from discern.data.batch import did_you_mean
 
     row: dict[str, str | None] = {feature.name: None for feature in classifier.features}

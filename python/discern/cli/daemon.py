@@ -39,7 +39,7 @@ class Current:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def model(self) -> Classifier:
-        """Give the model as it is now; the last good one if the file is gone or damaged."""
+        """Return the model as it is now; the last good one if the file is gone or damaged."""
         with self._lock:
             try:
                 self._look()
@@ -62,7 +62,7 @@ class Current:
 
 
 Judge = Callable[["Classifier", bytes, dict[str, Any]], tuple["Verdict", bytes]]
-"""Gives the verdict on a message, by settings, and the message with it."""
+"""Returns the verdict on a message, by settings, and the message with it."""
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -186,5 +186,5 @@ def _until_told(server: Server) -> Iterator[None]:
 
 
 def can_be_served() -> bool:
-    """Say whether this system has such sockets."""
+    """Return whether this system has such sockets."""
     return hasattr(socket, "AF_UNIX")

@@ -55,7 +55,7 @@ def decide(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say how a model decides: by a threshold, by costs, for another mix of labels; saved with it, used by predict.
+    """Set the decision rule: a threshold, misclassification costs or new class priors. It is saved with the model.
 
     A threshold can be chosen on rows: those learned, each judged by a model that has not seen it, or others
     (--held-out).
@@ -113,7 +113,7 @@ def _chosen(classifier: Classifier, data: str, positive: str, rule: Rule, held_o
 
 
 def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[str] | None) -> Decision | None:
-    """Give the decision for another mix of labels, if one is given."""
+    """Return the decision for another mix of labels, if one is given."""
     if not shares:
         return decision
     from discern.evaluation.decisions import Decision

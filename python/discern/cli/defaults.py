@@ -17,7 +17,7 @@ NEVER = frozenset(["output", "help", "version"])
 
 
 def found() -> Path | None:
-    """Give the configuration file: the one that is named, or ./discern.toml, or that of the user."""
+    """Return the configuration file: the one that is named, or ./discern.toml, or that of the user."""
     named = os.environ.get(FILE)
     if named is not None:
         return Path(named) if named else None
@@ -27,7 +27,7 @@ def found() -> Path | None:
 
 
 def contents() -> dict[str, Any]:
-    """Give what the configuration file holds."""
+    """Return what the configuration file holds."""
     path = found()
     if path is None:
         return {}
@@ -42,7 +42,7 @@ def contents() -> dict[str, Any]:
 
 
 def of_command(command: str, options: Iterable[str], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the defaults of the options of a command, by name; ``written`` is what the configuration file holds.
+    """Return the defaults of the options of a command, by name; ``written`` is what the configuration file holds.
 
     A section is stronger than what stands above all sections, the environment stronger than the file, and
     ``DISCERN_FIT_THREADS`` stronger than ``DISCERN_THREADS``.

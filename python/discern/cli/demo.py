@@ -58,7 +58,7 @@ def demo(
 
 
 def sample() -> list[Row]:
-    """Give the messages that the package carries, each with its label."""
+    """Return the messages that the package carries, each with its label."""
     content = (resources.files("discern") / "sample" / "messages.csv").read_text("utf-8")
     return list(csv.DictReader(io.StringIO(content, newline="")))
 
@@ -125,7 +125,7 @@ def _show(
 
 
 def next_commands(place: Path) -> list[str]:
-    """Give commands that work on the model of the demo."""
+    """Return commands that work on the model of the demo."""
     model, message = shlex.quote(str(place)), shlex.quote(NEW_MESSAGE)
     return [
         f"discern predict {model} --message {message}",

@@ -91,7 +91,7 @@ class Commands(TyperGroup):
     """The commands; bad data becomes one sentence and an exit code, never a traceback."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Give the options their defaults from the environment and the configuration file."""
+        """Set the defaults of the options from the environment and the configuration file."""
         if parent is None:
             extra.setdefault("default_map", _defaults(self.commands))
         return super().make_context(info_name, args, parent, **extra)
@@ -131,7 +131,7 @@ def _defaults(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _options(command: Any) -> dict[str, tuple[str, Callable[[Any], Any]]]:
-    """Give the options of a command as they are written, with the name of the parameter and how its value is taken."""
+    """Return the options of a command as written, with the name of the parameter and how its value is taken."""
     return {
         written.removeprefix("--").replace("-", "_"): (option.name, _listed if option.multiple else _as_it_is)
         for option in command.params

@@ -39,7 +39,7 @@ def info(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say what a file holds.
+    """Describe what a file holds.
 
     Of a model: settings, labels, sizes, and the strongest words of the labels. Of data: format, rows, columns with the
     roles that fit would give them, missing values, and labels.
@@ -111,7 +111,7 @@ class Seen:
 
 
 def _roles(batch: Batch, label: str) -> dict[str, str]:
-    """Give the roles that fit would infer, or why a column would be left out."""
+    """Return the roles that fit would infer, or why a column would be left out."""
     from discern.data.roles import infer
 
     features, left_out = infer(batch, label)
@@ -199,7 +199,7 @@ def _short(value: Any) -> str:
 
 
 def _rows(data: Sequence[str], how: Any, wanted: set[int], learned: int) -> dict[int, dict[str, Any]]:
-    """Give some rows of what a model learned from, by number."""
+    """Return some rows of what a model learned from, by number."""
     from discern.data.readers import batches
     from discern.data.strings import DataError
 
@@ -222,7 +222,7 @@ def drift(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say what has changed between two models: the words whose log odds moved most, in nats."""
+    """Describe what has changed between two models: the words whose log odds moved most, in nats."""
     from discern.analysis.drift import drift as compare
 
     before, after = loaded(old), loaded(new)

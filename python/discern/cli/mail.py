@@ -57,7 +57,7 @@ class Verdict:
     code: int
 
     def to_json(self) -> str:
-        """Give the verdict as a line of JSON."""
+        """Return the verdict as a line of JSON."""
         return to_json({"label": self.label, "probability": self.probability})
 
 
@@ -184,7 +184,7 @@ def _serve(model: Path, place: Path, cutoffs: Cutoffs, json: bool, quiet: bool) 
 
 
 def marked(content: bytes, verdict: Verdict) -> bytes:
-    """Give the message with what was decided in its headers."""
+    """Return the message with what was decided in its headers."""
     from discern.data.message import with_headers
 
     # A label may hold anything; a header may not.
@@ -241,7 +241,7 @@ def relabel(
 
 
 def labelled(rows: Iterable[Batch], column: str, label: str) -> Iterator[Batch]:
-    """Give all rows a label; refuses rows that have one of their own."""
+    """Label all rows; refuses rows that have one of their own."""
     from discern.data.strings import DataError
 
     for batch in rows:

@@ -26,7 +26,7 @@ def say(message: str, quiet: bool = False) -> None:
 
 
 def to_json(value: Any) -> str:
-    """Give a value as one line of JSON."""
+    """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -42,7 +42,7 @@ def visible(text: str) -> str:
 
 
 def counted(number: int, name: str) -> str:
-    """Give a number of things.
+    """Return a number of things.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def counted(number: int, name: str) -> str:
 
 
 def in_bytes(size: float) -> str:
-    """Give a size for people.
+    """Return a size for people.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def in_bytes(size: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Give a share for people: what is below one never looks like one.
+    """Return a share for people: what is below one never looks like one.
 
     Examples
     --------
@@ -79,7 +79,7 @@ def percent(share: float) -> str:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[TextIO]:
-    """Give stdout, or a file that appears when it is complete."""
+    """Return stdout, or a file that appears when it is complete."""
     if path is None or str(path) == "-":
         yield sys.stdout
         return
@@ -93,7 +93,7 @@ def writing(path: Path | None) -> Iterator[TextIO]:
 
 @contextmanager
 def whole_or_not(path: Path) -> Iterator[Path]:
-    """Give a place to write a file at; it gets its name when it is complete."""
+    """Return a place to write a file at; it gets its name when it is complete."""
     target = path.resolve()
     special = target.exists() and not target.is_file()  # a device or a named pipe cannot be replaced
     place = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -127,7 +127,7 @@ def reading(
     on_error: str = "stop",
     at_once: bool = False,
 ) -> Iterator[Reading]:
-    """Give how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too.
+    """Return how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too.
 
     At the end it is said how many rows could not be read.
     """

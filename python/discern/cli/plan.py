@@ -33,7 +33,7 @@ KEPT = 1 << 26
 
 
 def show(classifier: Classifier, data: Sequence[str], how: Reading, json: bool, quiet: bool) -> None:
-    """Say what fit would do; nothing is written."""
+    """Describe what fit would do; nothing is written."""
     found = skim(classifier.label, data, how)
     features, left_out = classifier.request.features_of(found.first or found.kept[0])
     estimate = estimate_of(classifier, found, data)
@@ -142,7 +142,7 @@ def _count(batch: Batch, label: str, found: Skimmed) -> None:
 
 
 def _first(batch: Batch) -> Batch:
-    """Give the first rows of a batch, so many that they are not much too long."""
+    """Return the first rows of a batch, so many that they are not much too long."""
     import numpy as np
 
     share = min(1.0, SLICE / max(1, batch.size))
@@ -164,7 +164,7 @@ def estimate_of(classifier: Classifier, found: Skimmed, data: Sequence[str]) -> 
 
 
 def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_by_part: bool) -> tuple[float, float]:
-    """Give the seconds and the terms for ``factor`` times as many rows."""
+    """Return the seconds and the terms for ``factor`` times as many rows."""
 
     if classifier.model == "best":
         return classifier.request.budget, 1e6
@@ -179,14 +179,14 @@ def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_b
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Give the seconds that some work takes, or would take if nobody else were at work."""
+    """Return the seconds that some work takes, or would take if nobody else were at work."""
     started, used = time.perf_counter(), time.process_time()
     work()
     return min(time.perf_counter() - started, time.process_time() - used)
 
 
 def _total(data: Sequence[str], found: Skimmed) -> int | None:
-    """Give the size of all data in bytes, about that of the unpacked ones; None if it is not known."""
+    """Return the size of all data in bytes, about that of the unpacked ones; None if it is not known."""
     from glob import glob
     from pathlib import Path
 

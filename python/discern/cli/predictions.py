@@ -74,7 +74,7 @@ def predict(
     json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Give each row a label and its probability, in order: as many rows out as in.
+    """Print a label and its probability for each row, in order: as many rows out as in.
 
     The result is CSV, TSV, JSON lines (also with --json) or Parquet. Its columns are label, probability and what else
     is asked for; one that DATA has already, with --append, is called "predicted label" and so on.
@@ -103,7 +103,7 @@ def predict(
 
 
 def _kind(output: Path | None, to: Written | None, json: bool) -> str:
-    """Say how the result is to be written."""
+    """Describe how the result is to be written."""
     if json and to not in (None, Written.jsonl):
         raise typer.BadParameter("give either --json or --to")
     named = (output.suffix.lower().lstrip(".") if output is not None else "").replace("ndjson", "jsonl")
@@ -198,7 +198,7 @@ class Layout:
         self.kept = tuple(batch.columns) if batch is not None and self.wanted.append else ()
 
     def own(self, name: str) -> str:
-        """Give the name of a column of the result: another one if the data have it."""
+        """Return the name of a column of the result: another one if the data have it."""
         while name in (self.kept or ()):
             name = f"predicted {name}"
         return name
@@ -213,13 +213,13 @@ class Layout:
         return [*(self.kept or ()), *own, *(map(self.own, shares) if self.wanted.proba else ())]
 
     def columns(self, rows: Decided) -> list[Any]:
-        """Give the values of all columns."""
+        """Return the values of all columns."""
         evidence = [[f"{term['shown']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
         said = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.wanted.evidence else [])]
         return [*self.input(rows.batch), *said, *(rows.shares.T.tolist() if self.wanted.proba else ())]
 
     def input(self, batch: Batch) -> list[Any]:
-        """Give the values of the columns that are kept."""
+        """Return the values of the columns that are kept."""
         if not self.wanted.append:
             return []
         surplus = next((name for name in batch.columns if name not in (self.kept or ())), None)
@@ -249,7 +249,7 @@ def _write(found: Iterator[Decided], kind: str, output: Path | None, layout: Lay
 
 
 def plain(column: Any) -> list[Any]:
-    """Give the values of a column as Python has them."""
+    """Return the values of a column as Python has them."""
     for way in ("to_list", "to_pylist", "tolist"):
         if hasattr(column, way):
             return list(getattr(column, way)())
@@ -338,7 +338,7 @@ def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> in
 
 
 def _arrow(column: Any) -> Any:
-    """Give a column to Arrow; values of different kinds become texts."""
+    """Return a column to Arrow; values of different kinds become texts."""
     import pyarrow as pa
 
     if isinstance(column, pa.Array | pa.ChunkedArray):

@@ -31,12 +31,12 @@ CLEAR, STRONG = 0.5, 1.5
 
 
 def console() -> Console:
-    """Give a console on stdout."""
+    """Return a console on stdout."""
     return Console(file=sys.stdout, highlight=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
 
 
 def plain_table(*columns: str, left: int = 1) -> Table:
-    """Give an empty table: the first ``left`` columns hold words, the others numbers."""
+    """Return an empty table: the first ``left`` columns hold words, the others numbers."""
     table = Table(box=SIMPLE_HEAD, header_style="dim", pad_edge=False, show_edge=False)
     for index, name in enumerate(columns):
         table.add_column(name, justify="left" if index < left else "right", no_wrap=True)
@@ -73,7 +73,7 @@ def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
 
 
 def confusion_table(evaluation: Evaluation) -> Table:
-    """Give the confusion matrix: predicted in rows, true in columns."""
+    """Return the confusion matrix: predicted in rows, true in columns."""
     table = plain_table("predicted ↓  true →", *map(visible, evaluation.labels))
     for row, label in enumerate(evaluation.labels):
         cells = [_count(int(rows), row == column) for column, rows in enumerate(evaluation.confusion[row])]
@@ -86,7 +86,7 @@ def _count(rows: int, right: bool) -> Text:
 
 
 def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
-    """Give the most frequent mistakes, where the confusion matrix is too wide to show."""
+    """Return the most frequent mistakes, where the confusion matrix is too wide to show."""
     labels, confusion = evaluation.labels, evaluation.confusion
     mistakes = [
         (int(confusion[row, column]), labels[row], labels[column])
@@ -100,7 +100,7 @@ def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
 
 
 def label_table(evaluation: Evaluation) -> Table:
-    """Give precision, recall, F1 and the number of rows of each label."""
+    """Return precision, recall, F1 and the number of rows of each label."""
     table = plain_table("label", "precision", "recall", "F1", "rows")
     for label, row in evaluation.per_label().items():
         shares = [f"{row[name]:.2%}" for name in ("precision", "recall", "f1")]
@@ -134,7 +134,7 @@ def _runner_up(evidence: Evidence) -> str:
 
 
 def _what_would_flip(evidence: Evidence) -> list[Text]:
-    """Say without which words or values the runner-up would win, if they are few."""
+    """Print without which words or values the runner-up would win, if they are few."""
     if evidence.flip is None or len(evidence.flip) > MOST_FLIPPED:
         return []
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
@@ -155,7 +155,7 @@ def _legend(screen: Console, evidence: Evidence) -> Text:
 
 
 def coloured_message(classifier: Classifier, message: str, evidence: Evidence, marked: bool = False) -> Text:
-    """Give a message with its words coloured, or ``marked`` with numbers where there are no colours."""
+    """Return a message with its words coloured, or ``marked`` with numbers where there are no colours."""
     known = {term.term: term.weight / term.count for term in evidence.terms}
     shown, end = Text(), 0
     safe = visible(message)
@@ -176,7 +176,7 @@ def _style(weight: float) -> str:
 
 
 def evidence_table(evidence: Evidence, top: int) -> Table:
-    """Give the terms of the sum that decided, the strongest first."""
+    """Return the terms of the sum that decided, the strongest first."""
     shown = evidence.terms[:top]
     rows = [("prior", "", evidence.prior)] if evidence.prior else []
     if evidence.absent:
@@ -208,7 +208,7 @@ def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
 
 
 def leaderboard_table(standings: Sequence[Mapping[str, Any]]) -> Table:
-    """Give the models that were compared, the best first."""
+    """Return the models that were compared, the best first."""
     table = plain_table("model", "terms", "rows", "right", "log loss", "seconds", "", left=2)
     table.columns[-1].justify = "left"
     for one in standings:
@@ -219,7 +219,7 @@ def leaderboard_table(standings: Sequence[Mapping[str, Any]]) -> Table:
 
 @contextmanager
 def standings_shown(quiet: bool) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None] | None]:
-    """Give what shows a leaderboard while it changes, on a terminal at stderr."""
+    """Return what shows a leaderboard while it changes, on a terminal at stderr."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -304,7 +304,7 @@ def show_data(
 
 
 def described(feature: Mapping[str, Any]) -> str:
-    """Say which column speaks how."""
+    """Return which column speaks how."""
     bins = f" in {len(feature['edges']) - 1} bins" if feature["edges"] else ""
     return f"{feature['role']} {feature['name']!r}{bins}"
 

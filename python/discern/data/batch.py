@@ -38,7 +38,7 @@ class Batch:
     """The least number of characters of a word of such rows, unless it is given."""
 
     def column(self, name: str) -> Column:
-        """Give a column, or say which ones there are."""
+        """Return a column, or say which ones there are."""
         if name in self.columns:
             return self.columns[name]
         raise DataError(f"{self.source_has} no column {name!r}{did_you_mean(name, self.columns)}")
@@ -49,11 +49,11 @@ class Batch:
         return f"{self.source} {'have' if self.source == 'the rows' else 'has'}"
 
     def is_text(self, name: str) -> bool:
-        """Say whether a column is known to be a text, whatever its values look like."""
+        """Return whether a column is known to be a text, whatever its values look like."""
         return name == "text"
 
     def texts(self, name: str) -> Any:
-        """Give a text column as the native code takes it; a missing text is an empty one."""
+        """Return a text column as the native code takes it; a missing text is an empty one."""
         if name not in self._texts:
             self._texts[name] = self._as_texts(name)
         return self._texts[name]
@@ -62,7 +62,7 @@ class Batch:
         return as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, **how)
 
     def read_texts(self, name: str, read: Callable[[Any, bool], T]) -> T:
-        """Give ``read`` a text column, and whether it must raise ``UnicodeError`` at a text that is not UTF-8.
+        """Call ``read`` with a text column, and whether it must raise ``UnicodeError`` at a text that is not UTF-8.
 
         Arrow's texts may be anything. To look them through takes as long as to fetch them from memory, so who reads
         them all anyway should look on the way.
@@ -100,7 +100,7 @@ class Batch:
         return sum(_size(column) for column in self.columns.values())
 
     def take(self, keep: NDArray[np.bool_]) -> Batch:
-        """Give the rows where ``keep`` is true."""
+        """Return the rows where ``keep`` is true."""
         places = np.flatnonzero(keep)
         columns = {name: _taken(column, places) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(places))
@@ -116,7 +116,7 @@ class Batch:
         return replace(self, columns=columns, rows=rows)
 
     def row(self, place: int) -> dict[str, Any]:
-        """Give one row as a mapping of column to value."""
+        """Return one row as a mapping of column to value."""
         return {name: _value(column, place) for name, column in self.columns.items()}
 
 
@@ -229,7 +229,7 @@ def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Say which known names there are, the closest first."""
+    """Return which known names there are, the closest first."""
     from difflib import get_close_matches
 
     names = list(known)

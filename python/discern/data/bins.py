@@ -29,7 +29,7 @@ def edges(
     bins: int = 5,
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """Give the edges of the bins of a column of numbers.
+    """Return the edges of the bins of a column of numbers.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def edges(
 def _quantiles(
     values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Give the numbers that these shares reach; where one is just reached, the middle between it and the next.
+    """Return the numbers that these shares reach; where one is just reached, the middle between it and the next.
 
     It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
     """
@@ -108,7 +108,7 @@ def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
 
 
 def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the number of the bin of each number of a column, from 0; −1 if it is missing.
+    """Return the number of the bin of each number of a column, from 0; −1 if it is missing.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64
 
 
 def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Give the same for a table of numbers, with the edges of each of its columns."""
+    """Return the same for a table of numbers, with the edges of each of its columns."""
     between = [column[1:-1].tolist() for column in edges]
     return _native.bin_codes(np.ascontiguousarray(table, np.float64), between, default_threads())
 
@@ -130,7 +130,7 @@ def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) ->
 def entropy_cuts(
     values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Give the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
+    """Return the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
     lows, highs, sums = _blocks(values, classes, weights)
     bits = _looked_up_bits(len(values)) if weights is None else _bits
     cuts, open_parts = [], [(0, len(lows))]
@@ -166,7 +166,7 @@ def _blocks(
 
 
 def _halfway(low: float, high: float) -> float:
-    """Give a cut between two neighbours: above the first, not above the second."""
+    """Return a cut between two neighbours: above the first, not above the second."""
     middle = low / 2 + high / 2
     return middle if low < middle <= high else high
 
@@ -175,20 +175,20 @@ Bits = Callable[[Any], Any]
 
 
 def _bits(counts: Any) -> Any:
-    """Give n log₂ n of each count."""
+    """Return n log₂ n of each count."""
     from scipy.special import xlogy
 
     return xlogy(counts, counts) / np.log(2)
 
 
 def _looked_up_bits(most: int) -> Bits:
-    """Give the same for whole numbers up to ``most``, computed once."""
+    """Return the same for whole numbers up to ``most``, computed once."""
     table = _bits(np.arange(most + 1.0))
     return lambda counts: table[counts]
 
 
 def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
-    """Give the block before which the entropy falls most if cut there; None if that does not pay.
+    """Return the block before which the entropy falls most if cut there; None if that does not pay.
 
     ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993)
     accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
@@ -210,7 +210,7 @@ def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
 
 
 def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
-    """Give N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
+    """Return N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
     return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
 
 
@@ -218,7 +218,7 @@ def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
 
 
 def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
-    """Give codes as a sparse matrix of zeros and ones, ``widths[j]`` columns for column j; a code of −1 has no one.
+    """Return codes as a sparse matrix of zeros and ones, ``widths[j]`` columns for column j; a code of −1 has no one.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
 
 
 def from_one_hot(matrix: NDArray[Any], widths: Sequence[int]) -> NDArray[np.int64]:
-    """Give the codes that :func:`one_hot` was given, from a dense matrix."""
+    """Return the codes that :func:`one_hot` was given, from a dense matrix."""
     parts = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
     codes = [np.where(part.any(axis=1), part.argmax(axis=1), MISSING) for part in parts]
     return np.asarray(np.stack(codes, axis=1), np.int64)

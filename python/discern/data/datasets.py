@@ -29,7 +29,7 @@ class Dataset:
     """Addresses, each with the hash of what is there, if it is known."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give all there is to know as plain values."""
+        """Return all there is to know as plain values."""
         return asdict(self)
 
 
@@ -118,7 +118,7 @@ CATALOGUE = {
 
 
 def found(dataset: Dataset) -> list[str]:
-    """Give the files of a data set in the folder that ``DISCERN_DATA`` names; none if they are not there."""
+    """Return the files of a data set in the folder that ``DISCERN_DATA`` names; none if they are not there."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return []
@@ -127,7 +127,7 @@ def found(dataset: Dataset) -> list[str]:
 
 
 def fetch(name: str, *, tell: Callable[[str], object] = lambda _: None) -> list[str]:
-    """Give the files of a data set: those in ``DISCERN_DATA``, or else downloaded ones.
+    """Return the files of a data set: those in ``DISCERN_DATA``, or else downloaded ones.
 
     Downloading needs pooch, which keeps what came, so that it comes once. ``tell`` is called with what to know.
     """

@@ -28,7 +28,7 @@ LINE_BREAK, RETURN = ord("\n"), ord("\r")
 
 
 def read_lines(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
-    """Give the lines of a file as rows with a column ``text``; a blank line is an empty text."""
+    """Return the lines of a file as rows with a column ``text``; a blank line is an empty text."""
     row = 1
     for lines in lines_of(stream, source, reading):
         columns, numbers = {"text": lines}, np.arange(row, row + len(lines), dtype=np.int64)
@@ -39,7 +39,7 @@ def read_lines(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batc
 
 
 def lines_of(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Strings]:
-    r"""Give the lines of a file, block by block; they end with \n or \r\n and nothing else."""
+    r"""Return the lines of a file, block by block; they end with \n or \r\n and nothing else."""
     window, row = Window(stream, source, reading), 1
     while window.more_rows(row):
         end = last_line_end(window.content) if window.follows else len(window.content)
@@ -62,7 +62,7 @@ def _cut(block: NDArray[np.uint8]) -> Strings:
 
 
 def _is_utf8(lines: Strings) -> bool:
-    """Say whether all lines are UTF-8: they are if the block is, because what ends a line is ASCII."""
+    """Return whether all lines are UTF-8: they are if the block is, because what ends a line is ASCII."""
     decoder, size = codecs.getincrementaldecoder("utf-8")(), len(lines.data)
     try:
         for start in range(0, size, PIECE):  # a line may be very long
@@ -76,7 +76,7 @@ def _is_utf8(lines: Strings) -> bool:
 
 
 def read_folder(folder: Path, reading: Reading) -> Iterator[Batch]:
-    """Give the files of a folder as rows; if it has sub-folders, they are the labels.
+    """Return the files of a folder as rows; if it has sub-folders, they are the labels.
 
     Files that are mails (a Maildir, names that end in .eml, or the format ``"eml"``) become columns of mail; all others
     are documents with a column ``text``.
@@ -115,7 +115,7 @@ def _as_batches(rows: list[dict[str, str]], numbers: list[int], source: str, kin
 
 
 def _documents(folder: Path, reading: Reading) -> Iterator[tuple[str, Path, bool]]:
-    """Give label, file and whether it is a mail, in order of names."""
+    """Return label, file and whether it is a mail, in order of names."""
     from discern.data.mailboxes import is_maildir, maildir_files
 
     if reading.format not in (None, "text", "eml"):
@@ -158,7 +158,7 @@ def _is_mail(path: Path, reading: Reading) -> bool:
 
 
 def _document(path: Path, folder: str, reading: Reading) -> dict[str, str] | None:
-    """Give the text of a file, or None for one to leave out."""
+    """Return the text of a file, or None for one to leave out."""
     if not path.is_file():
         raise DataError(f"{str(path)!r} is no file that can be read as a document")
     with open_file(path, compression_of(path)) as stream:

@@ -20,18 +20,18 @@ class Numbered(NamedTuple):
     counts: NDArray[np.int64]
 
     def places(self, classes: NDArray[Any]) -> NDArray[np.intp]:
-        """Give the place of each distinct label among sorted classes that hold them all."""
+        """Return the place of each distinct label among sorted classes that hold them all."""
         return np.searchsorted(classes, self.distinct)
 
     def within(self, classes: NDArray[Any]) -> NDArray[np.int32]:
-        """Give the number of each row's label among sorted classes that hold them all."""
+        """Return the number of each row's label among sorted classes that hold them all."""
         places = self.places(classes)
         if np.array_equal(places, np.arange(len(places))):
             return self.numbers
         return places.astype(np.int32)[self.numbers]
 
     def class_counts(self, classes: NDArray[Any], weights: NDArray[Any] | None) -> NDArray[np.float64]:
-        """Give how many rows each of sorted classes has, or the sum of their weights."""
+        """Return how many rows each of sorted classes has, or the sum of their weights."""
         if weights is not None:
             return np.asarray(np.bincount(self.within(classes), weights, len(classes)), np.float64)
         counts = np.zeros(len(classes))

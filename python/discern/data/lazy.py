@@ -7,7 +7,7 @@ from typing import Any
 
 
 def from_homes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Give a package its ``__getattr__``: each name is in the module that ``homes`` says.
+    """Return the ``__getattr__`` of a package: each name is in the module that ``homes`` says.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def _lock(handle: int, *, wait: bool) -> None:
 
 
 def _is_still(handle: int, place: Path) -> bool:
-    """Say whether the file that was locked is the one that has the name now."""
+    """Return whether the file that was locked is the one that has the name now."""
     try:
         there = place.stat()
     except FileNotFoundError:

@@ -29,11 +29,11 @@ class Mails(Batch):
     """Pairs with the single letters and digits of prices, numbers and names tell spam from good mail."""
 
     def is_text(self, name: str) -> bool:
-        """Say whether a column is a text: all of a mail's are."""
+        """Return whether a column is a text: all of a mail's are."""
         return name in COLUMNS
 
     def column(self, name: str) -> Column:
-        """Give a column; ``text`` is all of subject, body and html."""
+        """Return a column; ``text`` is all of subject, body and html."""
         if name in self.columns:
             return self.columns[name]
         if name != "text":
@@ -43,7 +43,7 @@ class Mails(Batch):
 
 
 def read_mbox(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
-    """Give the messages of an mbox as rows, a few at a time."""
+    """Return the messages of an mbox as rows, a few at a time."""
     contents: list[bytes] = []
     row, size = 1, 0
     for content in messages_of(stream, source, reading):
@@ -57,14 +57,14 @@ def read_mbox(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch
 
 
 def read_message(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
-    """Give a single message as a row."""
+    """Return a single message as a row."""
     content = whole(stream, source, reading, MOST_BYTES, raw=True)
     if content:
         yield of_messages([content], source, 1, reading)
 
 
 def of_messages(contents: list[bytes], source: str, row: int = 1, reading: Reading | None = None) -> Mails:
-    """Give messages as rows."""
+    """Return messages as rows."""
     fallback = reading.given if reading is not None else None
     found = [columns_of(content, fallback) for content in contents]
     columns = {name: Strings.of([values[name] for values in found]) for name in COLUMNS}
@@ -108,18 +108,18 @@ def _refuse_other(begun: bytearray, source: str) -> None:
 
 
 def is_maildir(folder: Path) -> bool:
-    """Say whether a folder is a Maildir."""
+    """Return whether a folder is a Maildir."""
     return (folder / "cur").is_dir() and (folder / "new").is_dir()
 
 
 def maildir_files(folder: Path) -> Iterator[Path]:
-    """Give the messages of a Maildir, in order of names."""
+    """Return the messages of a Maildir, in order of names."""
     for part in ("cur", "new"):
         yield from sorted(path for path in (folder / part).iterdir() if not path.name.startswith("."))
 
 
 def mail_columns(path: Path, reading: Reading) -> dict[str, Any]:
-    """Give the columns of the message in a file."""
+    """Return the columns of the message in a file."""
     if not path.is_file():
         raise DataError(f"{str(path)!r} is no file that can be read as a mail")
     with open_file(path, compression_of(path)) as stream:

@@ -69,7 +69,7 @@ BLOCKS = frozenset(["p", "br", "div", "tr", "td", "th", "li", "h1", "h2", "h3", 
 
 
 def columns_of(content: bytes, fallback: str | None = None) -> dict[str, str]:
-    """Give the columns of a message; never raises, whatever the bytes are.
+    """Return the columns of a message; never raises, whatever the bytes are.
 
     Texts in no charset, or one that is not believed, are read as ``fallback`` if it is given.
 
@@ -109,7 +109,7 @@ def split(content: bytes) -> tuple[bytes, bytes]:
 
 
 def with_headers(content: bytes, headers: dict[str, str], own: str) -> bytes:
-    """Give a message with headers added at its top, and without those it has whose names begin with ``own``.
+    """Return a message with headers added at its top, and without those it has whose names begin with ``own``.
 
     Everything behind the headers stays as it is.
 
@@ -159,12 +159,12 @@ class _Entity:
     depth: int
 
     def text(self, name: str, fallback: str | None) -> str:
-        """Give a header as text, or an empty one."""
+        """Return a header as text, or an empty one."""
         return "\n".join(_decode_words(value, fallback) for value in self.headers.get(name, ())[:1])
 
     @property
     def described(self) -> Message:
-        """Give the headers that describe the content, for the standard library to take apart."""
+        """Return the headers that describe the content, for the standard library to take apart."""
         message = Message()
         for name in ("content-type", "content-disposition", "content-transfer-encoding"):
             for value in self.headers.get(name, ())[:1]:
@@ -173,7 +173,7 @@ class _Entity:
 
 
 def _headers(block: bytes) -> dict[str, list[bytes]]:
-    """Give the headers of a block, unfolded and cut."""
+    """Return the headers of a block, unfolded and cut."""
     found: dict[str, list[bytes]] = {}
     values: list[bytes] = []
     for line in block[:LONGEST_BLOCK].replace(b"\r\n", b"\n").split(b"\n"):
@@ -215,13 +215,13 @@ def decode(content: bytes, charset: str | None, fallback: str | None = None) -> 
 
 
 def _hops(entity: _Entity, fallback: str | None) -> str:
-    """Give the hosts that each hop names, a line a hop."""
+    """Return the hosts that each hop names, a line a hop."""
     hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
     return "\n".join(" ".join(HOP.findall(hop)) for hop in hops)
 
 
 def _route(entity: _Entity, fallback: str | None) -> str:
-    """Give all that each hop says but what it says once, a line a hop: names, addresses, programs, for whom."""
+    """Return all that each hop says but what it says once, a line a hop: names, addresses, programs, for whom."""
     hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
     return "\n".join(ONCE.sub(" ", hop).strip() for hop in hops)
 
@@ -268,7 +268,7 @@ def _kind(described: Message) -> tuple[str, bytes]:
 
 
 def _parts(body: bytes, boundary: bytes, most: int) -> Iterator[bytes]:
-    """Give what lies between lines that begin with the boundary; what is behind the last one is the end."""
+    """Return what lies between lines that begin with the boundary; what is behind the last one is the end."""
     line = re.compile(rb"(?:\A|\n)--" + re.escape(boundary) + rb"(--)?[ \t]*\r?(?=\n|\Z)")
     start = None
     for found in line.finditer(body):
@@ -354,7 +354,7 @@ class _Text(HTMLParser):
 
 
 def text_of_html(page: str) -> tuple[str, list[str]]:
-    """Give the text of a page and the addresses it names, in a time that grows no faster than the page.
+    """Return the text of a page and the addresses it names, in a time that grows no faster than the page.
 
     Examples
     --------
@@ -389,7 +389,7 @@ def _without(page: str, opening: re.Pattern[str], closing: re.Pattern[str], betw
 
 
 def _tags_and_texts(page: str) -> Iterator[str]:
-    """Give the page with nothing in it that the parser would take long for: short tags, and texts without any."""
+    """Return the page with nothing in it that the parser would take long for: short tags, and texts without any."""
     place = 0
     for found in BETWEEN_ANGLES.finditer(page):
         yield page[place : found.start()].replace("<", " ")

@@ -50,7 +50,7 @@ class Sources:
 
 
 def can_be_read_again(source: Any) -> bool:
-    """Say whether :func:`batches` gives the same rows when called once more."""
+    """Return whether :func:`batches` gives the same rows when called once more."""
     if isinstance(source, str | os.PathLike):
         return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
     if isinstance(source, Sources):
@@ -60,7 +60,7 @@ def can_be_read_again(source: Any) -> bool:
 
 
 def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
-    """Give the rows of a path, frame, Arrow table, list of rows or iterable of batches, batch by batch.
+    """Return the rows of a path, frame, Arrow table, list of rows or iterable of batches, batch by batch.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def _is_pattern(path: Path) -> bool:
 
 
 def _files(path: Path, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of a file, of a folder, or of the files that a pattern matches, in order of names."""
+    """Return the rows of a file, of a folder, or of the files that a pattern matches, in order of names."""
     if not _is_pattern(path):
         yield from read_path(path, reading)
         return
@@ -163,7 +163,7 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
 
 
 def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of a file or folder, by its format."""
+    """Return the rows of a file or folder, by its format."""
     if path.is_dir():
         from discern.data.documents import read_folder
 
@@ -204,7 +204,7 @@ def _read_stream(stream: Any, source: str, name: str, reading: Reading) -> Itera
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """Give the format that the name of a file tells, if it does.
+    """Return the format that the name of a file tells, if it does.
 
     Examples
     --------
@@ -232,7 +232,7 @@ def _format_of(path: Path, reading: Reading) -> str:
 
 
 def size_of(source: Any) -> int | None:
-    """Give the size of an uncompressed file in bytes, if that is known."""
+    """Return the size of an uncompressed file in bytes, if that is known."""
     if isinstance(source, str | os.PathLike) and os.path.isfile(source) and _path(source).suffix not in COMPRESSIONS:
         return os.path.getsize(source)
     return None

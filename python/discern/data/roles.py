@@ -64,7 +64,7 @@ class Feature:
         return self.role == "number" and self.edges is None
 
     def to_json(self) -> dict[str, Any]:
-        """Give the feature as plain values."""
+        """Return the feature as plain values."""
         edges = None if self.edges is None else [_edge_to_json(edge) for edge in self.edges]
         return {"name": self.name, "role": self.role, "edges": edges}
 
@@ -75,7 +75,7 @@ class Feature:
         return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
 
     def bins(self) -> list[str]:
-        """Give the names of the bins, in words and in order; edges with as many digits as tell them apart."""
+        """Return the names of the bins, in words and in order; edges with as many digits as tell them apart."""
         edges = [] if self.edges is None else self.edges[1:-1]
         written = ([f"{edge:.{digits}g}" for edge in edges] for digits in (6, 9, 12, 15, 17))
         inner = next(names for names in written if len(set(names)) == len(edges))
@@ -188,7 +188,7 @@ def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[s
 
 
 def yes_or_no(value: str) -> str:
-    """Give "yes" or "no" for the usual ways to say so; anything else stays as it is."""
+    """Return "yes" or "no" for the usual ways to say so; anything else stays as it is."""
     lowered = value.lower()
     return "yes" if lowered in YES else "no" if lowered in NO else value
 

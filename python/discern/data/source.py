@@ -113,7 +113,7 @@ class Reading:
 
 
 def _known(encoding: str) -> str:
-    """Give the usual name of an encoding of texts, or refuse it."""
+    """Return the usual name of an encoding of texts, or refuse it."""
     try:
         b"a".decode(encoding)
     except UnicodeDecodeError:
@@ -177,12 +177,12 @@ def refuse_pipe(path: Path, name: str) -> None:
 
 
 def compression_of(path: Path) -> str:
-    """Give the last suffix of a name if it is that of a compression."""
+    """Return the last suffix of a name if it is that of a compression."""
     return path.suffix.lower() if path.suffix.lower() in COMPRESSIONS else ""
 
 
 def faults_of_reading() -> tuple[type[Exception], ...]:
-    """Give what may go wrong while a file is unpacked."""
+    """Return what may go wrong while a file is unpacked."""
     import lzma
     import zlib
 
@@ -195,7 +195,7 @@ def _read_into(stream: Any, room: Any, at_once: bool) -> int:
 
 
 def _room(size: int) -> bytearray:
-    """Give a buffer that could be longer by one, which is how one finds out whether it is free."""
+    """Return a buffer that could be longer by one, which is how one finds out whether it is free."""
     buffer = bytearray(size + 1)
     buffer.pop()
     return buffer
@@ -415,7 +415,7 @@ class Window:
 
 
 def whole(stream: Any, source: str, reading: Reading, most: int, *, raw: bool = False) -> bytes:
-    """Give the first ``most`` bytes of a file; the rest is passed over."""
+    """Return the first ``most`` bytes of a file; the rest is passed over."""
     window, parts, left = Window(stream, source, reading, raw=raw), [], most
     while window.more():
         content = window.content[:left].tobytes()
@@ -429,7 +429,7 @@ def whole(stream: Any, source: str, reading: Reading, most: int, *, raw: bool = 
 
 
 def runs(columns: dict[str, Column], numbers: NDArray[np.int64], source: str) -> Iterator[Batch]:
-    """Give rows as batches in which the numbers of the rows have no gap."""
+    """Return rows as batches in which the numbers of the rows have no gap."""
     edges = [0, *(np.flatnonzero(np.diff(numbers) != 1) + 1).tolist(), len(numbers)]
     for start, end in pairwise(edges):
         if end > start:

@@ -65,40 +65,40 @@ class Strings:
         return ends - starts
 
     def bytes_at(self, index: int) -> bytes:
-        """Give a value as bytes."""
+        """Return a value as bytes."""
         starts, ends = self.spans
         return self.data[int(starts[index]) : int(ends[index])].tobytes()
 
     def joined(self, others: Strings) -> Strings:
-        """Give these values and others behind them."""
+        """Return these values and others behind them."""
         mine, theirs = self.packed(), others.packed()
         offsets = np.concatenate([mine.offsets, theirs.offsets[1:] + len(mine.data)])
         return Strings(offsets, np.concatenate([mine.data, theirs.data]))
 
     def rows(self, start: int, end: int | None = None) -> Strings:
-        """Give the values from ``start`` to ``end``, without a copy."""
+        """Return the values from ``start`` to ``end``, without a copy."""
         if self.ends is None:
             return Strings(self.offsets[start : len(self) + 1 if end is None else end + 1], self.data)
         return Strings(self.offsets[start:end], self.data, self.ends[start:end])
 
     def take(self, keep: NDArray[Any]) -> Strings:
-        """Give the values where ``keep`` is true, or at the places it lists."""
+        """Return the values where ``keep`` is true, or at the places it lists."""
         places = np.flatnonzero(keep) if keep.dtype == bool else keep
         starts, ends = self.spans
         return Strings(starts[places], self.data, ends[places]).packed()
 
     def packed(self) -> Strings:
-        """Give the same values with nothing before, between or behind them."""
+        """Return the same values with nothing before, between or behind them."""
         return Strings(*_native.packed(self.native()))
 
     def to_list(self) -> list[str]:
-        """Give all values as Python strings."""
+        """Return all values as Python strings."""
         starts, ends = self.spans
         data = self.data.tobytes()
         pairs = zip(starts.tolist(), ends.tolist(), strict=True)
         return [data[start:end].decode("utf-8", "surrogatepass") for start, end in pairs]
 
     def native(self) -> tuple[str, NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
-        """Give the column as the native code takes it."""
+        """Return the column as the native code takes it."""
         starts, ends = self.spans
         return ("spans", np.ascontiguousarray(starts), np.ascontiguousarray(ends), self.data)

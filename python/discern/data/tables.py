@@ -34,7 +34,7 @@ _QUOTED = re.compile(rb'[^"]*+(?:""[^"]*+)*+')
 
 
 def read_csv(stream: BinaryIO, source: str, name: str, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of a CSV or TSV file."""
+    """Return the rows of a CSV or TSV file."""
     header: list[str] = []
     delimiter = "\t" if name == "tsv" else ","
     ends = CsvRowEnds(delimiter)
@@ -133,7 +133,7 @@ def _passed(pattern: re.Pattern[bytes], content: Any, position: int) -> int:
 
 
 def _fields(parsed: _native.Parsed, block: NDArray[np.uint8], first: int = 0) -> Iterator[Strings]:
-    """Give the columns of a block, from its row ``first`` on."""
+    """Return the columns of a block, from its row ``first`` on."""
     return (Strings(starts[first:], block, ends[first:]) for starts, ends in parsed.columns)
 
 
@@ -146,7 +146,7 @@ def _with_faults(
     row: int,
     reading: Reading,
 ) -> Iterator[Batch]:
-    """Give the rows of a block in which some cannot be read: without them, or with what can be read of them."""
+    """Return the rows of a block in which some cannot be read: without them, or with what can be read of them."""
     ragged = [place for place, *_ in parsed.ragged]
     places = np.setdiff1d(np.arange(parsed.rows + len(ragged)), ragged)
     columns = dict(zip(header, _fields(parsed, block), strict=True))
@@ -171,7 +171,7 @@ def _with_faults(
 
 
 def _fitted(line: NDArray[np.uint8], count: int, width: int, delimiter: str) -> list[bytes]:
-    """Give a row with too few or too many fields as a row of ``width`` fields, filled up or cut."""
+    """Return a row with too few or too many fields as a row of ``width`` fields, filled up or cut."""
     parsed = _native.parse_csv(line, [True] * count, delimiter=ord(delimiter), follows=False)
     values = [column.bytes_at(0) for column in _fields(parsed, line)]
     return (values + [b""] * width)[:width]
@@ -221,7 +221,7 @@ def _ragged(row: int, source: str, fields: int, columns: int) -> str:
 
 
 def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of a file of JSON objects, one a line."""
+    """Return the rows of a file of JSON objects, one a line."""
     window, row = Window(stream, source, reading), 1
     names: dict[str, None] = {}  # those of earlier blocks too: a block may lack a column
     while window.more_rows(row):
@@ -238,7 +238,7 @@ def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batc
 
 
 def _json_row(line: bytes, source: str, row: int, reading: Reading) -> dict[str, Any] | None:
-    """Give a row, or None for one to leave out."""
+    """Return a row, or None for one to leave out."""
     try:
         values = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError:
@@ -260,7 +260,7 @@ def _json_row(line: bytes, source: str, row: int, reading: Reading) -> dict[str,
 
 
 def read_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of a Parquet file."""
+    """Return the rows of a Parquet file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -272,7 +272,7 @@ def read_parquet(path: Path, reading: Reading) -> Iterator[Batch]:
 
 
 def read_arrow(path: Path, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of an Arrow file, stream or Feather file."""
+    """Return the rows of an Arrow file, stream or Feather file."""
     import pyarrow as pa
 
     refuse_pipe(path, "Arrow")
@@ -286,7 +286,7 @@ def read_arrow(path: Path, reading: Reading) -> Iterator[Batch]:
 
 
 def _record_batches(file: Any) -> Iterator[Any]:
-    """Give the batches of an Arrow file, or of a stream, in parts of not too many rows."""
+    """Return the batches of an Arrow file, or of a stream, in parts of not too many rows."""
     import pyarrow as pa
 
     begins = file.read(6)
@@ -315,7 +315,7 @@ def _arrow_batches(found: Iterator[Any], source: str, reading: Reading) -> Itera
 
 
 def read_svmlight(path: Path, compression: str, reading: Reading) -> Iterator[Batch]:
-    """Give the rows of an svmlight file: a column ``label``, and a column of numbers for each index.
+    """Return the rows of an svmlight file: a column ``label``, and a column of numbers for each index.
 
     A column is called as the index is written, and holds 0 where a row does not have it. The file is read twice: which
     indices there are is known only at its end.

@@ -89,11 +89,11 @@ class TextSettings:
         return replace(self, stem=None)
 
     def terms(self, document: str) -> list[str]:
-        """Give the terms of a document, n-grams of each length in order."""
+        """Return the terms of a document, n-grams of each length in order."""
         return [term.decode("utf-8", "surrogatepass") for term in self.native.terms(document)]
 
     def written(self, document: str) -> dict[str, str]:
-        """Give the terms that do not stand in a document as they are, each with the words that it was made of.
+        """Return the terms that do not stand in a document as they are, each with the words that it was made of.
 
         Examples
         --------
@@ -116,7 +116,7 @@ class TextSettings:
         self.__dict__.update(state)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the settings as plain values, for the model file."""
+        """Return the settings as plain values, for the model file."""
         return asdict(self)
 
     @classmethod
@@ -139,7 +139,7 @@ LEAST_STOP_WORDS = 0.1
 
 
 def language_of(said: Mapping[str, int], words: int) -> str | None:
-    """Give the language whose stop words are said most often among so many words; None if hardly any are.
+    """Return the language whose stop words are said most often among so many words; None if hardly any are.
 
     Examples
     --------
@@ -154,13 +154,13 @@ def language_of(said: Mapping[str, int], words: int) -> str | None:
 
 @cache
 def every_stop_word() -> tuple[str, ...]:
-    """Give the stop words of all languages that can be stemmed, sorted by their bytes."""
+    """Return the stop words of all languages that can be stemmed, sorted by their bytes."""
     words = {word for language in STEMMED for word in _stop_words()[language]}
     return tuple(sorted(words, key=lambda word: word.encode()))
 
 
 def stop_words(language: str) -> tuple[str, ...]:
-    """Give words of a language that say little: for every language that Snowball stems but Yiddish, and some more.
+    """Return words of a language that say little: for every language that Snowball stems but Yiddish, and some more.
 
     The lists are those of spaCy. ``stop_words="english"`` of ``CountVectorizer`` is scikit-learn's own list.
 
@@ -189,7 +189,7 @@ def _stop_words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def python_tables() -> list[list[tuple[int, int]]]:
-    r"""Say what this Python knows of characters, because each brings another version of Unicode.
+    r"""Describe what this Python knows of characters, because each brings another version of Unicode.
 
     The ranges that ``\w`` matches; what ``str.lower`` makes of each character that it changes; and, because the lower
     case of Σ depends on its neighbours, the ranges of characters with case and of those that it looks past.
@@ -211,7 +211,7 @@ def python_tables() -> list[list[tuple[int, int]]]:
 
 
 def _sigmas_before(behind: str, codes: NDArray[Any]) -> NDArray[np.bool_]:
-    """Say before which characters, with ``behind`` behind them, Σ is within a word and becomes σ."""
+    """Return before which characters, with ``behind`` behind them, Σ is within a word and becomes σ."""
     table = np.empty((len(codes), 4 + len(behind)), "<u4")
     table[:] = [ord(character) for character in f"aΣ?{behind} "]
     table[:, 2] = codes
@@ -221,7 +221,7 @@ def _sigmas_before(behind: str, codes: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _ranges(codes: NDArray[Any], *more: int) -> list[tuple[int, int]]:
-    """Give sorted numbers, and some more, as half-open ranges."""
+    """Return sorted numbers, and some more, as half-open ranges."""
     ends = np.flatnonzero(np.diff(codes) > 1)
     starts, stops = codes[np.r_[0, ends + 1]], codes[np.r_[ends, len(codes) - 1]]
     return [*zip(starts.tolist(), (stops + 1).tolist(), strict=True), *((code, code + 1) for code in more)]

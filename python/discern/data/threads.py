@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def default_threads() -> int:
-    """Give the number of threads: ``DISCERN_THREADS``, or the cores this process may use."""
+    """Return the number of threads: ``DISCERN_THREADS``, or the cores this process may use."""
     given = os.environ.get("DISCERN_THREADS", "")
     if given.isdigit() and int(given) > 0:
         return int(given)

@@ -18,12 +18,12 @@ FEW_NUMBERS = 1 << 16
 
 
 def is_sparse(table: Any) -> bool:
-    """Say whether a table is one of SciPy's sparse ones."""
+    """Return whether a table is one of SciPy's sparse ones."""
     return hasattr(table, "tocsr")
 
 
 def native_table(table: Any, *, any_order: bool = False, once: bool = False) -> Table:
-    """Give a table of numbers as the native code takes it; sparse rows have each column once.
+    """Return a table of numbers as the native code takes it; sparse rows have each column once.
 
     They are sorted by column, unless the columns may come in ``any_order`` and sorting them would take long. With
     ``once`` the caller knows that no column comes twice in a row.
@@ -49,7 +49,7 @@ def native_table(table: Any, *, any_order: bool = False, once: bool = False) -> 
 
 
 def each_column_once(rows: Any) -> Any:
-    """Give sparse rows in which no column comes twice: the given ones, if that is so, or else with their sums.
+    """Return sparse rows in which no column comes twice: the given ones, if that is so, or else with their sums.
 
     Examples
     --------

@@ -182,25 +182,25 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------- predict
 
     def decision_function(self, X: Any) -> Array:
-        """Give the score of each class, or, of two, the log odds of the second."""
+        """Return the score of each class, or, of two, the log odds of the second."""
         scores = self._scores(X)
         return scores[:, 1] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """Give the class with the highest score; the first of those that are equal."""
+        """Return the class with the highest score; the first of those that are equal."""
         best = self._scores(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class: in proportion to the exponential of its score."""
+        """Return the probability of each class: in proportion to the exponential of its score."""
         return posterior(self._scores(X), in_place=True)
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the logarithm of the probability of each class."""
+        """Return the logarithm of the probability of each class."""
         return np.log(self.predict_proba(X))
 
     def explain(self, text: str) -> Evidence:
-        """Say why a text is given its label: what each of its terms said, against the runner-up."""
+        """Explain why a text is given its label: what each of its terms said, against the runner-up."""
         [scores], [shares] = self._scores([text]), self.predict_proba([text])
         order = np.argsort(-scores, kind="stable")
         label, against = order[0], order[min(1, len(order) - 1)]
@@ -250,7 +250,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(self._by_class(self._learner.scores(raw_texts(X)).T).T)
 
     def _by_class(self, rows: Array) -> Array:
-        """Give a row for each class in their order, of what the learner has; of two, the first has zeros."""
+        """Return a row for each class in their order, of what the learner has; of two, the first has zeros."""
         if len(self.classes_) > 2:
             return np.asarray(rows[np.argsort(self._came)])
         second = rows if self._came[-1] == self.classes_[-1] else -rows
@@ -265,7 +265,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _labels(y: Any, rows: int) -> tuple[NDArray[np.int32], Array]:
-    """Give the number of each row's label, and the distinct labels in the order in which they come."""
+    """Return the number of each row's label, and the distinct labels in the order in which they come."""
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     if len(y) != rows:
@@ -294,7 +294,7 @@ def _learn(
 
 
 def _joined(came: Array, labels: Array) -> Array:
-    """Give the labels that came, and behind them those that are new."""
+    """Return the labels that came, and behind them those that are new."""
     if not len(came):
         return labels
     known = set(came.tolist())

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 
 
 def begin_merge(one: Any, other: Any) -> Any:
-    """Give an empty model for the rows of both; refuses models that do not fit together."""
+    """Return an empty model for the rows of both; refuses models that do not fit together."""
     check_is_fitted(one)
     check_is_fitted(other)
     if type(one) is not type(other) or not _same(one.get_params(), other.get_params()):
@@ -81,13 +81,13 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         merged: Self = begin_merge(self, other)
         merged._become(*_union(self.classes_, self._scatter, other.classes_, other._scatter))
         return merged
 
     def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
+        """Return the class of each row."""
         decision = self.decision_function(X)
         if len(self.classes_) == 1:
             return np.repeat(self.classes_, len(decision))
@@ -97,15 +97,15 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
     # --------------------------------------------------------------------------------------- for subclasses
 
     def decision_function(self, X: Any) -> Array:
-        """Give the score of each class for each row; of two classes, one score, above 0 for the second."""
+        """Return the score of each class for each row; of two classes, one score, above 0 for the second."""
         raise TypeError("each classifier scores its own")
 
     def _summed(self) -> dict[str, bool]:
-        """Say which sums are needed: pooled ones, those of fourth powers."""
+        """Return which sums are needed: pooled ones, those of fourth powers."""
         return {}
 
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
-        """Give the fitted attributes; ``rows`` (X, numbers, weights) are there after ``fit`` only."""
+        """Return the fitted attributes; ``rows`` (X, numbers, weights) are there after ``fit`` only."""
         raise TypeError("each classifier solves its own")
 
     # ------------------------------------------------------------------------------------------------- sums
@@ -123,7 +123,7 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
-        """Give the classes that have rows, the number of each row's, and the weights."""
+        """Return the classes that have rows, the number of each row's, and the weights."""
         classes, numbers, _ = numbered(y)
         if sample_weight is None:
             return classes, numbers, None

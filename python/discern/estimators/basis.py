@@ -62,7 +62,7 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Array:
-        """Give the columns and those made of them."""
+        """Return the columns and those made of them."""
         check_is_fitted(self)
         return quadratic_features(validate_data(self, X, reset=False, dtype=np.float64), self.products, self.squares)
 
@@ -127,7 +127,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def transform(self, X: Any) -> Array:
-        """Give the height of each bump at each row."""
+        """Return the height of each bump at each row."""
         check_is_fitted(self)
         return gaussian_features(validate_data(self, X, reset=False, dtype=np.float64), self.centers_, self.width_)
 

@@ -41,31 +41,31 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
     classes_: Array
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Give log P(k) + log P(x|k)."""
+        """Return log P(k) + log P(x|k)."""
         return self._joint(self._rows(X))
 
     def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
+        """Return the class of each row."""
         joint = self.predict_joint_log_proba(X)
         return np.asarray(self.classes_[joint.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         return self._posterior(self._rows(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         from scipy.special import logsumexp
 
         joint = self.predict_joint_log_proba(X)
         return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
 
     def _rows(self, X: Any) -> Any:
-        """Give rows to decide about, checked."""
+        """Return rows to decide about, checked."""
         raise TypeError("each event model has its own")
 
     def _joint(self, X: Any) -> Array:
-        """Give log P(k) + log P(x|k) of rows that were checked."""
+        """Return log P(k) + log P(x|k) of rows that were checked."""
         raise TypeError("each event model has its own")
 
     def _posterior(self, X: Any) -> Array:
@@ -90,13 +90,13 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
         return labels
 
     def _merged(self, other: Self) -> Self:
-        """Give an empty model for the rows of both; refuses models that do not fit together."""
+        """Return an empty model for the rows of both; refuses models that do not fit together."""
         merged: Self = begin_merge(self, other)
         return merged
 
 
 def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
-    """Give the weights of rows as the sums take them; None if all are 1."""
+    """Return the weights of rows as the sums take them; None if all are 1."""
     if sample_weight is None:
         return None
     weights = np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
@@ -105,7 +105,7 @@ def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
 
 
 def remaining(largest: float, left: Array, *counts: Array) -> Array:
-    """Say which classes are left when rows have been taken back; refuses rows that were never learned.
+    """Return which classes are left when rows have been taken back; refuses rows that were never learned.
 
     ``left`` is how many rows each class has then, ``counts`` what else must not go below zero, ``largest`` the largest
     of all these before: sums of weights are exact only to rounding.
@@ -168,7 +168,7 @@ class _CountingNB(_NaiveBayes):
         return self
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         merged = self._merged(other)
         merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
         for part in (self, other):
@@ -272,7 +272,7 @@ class _CountingNB(_NaiveBayes):
 
 
 def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
-    """Give the sparse matrix that sums rows by class when it stands before them."""
+    """Return the sparse matrix that sums rows by class when it stands before them."""
     rows = len(numbers)
     return scipy.sparse.csc_matrix((weights, numbers, np.arange(rows + 1)), shape=(classes, rows), dtype=np.float64)
 
@@ -318,7 +318,7 @@ class MultinomialNB(_CountingNB):
         self.feature_log_prob_ = weight(self.feature_count_, margins.terms, in_class, margins.documents[:, None])
 
     def full_joint_log_proba(self, X: Any) -> Array:
-        """Give log P(k, x), the multinomial coefficient ``|d|! / Π f!`` included."""
+        """Return log P(k, x), the multinomial coefficient ``|d|! / Π f!`` included."""
         rows = scipy.sparse.csr_array(validate_data(self, X, accept_sparse="csr", reset=False))
         return self.predict_joint_log_proba(X) + log_multinomial_coefficient(rows)[:, None]
 

@@ -24,7 +24,7 @@ LEAST_LOG = -690.0
 
 
 def scores_of(model: Any, X: Any) -> Array:
-    """Give the scores of a fitted classifier: its decision function, or its log probabilities."""
+    """Return the scores of a fitted classifier: its decision function, or its log probabilities."""
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X))
     if hasattr(model, "predict_log_proba"):
@@ -54,7 +54,7 @@ def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_we
 
 
 def _folds(cv: Any, X: Any, y: Array) -> Any:
-    """Give the folds: as many as asked for, or as the smallest class has rows."""
+    """Return the folds: as many as asked for, or as the smallest class has rows."""
     if isinstance(cv, Integral):
         least = int(np.unique(y, return_counts=True)[1].min())
         if least < 2:
@@ -138,12 +138,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         check_is_fitted(self)
         return self.calibration_(scores_of(self.estimator_, self._checked(X)))
 
     def predict(self, X: Any) -> Array:
-        """Give the most probable class of each row."""
+        """Return the most probable class of each row."""
         chances = self.predict_proba(X)
         return np.asarray(self.classes_[chances.argmax(axis=1)])
 

@@ -97,7 +97,7 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return self._solve(self._on(left, self.classes_, self.classes_[kept]), self.classes_[kept])
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         check_is_fitted(self)
         check_is_fitted(other)
         if type(self) is not type(other) or self.get_params() != other.get_params():
@@ -128,7 +128,7 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return KernelCentres(X[kept], numbers[kept], weights[kept])
 
     def _on(self, statistics: Any, classes: Array, every: Array) -> Any:
-        """Give the statistics with their classes numbered as in ``every``."""
+        """Return the statistics with their classes numbered as in ``every``."""
         if isinstance(statistics, KernelCentres):
             numbers = np.searchsorted(every, classes[statistics.classes])
             return KernelCentres(statistics.table, numbers, statistics.weights)
@@ -170,13 +170,13 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(self._kernel.sums(X, rows, self._coefficients) + self._biases)
 
     def decision_function(self, X: Any) -> Array:
-        """Give w·x − t for two classes; for more, the score φ(x)·c − ½‖c‖² of each, largest for the nearest."""
+        """Return w·x − t for two classes; for more, the score φ(x)·c − ½‖c‖² of each, largest for the nearest."""
         check_is_fitted(self)
         scores = self._class_scores(self._validated(X, reset=False))
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """Give the class of the nearest centre."""
+        """Return the class of the nearest centre."""
         scores = self.decision_function(X)
         numbers = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])

@@ -46,7 +46,7 @@ def _values(X: Any) -> Any:
 
 
 def _squares_fit(values: Any) -> bool:
-    """Say whether 64-bit numbers are surely finite and none is huge, in one pass over them.
+    """Return whether 64-bit numbers are surely finite and none is huge, in one pass over them.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def _squares_fit(values: Any) -> bool:
 
 
 def classes_of(y: NDArray[Any]) -> NDArray[Any]:
-    """Give the distinct labels, sorted; refuses those that are no classes.
+    """Return the distinct labels, sorted; refuses those that are no classes.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def numbered(y: NDArray[Any]) -> Numbered:
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:
-    """Give the weight of each class, of which the rows weigh ``masses``; refuses weights that are none.
+    """Return the weight of each class, of which the rows weigh ``masses``; refuses weights that are none.
 
     Examples
     --------

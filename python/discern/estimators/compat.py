@@ -167,7 +167,7 @@ def unpatch() -> None:
 
 
 def replaced() -> list[str]:
-    """Give the names that were asked for and replaced, such as ``sklearn.naive_bayes.MultinomialNB``.
+    """Return the names that were asked for and replaced, such as ``sklearn.naive_bayes.MultinomialNB``.
 
     Examples
     --------

@@ -134,19 +134,19 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     @available_if(_inner_has("predict_proba"))
     def predict_proba(self, X: Any) -> Any:
-        """Give the probabilities of the classifier."""
+        """Return the probabilities of the classifier."""
         check_is_fitted(self)
         return self.estimator_.predict_proba(X)
 
     @available_if(_inner_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Any:
-        """Give the log probabilities of the classifier."""
+        """Return the log probabilities of the classifier."""
         check_is_fitted(self)
         return self.estimator_.predict_log_proba(X)
 
     @available_if(_inner_has("decision_function"))
     def decision_function(self, X: Any) -> Any:
-        """Give the scores of the classifier."""
+        """Return the scores of the classifier."""
         check_is_fitted(self)
         return self.estimator_.decision_function(X)
 

@@ -88,7 +88,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Give the bin of each number, encoded."""
+        """Return the bin of each number, encoded."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
         codes = assign_columns(X, list(self.bin_edges_))
@@ -100,7 +100,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         return matrix if self.encode == "onehot" else matrix.toarray()
 
     def inverse_transform(self, X: Any) -> Array:
-        """Give the middle of the bin of each number; NaN for what is missing."""
+        """Return the middle of the bin of each number; NaN for what is missing."""
         check_is_fitted(self)
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
         widths = self._widths()
@@ -116,7 +116,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         return np.stack([self._middles(place)[codes[:, place]] for place in range(len(widths))], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
-        """Give the names of the columns of the result: of the columns, and of their bins if there is one for each."""
+        """Return the names of the columns of the result: of the columns, and of their bins if there is one for each."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         if self.encode == "ordinal":
@@ -133,7 +133,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
         return [int(bins) + len(self._extra()) for bins in self.n_bins_]
 
     def _middles(self, place: int) -> Array:
-        """Give the middle of each bin of a column, and NaN behind them for what is missing."""
+        """Return the middle of each bin of a column, and NaN behind them for what is missing."""
         column = self.bin_edges_[place]
         middles = column[:-1] / 2 + column[1:] / 2 if np.isfinite(column).all() else np.zeros(1)
         return np.append(middles, np.nan)

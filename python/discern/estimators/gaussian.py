@@ -47,17 +47,17 @@ class _Discriminant(ScatterClassifier):
     divisor: str
 
     def decision_function(self, X: Any) -> Array:
-        """Give the score of each class for each row; of two classes, the log odds of the second."""
+        """Return the score of each class for each row; of two classes, the log odds of the second."""
         X, scores = self._scores(X)
         return gathered(scores, len(X), len(self.classes_))
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         X, scores = self._scores(X)
         return probabilities(scores, len(X), len(self.classes_))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         X, scores = self._scores(X)
         return log_probabilities(scores, len(X), len(self.classes_))
 
@@ -85,7 +85,7 @@ class _Discriminant(ScatterClassifier):
         return priors
 
     def _estimated(self, rows: Any) -> Array | None:
-        """Give the covariance of each class by the user's estimator, which needs the rows themselves."""
+        """Return the covariance of each class by the user's estimator, which needs the rows themselves."""
         if self.covariance_estimator is None:
             return None
         if self.solver == "svd":
@@ -184,7 +184,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.divisor = divisor
 
     def transform(self, X: Any) -> Array:
-        """Give the canonical variates: the rows in the directions in which the classes differ most."""
+        """Return the canonical variates: the rows in the directions in which the classes differ most."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         centred = X if self.solver == "eigen" else X - self.xbar_

@@ -28,7 +28,7 @@ FOLDS = 5
 
 
 def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
-    """Give the number that ``gamma`` stands for: ``"scale"`` is 1/(columns · variance), ``"auto"`` 1/columns.
+    """Return the number that ``gamma`` stands for: ``"scale"`` is 1/(columns · variance), ``"auto"`` 1/columns.
 
     A row's weight counts in the variance as so many rows.
     """
@@ -234,7 +234,7 @@ class SVC(ClassifierMixin, BaseEstimator):
         return np.ascontiguousarray(values)
 
     def _pairs(self, X: Any) -> Array:
-        """Give the value of each pair of classes; a positive one speaks for the first."""
+        """Return the value of each pair of classes; a positive one speaks for the first."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._rows_of_fit is not None:
@@ -248,7 +248,7 @@ class SVC(ClassifierMixin, BaseEstimator):
         return self._machines.decide(X, support, self._kernel)
 
     def decision_function(self, X: Any) -> Array:
-        """Give the distance-like scores; for more than two classes one a class ("ovr") or one a pair ("ovo")."""
+        """Return the distance-like scores; for more than two classes one a class ("ovr") or one a pair ("ovo")."""
         pairs = self._pairs(X)
         if len(self.classes_) == 2:
             return np.asarray(-pairs.ravel())
@@ -257,7 +257,7 @@ class SVC(ClassifierMixin, BaseEstimator):
         return np.asarray(_ovr_decision_function(pairs < 0, -pairs, len(self.classes_)))
 
     def predict(self, X: Any) -> Array:
-        """Give the class of each row: the one that wins most pairs, the first of those that win the same."""
+        """Return the class of each row: the one that wins most pairs, the first of those that win the same."""
         check_is_fitted(self)
         if self.break_ties and self.decision_function_shape == "ovo":
             raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
@@ -281,7 +281,7 @@ class SVC(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probability)
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row, from cross-fitted scores."""
+        """Return the probability of each class for each row, from cross-fitted scores."""
         check_is_fitted(self)
         if self._calibration is None:
             raise AttributeError("predict_proba needs fit with probability=True")
@@ -292,7 +292,7 @@ class SVC(ClassifierMixin, BaseEstimator):
 
     @available_if(_has_probability)
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 

@@ -102,7 +102,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
 
     @classmethod
     def from_probabilities(cls, probabilities: Mapping[str, Any], **parameters: Any) -> Self:
-        """Give models whose probabilities are known: ``{word: P}`` for one, ``{label: {word: P}}`` for several.
+        """Return models whose probabilities are known: ``{word: P}`` for one, ``{label: {word: P}}`` for several.
 
         A word that is not given in a model is impossible there. ``parameters`` are those of the class.
         """
@@ -133,7 +133,7 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         return self
 
     def log_prob(self, X: Any) -> Array:
-        """Give log P(s|M) of each text under each model, a column a class."""
+        """Return log P(s|M) of each text under each model, a column a class."""
         check_is_fitted(self)
         logs, unknown = self._models.log_probabilities(raw_texts(X))
         if self.unknown == "zero":
@@ -141,17 +141,17 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         return logs
 
     def unknown_words(self, X: Any) -> NDArray[np.int64]:
-        """Give the number of words of each text that no model has seen."""
+        """Return the number of words of each text that no model has seen."""
         check_is_fitted(self)
         return self._models.log_probabilities(raw_texts(X))[1]
 
     def predict(self, X: Any) -> Array:
-        """Give the class under whose model each text is most probable; the first of those that are equal."""
+        """Return the class under whose model each text is most probable; the first of those that are equal."""
         logs = self.log_prob(X)
         return np.asarray(self.classes_[logs.argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Array:
-        """Give P(M|s) if every model is as likely beforehand; all are the same where no model can say the text."""
+        """Return P(M|s) if every model is as likely beforehand; all are the same where no model can say the text."""
         return posterior(self.log_prob(X), in_place=True)
 
     @property

@@ -44,7 +44,7 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
     max_iter: int
 
     def _weighted(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array | None, Array | None]:
-        """Give the numbers of the classes, the weights of the rows and those of the classes."""
+        """Return the numbers of the classes, the weights of the rows and those of the classes."""
         weights = None
         if sample_weight is not None:
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -60,7 +60,7 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
         return numbers, weights, class_weights(self.class_weight, self.classes_, masses, positive=True)
 
     def _seed(self) -> int:
-        """Give the seed of the order of the rows; without a random state always the same."""
+        """Return the seed of the order of the rows; without a random state always the same."""
         if self.random_state is None:
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -295,7 +295,7 @@ class NBSVM(_LargeMargin):
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """Give the score of each row: above 0 for the second of two classes, or one for each class."""
+        """Return the score of each row: above 0 for the second of two classes, or one for each class."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", reset=False)
         scores: Array = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_

@@ -170,7 +170,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         check_is_fitted(self)
         if len(self.classes_) == 2 and isinstance(self.coef_, np.ndarray) and isinstance(X, np.ndarray):
             return self._pairs(X)
@@ -178,7 +178,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return probabilities(scores[:, None] if scores.ndim == 1 else scores)
 
     def _pairs(self, X: Array) -> Array:
-        """Give the probabilities of two classes; looks at the numbers once, and closer only if a result is not one."""
+        """Return the probabilities of two classes; look closer at the numbers only if a result is not one."""
         options: dict[str, Any] = {"reset": False, "dtype": np.float64, "order": "C"}
         checked = validate_data(self, X, ensure_all_finite=False, **options)
         pairs = pair_probabilities(checked, self._coefficients())
@@ -187,13 +187,13 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return pairs
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         scores = self.decision_function(X)
         both = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
         return np.asarray(both - np.logaddexp.reduce(both, axis=1, keepdims=True))
 
     def summary(self, level: float = 0.95) -> Summary:
-        """Give coefficients, standard errors, z and p values and intervals as a table.
+        """Return coefficients, standard errors, z and p values and intervals as a table.
 
         With more than two classes the coefficients are relative to the first class, as statsmodels gives them.
         """
@@ -238,7 +238,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         return penalties
 
     def _coefficients(self) -> Array:
-        """Give coefficients and intercepts as one matrix."""
+        """Return coefficients and intercepts as one matrix."""
         coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
         return np.hstack([coef, self.intercept_[:, None]])
 
@@ -366,7 +366,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
 
 def encoded(y: Array) -> tuple[Array, NDArray[np.int32]]:
-    """Give the sorted classes and the number of each row's; whole numbers within a small range need no sorting."""
+    """Return the sorted classes and the number of each row's; whole numbers within a small range need no sorting."""
     if y.dtype.kind in "iub" and len(y):
         low = int(y.min())
         if int(y.max()) - low < 1 << 16:
@@ -382,7 +382,7 @@ def encoded(y: Array) -> tuple[Array, NDArray[np.int32]]:
 
 
 def checked_width(classes: Array) -> int:
-    """Give the number of classes; refuses fewer than two."""
+    """Return the number of classes; refuses fewer than two."""
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
@@ -495,7 +495,7 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         return Rows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the probability of each class for each row, averaged over the posterior."""
+        """Return the probability of each class for each row, averaged over the posterior."""
         rows = self._rows(X)
         if self.predictive == "sampling":
             return sampled_probabilities(rows, self._posterior, self.draws, np.random.default_rng(self._seed))
@@ -503,12 +503,12 @@ class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
         return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(covariances))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
     def predict(self, X: Any) -> Array:
-        """Give the most probable class of each row."""
+        """Return the most probable class of each row."""
         chosen = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[chosen])
 

@@ -109,22 +109,22 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_joint_log_proba(self, X: Any) -> Any:
-        """Give log P(k) + log P(x|k)."""
+        """Return log P(k) + log P(x|k)."""
         check_is_fitted(self)
         return self.classifier_.log_joint(iter(self._parts(X, reset=False)))
 
     def predict_proba(self, X: Any) -> Any:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         check_is_fitted(self)
         return self.classifier_.predict_proba(iter(self._parts(X, reset=False)))
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Give the log probability of each class for each row."""
+        """Return the log probability of each class for each row."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     def predict(self, X: Any) -> Any:
-        """Give the class of each row."""
+        """Return the class of each row."""
         joint = self.predict_joint_log_proba(X)
         return self.classes_[joint.argmax(axis=1)]
 
@@ -161,7 +161,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         self.left_out_ = dict(self.classifier_.left_out)
 
     def _renumber(self, classes: Any) -> None:
-        """Give the labels of the model the numbers of other classes."""
+        """Return the labels of the model the numbers of other classes."""
         known = self.classes_[[int(label) for label in self.classifier_.labels]]
         self.classifier_.rename_labels([_label(number) for number in np.searchsorted(classes, known)])
 

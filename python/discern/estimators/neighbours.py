@@ -116,7 +116,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         return self._keep(Neighbours(known.rows, classes, known.ids))
 
     def _begin(self, classes: Any, ids: Any) -> Self:
-        """Give the first rows their ids, and name classes that are to come."""
+        """Return the first rows their ids, and name classes that are to come."""
         self._check_own("learn in parts")
         if ids is not None:
             known = self._known
@@ -142,7 +142,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         return X, y
 
     def _own_metric(self, X: Any, y: Array) -> str | None:
-        """Say which of the distances here is meant; None if it is left to scikit-learn."""
+        """Return which of the distances here is meant; None if it is left to scikit-learn."""
         own = {"cosine": "cosine", "euclidean": "euclidean", "l2": "euclidean", "hamming": "hamming"}
         if self.metric == "minkowski" and self.p == 2:
             metric: str | None = "euclidean"
@@ -183,7 +183,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     # ----------------------------------------------------------------------------------------------- answering
 
     def kneighbors(self, X: Any = None, n_neighbors: Any = None, return_distance: bool = True) -> Any:
-        """Give the nearest rows to each query, nearest first, and their distances.
+        """Return the nearest rows to each query, nearest first, and their distances.
 
         Without queries, the neighbours of each row among the others.
         """
@@ -215,19 +215,19 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             )
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Any = None, mode: str = "connectivity") -> Any:
-        """Give the graph of neighbours as a sparse matrix."""
+        """Return the graph of neighbours as a sparse matrix."""
         check_is_fitted(self, "_fit_method")
         return super().kneighbors_graph(X, self.n_neighbors_ if n_neighbors is None else n_neighbors, mode)
 
     def predict(self, X: Any) -> Array:
-        """Give the class of each row."""
+        """Return the class of each row."""
         check_is_fitted(self, "_fit_method")
         if self._fit_method != _NATIVE:
             return np.asarray(super().predict(X))
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Any:
-        """Give the share of the votes of each class for each row."""
+        """Return the share of the votes of each class for each row."""
         check_is_fitted(self, "_fit_method")
         if self._fit_method != _NATIVE:
             return super().predict_proba(X)

@@ -181,19 +181,19 @@ class _Online(ClassifierMixin, BaseEstimator):
 
     @property
     def _checks_when_learning(self) -> bool:
-        """Say whether the numbers of sparse rows need no check before those of the learner itself."""
+        """Return whether the numbers of sparse rows need no check before those of the learner itself."""
         return False
 
     def _rule(self, columns: int) -> Rule:
         raise TypeError("each learner has its own rule")
 
     def _report(self, X: Any, y: Array, weights: Array | None) -> None:
-        """Say more about what was found; nothing by default."""
+        """Describe what was found; nothing by default."""
 
     # ----------------------------------------------------------------------------------------------- predict
 
     def decision_function(self, X: Any) -> Array:
-        """Give the score of each class, or of the second of two."""
+        """Return the score of each class, or of the second of two."""
         check_is_fitted(self)
         scores = self._scores(self._validated(X, reset=False))
         return scores.ravel() if self._learners == 1 and len(self.classes_) == 2 else scores
@@ -202,7 +202,7 @@ class _Online(ClassifierMixin, BaseEstimator):
         return np.asarray(X @ self.coef_.T + self.intercept_)
 
     def predict(self, X: Any) -> Array:
-        """Give the class of each row: of two the second if the score is at least 0, of more the first of the best."""
+        """Return the class of each row: of two the second if the score is at least 0, of more the first of the best."""
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.asarray(self.classes_[(scores >= 0).astype(np.int64)])
@@ -500,7 +500,7 @@ class _Multiplying(_Online):
 
 
 def _cut(table: Any, threshold: float) -> Any:
-    """Give 1 for values above a threshold, 0 for others; sparse rows that hold no others need not be searched again."""
+    """Return 1 for values above a threshold, 0 for others; sparse rows without others need not be searched again."""
     if is_sparse(table) and threshold >= 0 and (table.data > threshold).all():
         return type(table)((np.ones(len(table.data)), table.indices, table.indptr), shape=table.shape)
     return binarize(table, threshold=threshold)

@@ -48,7 +48,7 @@ def _run(given: list[str]) -> None:
 
 
 def report(names: list[str]) -> str:
-    """Say what was replaced.
+    """Describe what was replaced.
 
     Examples
     --------

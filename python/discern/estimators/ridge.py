@@ -100,7 +100,7 @@ class RidgeClassifier(ScatterClassifier):
         self.random_state = random_state
 
     def decision_function(self, X: Any) -> Array:
-        """Give the fitted target of each class for each row; of two classes, that of the second."""
+        """Return the fitted target of each class for each row; of two classes, that of the second."""
         check_is_fitted(self)
         X = self._validated(X, reset=False, finite=False)
         scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
@@ -109,7 +109,7 @@ class RidgeClassifier(ScatterClassifier):
     # ------------------------------------------------------------------------------------------------- sums
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         self._check_sums()
         other._check_sums()
         return super().merge(other)

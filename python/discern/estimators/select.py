@@ -28,7 +28,7 @@ def _table(X: Any, y: Any, presence: bool, name: str) -> Contingency:
 
 
 def chi2(X: Any, y: Any) -> tuple[Array, Array]:
-    """Give χ² between each column of counts and the class, and the p values, as scikit-learn's ``chi2`` does.
+    """Return χ² between each column of counts and the class, and the p values, as scikit-learn's ``chi2`` does.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def chi2(X: Any, y: Any) -> tuple[Array, Array]:
 
 
 def mutual_information(X: Any, y: Any) -> Array:
-    """Give the mutual information, in nats, of the class and the presence of each term.
+    """Return the mutual information, in nats, of the class and the presence of each term.
 
     Equal to ``sklearn.metrics.mutual_info_score`` of the class and ``X[:, j] != 0`` for each column j.
 

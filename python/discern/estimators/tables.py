@@ -78,7 +78,7 @@ class GaussianNB(_NaiveBayes):
         return self
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         merged = self._merged(other)
         for part in (self, other):
             merged._add(part._moments, part.class_count_, part.classes_)
@@ -277,7 +277,7 @@ class CategoricalNB(_CountingNB):
         return np.broadcast_to(least, columns).astype(np.int64)
 
     def merge(self, other: Self) -> Self:
-        """Give a new model that has learned the rows of both."""
+        """Return a new model that has learned the rows of both."""
         merged = self._merged(other)
         merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
         for part in (self, other):
@@ -321,7 +321,7 @@ class CategoricalNB(_CountingNB):
 
 
 def _padded(count: Array, *levels: int) -> Array:
-    """Give a copy of a table of counts with at least so many levels."""
+    """Return a copy of a table of counts with at least so many levels."""
     wide = np.zeros((count.shape[0], max(count.shape[1], *levels)))
     wide[:, : count.shape[1]] = count
     return wide

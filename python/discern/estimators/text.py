@@ -31,7 +31,7 @@ class _NativeTerms:
     """What both vectorizers share: which documents and text settings go to the native code."""
 
     def _native_input(self, raw_documents: Iterable[Any]) -> tuple[Any, TextSettings]:
-        """Give the documents as the native code takes them, and the settings to read them by."""
+        """Return the documents as the native code takes them, and the settings to read them by."""
         vectorizer: Any = self
         if isinstance(raw_documents, str):
             raise ValueError("Iterable over raw text documents expected, string object received.")
@@ -51,7 +51,7 @@ class _NativeTerms:
         return native, settings
 
     def _decoded(self, raw_documents: Iterable[Any]) -> tuple[list[Any], Any]:
-        """Give a list of strings, or of what an analyzer of one's own takes, and the same for the native code."""
+        """Return a list of strings, or of what an analyzer of one's own takes, and the same for the native code."""
         vectorizer: Any = self
         documents = raw_documents if isinstance(raw_documents, list) else list(raw_documents)
         if vectorizer.input == "content":
@@ -63,7 +63,7 @@ class _NativeTerms:
         return decoded, decoded
 
     def _analyzed(self, documents: Any) -> Any:
-        """Give documents as lists of finished terms, for analyzers that only Python knows."""
+        """Return documents as lists of finished terms, for analyzers that only Python knows."""
         # input="content" of decoded text is what is left to do.
         analyze = self.build_analyzer()  # type: ignore[attr-defined]
         terms: list[str] = []
@@ -125,7 +125,7 @@ def linear_pattern(pattern: str) -> str | None:
 
 
 def raw_texts(X: Any) -> Any:
-    """Give a list or column of texts as the native code takes them, for classifiers that read texts themselves."""
+    """Return a list or column of texts as the native code takes them, for classifiers that read texts themselves."""
     if isinstance(X, str | bytes) or getattr(X, "ndim", 1) != 1:
         raise ValueError("give a list or a column of texts, not a single one and not a table")
     if not isinstance(X, Strings) and not is_arrow(X):
@@ -198,7 +198,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
         return matrix
 
     def transform(self, raw_documents: Iterable[Any]) -> Any:
-        """Give the matrix of counts of known terms."""
+        """Return the matrix of counts of known terms."""
         if isinstance(raw_documents, str):
             raise ValueError("Iterable over raw text documents expected, string object received.")
         if not hasattr(self, "_terms"):
@@ -242,7 +242,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
         return matrix
 
     def _sorted_vocabulary(self, settings: TextSettings) -> tuple[_native.Vocabulary, NDArray[np.int64]]:
-        """Give the terms sorted, as the native code looks them up, and the column of each."""
+        """Return the terms sorted, as the native code looks them up, and the column of each."""
         known = self.__dict__.get("_lookup")
         if known is not None and known[0] == settings:
             return known[1], known[2]
@@ -271,7 +271,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
         return not (defaults and isinstance(self.min_df, Integral) and isinstance(self.max_df, float))
 
     def _kept_terms(self, matrix: Any) -> NDArray[np.bool_] | None:
-        """Say which terms min_df, max_df and max_features leave; None if all."""
+        """Return which terms min_df, max_df and max_features leave; None if all."""
         rows, width = matrix.shape
         documents = np.bincount(matrix.indices, minlength=width)
         most, least = (
@@ -301,7 +301,7 @@ class CountVectorizer(_NativeTerms, sklearn_text.CountVectorizer):
 
 
 def _matrix_class() -> Any:
-    """Give the sparse class that scikit-learn's vectorizers give."""
+    """Return the sparse class that scikit-learn's vectorizers give."""
     return type(sklearn_text.CountVectorizer().fit_transform(["word"]))
 
 
@@ -316,7 +316,7 @@ def _length(documents: Any) -> int:
 
 
 def _with_columns(matrix: Any, keep: NDArray[np.bool_]) -> Any:
-    """Give some columns of a sparse matrix, rows and order as they are."""
+    """Return some columns of a sparse matrix, rows and order as they are."""
     number = np.cumsum(keep) - 1
     kept = keep[matrix.indices]
     before = np.concatenate([[0], np.cumsum(kept)])
@@ -345,7 +345,7 @@ class TfidfTransformer(sklearn_text.TfidfTransformer):
         return self._learn(documents, X.shape[0], X.dtype if X.dtype == np.float32 else np.dtype(np.float64))
 
     def transform(self, X: Any, copy: bool = True) -> Any:
-        """Give the weights of rows of counts."""
+        """Return the weights of rows of counts."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], copy=copy, reset=False)
         return self._weighted(_sparse_rows(X))
@@ -400,7 +400,7 @@ class TfidfVectorizer(CountVectorizer, sklearn_text.TfidfVectorizer):
         return self._weighted(self._count_and_learn(raw_documents))
 
     def transform(self, raw_documents: Iterable[Any]) -> Any:
-        """Give the matrix of weights of known terms."""
+        """Return the matrix of weights of known terms."""
         check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
         return self._weighted(super().transform(raw_documents))
 
@@ -506,7 +506,7 @@ class HashingVectorizer(_NativeTerms, sklearn_text.HashingVectorizer):
         return self._key
 
     def transform(self, X: Iterable[Any]) -> Any:
-        """Give the matrix of hashed counts."""
+        """Return the matrix of hashed counts."""
         self._validate_ngram_range()
         documents, settings = self._native_input(X)
         counter = _native.Counter(settings.native, keep_rows=True)

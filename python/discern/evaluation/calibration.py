@@ -34,11 +34,11 @@ class BinaryMap(Protocol):
     """A map from scores to the probability of the positive class."""
 
     def __call__(self, scores: Array) -> Array:
-        """Give the probability of the positive class for each score."""
+        """Return the probability of the positive class for each score."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """Give the map as plain values."""
+        """Return the map as plain values."""
         ...
 
 
@@ -83,7 +83,7 @@ class GaussianMap:
         return cls((means[0], means[1]), (deviations[0], deviations[1]), (priors[0], priors[1]))
 
     def __call__(self, scores: Array) -> Array:
-        """Give π₁f₁(s) / (π₀f₀(s) + π₁f₁(s))."""
+        """Return π₁f₁(s) / (π₀f₀(s) + π₁f₁(s))."""
         scores = np.asarray(scores, np.float64)
         with np.errstate(divide="ignore"):  # a class without rows has the prior 0
             logs = [
@@ -93,7 +93,7 @@ class GaussianMap:
         return posterior(np.column_stack(logs))[:, 1]
 
     def to_json(self) -> dict[str, Any]:
-        """Give the map as plain values."""
+        """Return the map as plain values."""
         return {"kind": "gaussian", **asdict(self)}
 
 
@@ -137,11 +137,11 @@ class LogisticMap:
         return cls(float(slope / unit), float(offset))
 
     def __call__(self, scores: Array) -> Array:
-        """Give the probability of the positive class for each score."""
+        """Return the probability of the positive class for each score."""
         return _sigmoid(self.slope * np.asarray(scores, np.float64) + self.offset)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the map as plain values."""
+        """Return the map as plain values."""
         return {"kind": "logistic", **asdict(self)}
 
 
@@ -176,11 +176,11 @@ class IsotonicMap:
         return cls(tuple(places[~inner].tolist()), tuple(levels[~inner].tolist()))
 
     def __call__(self, scores: Array) -> Array:
-        """Give the probability of the positive class for each score; beyond the scores seen, that of the nearest."""
+        """Return the probability of the positive class for each score; beyond the scores seen, that of the nearest."""
         return np.asarray(np.interp(scores, self.scores, self.probabilities))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the map as plain values."""
+        """Return the map as plain values."""
         return {"kind": "isotonic", **asdict(self)}
 
 
@@ -217,7 +217,7 @@ class OneAgainstRest:
         return cls(tuple(kind.fit(scores[:, k], classes == k, weights) for k in range(scores.shape[1])))
 
     def __call__(self, scores: Array) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         scores = _columns(scores)
         if len(self.maps) == 1:
             positive = self.maps[0](scores[:, 1] - scores[:, 0])
@@ -229,7 +229,7 @@ class OneAgainstRest:
         return np.asarray(np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1]))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the maps as plain values."""
+        """Return the maps as plain values."""
         return {"kind": "one-against-rest", "maps": [fitted.to_json() for fitted in self.maps]}
 
 
@@ -288,7 +288,7 @@ class Temperature:
         return cls(_bounded(-level - power * center), float(power))
 
     def __call__(self, scores: Array, lengths: NDArray[Any] | None = None) -> Array:
-        """Give the probability of each class for each row."""
+        """Return the probability of each class for each row."""
         scores = _columns(scores)
         if self.power and lengths is None:
             raise ValueError("this temperature was fitted with the lengths of documents: give those of these rows too")
@@ -297,11 +297,11 @@ class Temperature:
         return posterior(scores / self.divisors(lengths)[:, None])
 
     def divisors(self, lengths: NDArray[Any]) -> Array:
-        """Give what the scores of each row are divided by."""
+        """Return what the scores of each row are divided by."""
         return np.asarray(self.temperature * np.maximum(np.asarray(lengths, np.float64), 1.0) ** self.power)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the map as plain values."""
+        """Return the map as plain values."""
         return {"kind": "temperature", **asdict(self)}
 
     @classmethod
@@ -333,15 +333,15 @@ class _Targets:
         return cls(scores, (1.0 - wrong) * own + wrong * others, weights / weights.sum())
 
     def spread(self) -> float:
-        """Give the mean distance of the scores from the best: what a temperature may be like."""
+        """Return the mean distance of the scores from the best: what a temperature may be like."""
         return float(self.shares @ np.abs(self.scores).mean(axis=1))
 
     def scaled(self, factors: Array) -> _Targets:
-        """Give the scores times a factor a row."""
+        """Return the scores times a factor a row."""
         return _Targets(self.scores * factors[:, None], self.target * factors, self.shares)
 
     def loss(self, parameters: Array, design: Array) -> tuple[float, Array, Array]:
-        """Give the log loss of scores · exp(design · parameters), its gradient and its curvature.
+        """Return the log loss of scores · exp(design · parameters), its gradient and its curvature.
 
         With s the factor of a row, z its scores and p their softmax: ℓ = log Σ exp(sz) − s·target, so that
         ℓ′ = E_p[z] − target and ℓ″ = Var_p[z]; in log s the derivatives are sℓ′ and s²ℓ″ + sℓ′.
@@ -436,7 +436,7 @@ def _newton(objective: Callable[[Array], tuple[float, Array, Array]], start: Arr
 
 
 def _bounded(log_temperature: float) -> float:
-    """Give a temperature that is a number above 0, whatever the scores."""
+    """Return a temperature that is a number above 0, whatever the scores."""
     return float(np.exp(np.clip(log_temperature, -300.0, 300.0)))
 
 
@@ -446,7 +446,7 @@ def _sigmoid(values: Array) -> Array:
 
 
 def _columns(scores: Array) -> Array:
-    """Give a column for each class; one score for two classes becomes (−s/2, s/2), whose difference it is."""
+    """Return a column for each class; one score for two classes becomes (−s/2, s/2), whose difference it is."""
     scores = np.asarray(scores, np.float64)
     if scores.ndim == 1:
         scores = scores[:, None]
@@ -454,7 +454,7 @@ def _columns(scores: Array) -> Array:
 
 
 def _checked(scores: Array, classes: NDArray[Any], weights: Array | None) -> Array:
-    """Give the weights, 1 where none are given; refuses what does not fit together."""
+    """Return the weights, 1 where none are given; refuses what does not fit together."""
     if len(scores) == 0 or len(scores) != len(classes):
         raise ValueError(f"calibration needs scores with a class each, not {len(scores)} and {len(classes)}")
     if np.isnan(scores).any() or np.isposinf(scores).any():

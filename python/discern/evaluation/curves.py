@@ -89,7 +89,7 @@ class Ranking:
         return int(self.false_positives[-1]) if len(self.scores) else 0
 
     def at(self, thresholds: Any) -> tuple[Integers, Integers]:
-        """Give the true and the false positives when rows that score at least the threshold are called positive."""
+        """Return the true and the false positives when rows that score at least the threshold are called positive."""
         places = np.searchsorted(-self.scores, -np.asarray(thresholds, np.float64), side="right")
         totals = (np.concatenate([[0], counts]) for counts in (self.true_positives, self.false_positives))
         caught, alarms = (total[places] for total in totals)
@@ -125,7 +125,7 @@ class Ranking:
         return float(spread_positive / positive + spread_negative / negative)
 
     def auc_interval(self, level: float = 0.95) -> Interval:
-        """Give DeLong's interval of the area."""
+        """Return DeLong's interval of the area."""
         reach = normal_quantile(level) * self.auc_variance**0.5
         return Interval(max(self.auc - reach, 0.0), min(self.auc + reach, 1.0), level)
 
@@ -139,25 +139,25 @@ class Ranking:
     # ----------------------------------------------------------------------------------------------- curves
 
     def roc(self) -> Curve:
-        """Give the true positive rate against the false positive rate."""
+        """Return the true positive rate against the false positive rate."""
         self._require_both()
         x = np.concatenate([[0.0], self.false_positives / self.negative_rows])
         y = np.concatenate([[0.0], self.true_positives / self.positive_rows])
         return Curve(x, y, np.concatenate([[np.inf], self.scores]))
 
     def precision_recall(self) -> Curve:
-        """Give precision (y) against recall (x)."""
+        """Return precision (y) against recall (x)."""
         self._require_both()
         precision = self.true_positives / (self.true_positives + self.false_positives)
         return Curve(self.true_positives / self.positive_rows, precision, self.scores)
 
     def detection_error(self) -> Curve:
-        """Give the false negative rate against the false positive rate, to be drawn on normal quantiles."""
+        """Return the false negative rate against the false positive rate, to be drawn on normal quantiles."""
         roc = self.roc()
         return Curve(roc.x, 1 - roc.y, roc.thresholds)
 
     def errors(self) -> tuple[Floats, Floats, Floats, Floats]:
-        """Give thresholds, and the overall error, the error of the positive and of the negative rows at each."""
+        """Return thresholds, and the overall error, the error of the positive and of the negative rows at each."""
         roc = self.roc()
         missed, alarms = 1 - roc.y, roc.x
         overall = (missed * self.positive_rows + alarms * self.negative_rows) / (
@@ -166,7 +166,7 @@ class Ranking:
         return roc.thresholds, overall, missed, alarms
 
     def cost_curve(self, points: int = 101) -> Curve:
-        """Give the least normalised expected cost against the probability cost of the positive rows.
+        """Return the least normalised expected cost against the probability cost of the positive rows.
 
         Drummond and Holte (2006): x = p(+)C(−|+) / (p(+)C(−|+) + p(−)C(+|−)); cost = FNR·x + FPR·(1−x).
         """
@@ -177,7 +177,7 @@ class Ranking:
         return Curve(x, costs[np.arange(points), best], hull.thresholds[best])
 
     def hull(self) -> Curve:
-        """Give the points of the ROC curve that are best for some costs: its upper convex hull."""
+        """Return the points of the ROC curve that are best for some costs: its upper convex hull."""
         roc = self.roc().thinned()
         kept: list[int] = []
         for index in range(len(roc.x)):
@@ -211,7 +211,7 @@ def _ranked_packed(values: Floats, truth: NDArray[np.bool_]) -> tuple[Floats, In
 
 
 def hand_till(probabilities: Floats, true: Integers) -> float:
-    """Give the mean area over pairs of classes (Hand and Till 2001); ``true`` holds the columns of the true labels."""
+    """Return the mean area over pairs of classes (Hand and Till 2001); ``true`` has the columns of the true labels."""
     classes = np.unique(true)
     if len(classes) < 2:
         raise ValueError("a curve needs rows of two labels at least")

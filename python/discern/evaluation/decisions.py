@@ -21,7 +21,7 @@ FEW_COLUMNS = 16
 
 
 def best_labels(probabilities: Floats) -> tuple[NDArray[np.int64], Floats]:
-    """Give the column of the highest probability of each row, the first of equal ones, and that probability."""
+    """Return the column of the highest probability of each row, the first of equal ones, and that probability."""
     if probabilities.shape[1] > FEW_COLUMNS:
         places = probabilities.argmax(axis=1)
         return places, probabilities[np.arange(len(places)), places]
@@ -91,22 +91,22 @@ class Decision:
 
     @classmethod
     def argmax(cls, unsure: float | None = None) -> Decision:
-        """Give the most probable label; with ``unsure`` at a cost, where a wrong label costs 1."""
+        """Return the most probable label; with ``unsure`` at a cost, where a wrong label costs 1."""
         return cls(unsure=unsure)
 
     @classmethod
     def at(cls, threshold: float, positive: Any) -> Decision:
-        """Give ``positive`` where its probability is at least ``threshold``, else the most probable other label."""
+        """Return ``positive`` where its probability is at least ``threshold``, else the most probable other label."""
         return cls(threshold=float(threshold), positive=positive)
 
     @classmethod
     def of_costs(cls, costs: Any, labels: Sequence[Any], unsure: float | None = None) -> Decision:
-        """Give the label of least expected cost: Σ_k P(k|x) costs[k][label]. Equal ones: the first label."""
+        """Return the label of least expected cost: Σ_k P(k|x) costs[k][label]. Equal ones: the first label."""
         table = tuple(tuple(map(float, row)) for row in costs)
         return cls(labels=tuple(_plain(label) for label in labels), costs=table, unsure=unsure)
 
     def with_priors(self, trained: Mapping[Any, float], new: Mapping[Any, float]) -> Decision:
-        """Give the same decision where the mix of labels differs from that of the training data."""
+        """Return the same decision where the mix of labels differs from that of the training data."""
         labels = self.labels or tuple(sorted(trained, key=str))
         if set(labels) != set(trained) or set(trained) != set(new):
             raise ValueError("the old and the new shares must be of the same labels, those of the decision")
@@ -178,7 +178,7 @@ class Decision:
         return choices[self._places(self.adjusted(shares, names), names)]
 
     def adjusted(self, shares: Floats, names: Sequence[Any]) -> Floats:
-        """Give the probabilities under the new mix of labels."""
+        """Return the probabilities under the new mix of labels."""
         if self.weights is None:
             return shares
         weights = dict(zip(self.labels, self.weights, strict=True))
@@ -194,7 +194,7 @@ class Decision:
         return best_labels(self._gains(shares, names))[0]
 
     def _gains(self, shares: Floats, names: list[Any]) -> Floats:
-        """Give what each decision is expected to save against the dearest one.
+        """Return what each decision is expected to save against the dearest one.
 
         With 0–1 costs this is the probability itself, to the last bit, so that they decide as argmax does.
         """
@@ -224,7 +224,7 @@ class Decision:
         return np.where(beyond, place, others[best_labels(shares[:, others])[0]])
 
     def expected_costs(self, probabilities: Any, labels: Sequence[Any]) -> Floats:
-        """Give what each label, and last "unsure" where it can be said, is expected to cost."""
+        """Return what each label, and last "unsure" where it can be said, is expected to cost."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         expected = 1.0 - shares if self.costs is None else shares @ self._cost_table(names)
         if self.unsure is None:
@@ -234,7 +234,7 @@ class Decision:
     # ----------------------------------------------------------------------------------------------------- JSON
 
     def to_json(self) -> dict[str, Any]:
-        """Give the decision as plain values, only what is set."""
+        """Return the decision as plain values, only what is set."""
         return {
             name: value
             if not isinstance(value, tuple)
@@ -284,12 +284,12 @@ def _rows_and_columns(table: tuple[tuple[float, ...], ...] | None, kept: Sequenc
 
 
 def _plain(label: Any) -> Any:
-    """Give a label as Python has it, so that it can be compared and written."""
+    """Return a label as Python has it, so that it can be compared and written."""
     return label.item() if isinstance(label, np.generic) else label
 
 
 def probability_given(decided: NDArray[Any], probabilities: Floats, labels: Sequence[Any]) -> list[float]:
-    """Give the probability of the label that each row is given; of "unsure", that of its most probable label.
+    """Return the probability of the label that each row is given; of "unsure", that of its most probable label.
 
     Examples
     --------
@@ -340,7 +340,7 @@ class MostRecall:
             raise ValueError("give either the most false positives or the least precision")
 
     def __call__(self, ranking: Ranking) -> float:
-        """Give the threshold."""
+        """Return the threshold."""
         called = ranking.true_positives + ranking.false_positives
         if self.precision is not None:
             allowed = ranking.true_positives >= self.precision * called
@@ -366,7 +366,7 @@ class LeastCost:
     false_negative: float
 
     def __call__(self, ranking: Ranking) -> float:
-        """Give the threshold."""
+        """Return the threshold."""
         missed = np.append(ranking.positive_rows, ranking.positive_rows - ranking.true_positives)
         alarms = np.append(0, ranking.false_positives)
         costs = self.false_negative * missed + self.false_positive * alarms
@@ -376,7 +376,7 @@ class LeastCost:
 
 
 def _between(ranking: Ranking, called: int) -> float:
-    """Give the threshold that calls the ``called`` highest distinct scores positive, halfway to the next."""
+    """Return the threshold that calls the ``called`` highest distinct scores positive, halfway to the next."""
     scores = ranking.scores
     if called == 0:
         top = float(scores[0]) if len(scores) else 1.0
@@ -444,7 +444,7 @@ def _threshold_interval(
 
 
 def reweight(probabilities: Any, trained: Any, new: Any) -> Floats:
-    """Give the probabilities where the shares of the labels are ``new`` instead of ``trained``; p(x|k) is the same.
+    """Return the probabilities where the shares of the labels are ``new`` instead of ``trained``; p(x|k) is the same.
 
     Examples
     --------

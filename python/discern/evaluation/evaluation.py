@@ -52,7 +52,7 @@ class Judged:
         return np.asarray(places[self.true])
 
     def within(self, names: tuple[str, ...], columns: tuple[str, ...]) -> Judged:
-        """Give the same rows with the labels numbered anew; labels that the rows do not know have probability 0."""
+        """Return the same rows with the labels numbered anew; labels that the rows do not know have probability 0."""
         if (names, columns) == (self.names, self.columns):
             return self
         places = np.array([names.index(name) for name in self.names], _smallest(len(names)))
@@ -61,7 +61,7 @@ class Judged:
         return Judged(names, places[self.true], places[self.decided], columns, wide)
 
     def take(self, chosen: Any) -> Judged:
-        """Give some of the rows."""
+        """Return some of the rows."""
         return Judged(self.names, self.true[chosen], self.decided[chosen], self.columns, self.probabilities[chosen])
 
 
@@ -190,22 +190,22 @@ class Evaluation:
         return Judged(self.labels, true, decided, columns, probabilities)
 
     def take(self, chosen: Any) -> Evaluation:
-        """Give the evaluation of some of the rows, by their numbers or as true and false."""
+        """Return the evaluation of some of the rows, by their numbers or as true and false."""
         return Evaluation._of_rows(self.judged.take(chosen))
 
     def decided_by(self, decision: Callable[[Floats, Sequence[str]], Any]) -> Evaluation:
-        """Give the evaluation of the same rows decided otherwise, such as by a :class:`discern.Decision`."""
+        """Return the evaluation of the same rows decided otherwise, such as by a :class:`discern.Decision`."""
         judged = self.judged
         true = np.array(judged.names, np.str_)[judged.true]
         decided = decision(judged.probabilities, judged.columns)
         return Evaluation.of(true, decided, judged.probabilities, judged.columns)
 
     def at(self, threshold: float, positive: str | None = None) -> Evaluation:
-        """Give the evaluation when rows are called ``positive`` whose probability of it is at least ``threshold``."""
+        """Return the evaluation when rows are called ``positive`` whose probability of it is at least ``threshold``."""
         return self.decided_by(Decision.at(threshold, self.positive(positive)))
 
     def positive(self, label: str | None = None) -> str:
-        """Give the label that counts as positive: the one given, else the last that has a probability."""
+        """Return the label that counts as positive: the one given, else the last that has a probability."""
         columns = self.judged.columns if self.parts else self.labels
         if label is None:
             return columns[-1]
@@ -272,13 +272,13 @@ class Evaluation:
         return self.calibration().error
 
     def calibration(self, bins: int = BINS) -> Calibration:
-        """Give how often the most probable label is right, against how sure it was, in bins of equal width."""
+        """Return how often the most probable label is right, against how sure it was, in bins of equal width."""
         sums = self.bins if bins == BINS else _calibration_sums(self.judged, self.judged.true_columns, bins)
         confidence = sums[2] / 2.0**26 + sums[3] / 2.0**UNIT
         return Calibration(sums[0], sums[1], confidence)
 
     def matrix(self, orientation: str = "predicted-true") -> Integers:
-        """Give the confusion matrix, ``"predicted-true"`` (predicted in rows) or ``"true-predicted"``."""
+        """Return the confusion matrix, ``"predicted-true"`` (predicted in rows) or ``"true-predicted"``."""
         if orientation not in ("predicted-true", "true-predicted"):
             raise ValueError(f"the orientation is 'predicted-true' or 'true-predicted', not {orientation!r}")
         return self.confusion if orientation == "predicted-true" else self.confusion.T
@@ -286,7 +286,7 @@ class Evaluation:
     # ------------------------------------------------------------------------------------- figures of a label
 
     def per_label(self) -> dict[str, dict[str, float]]:
-        """Give precision, recall, F1, specificity, the two error rates and the number of rows of each label."""
+        """Return precision, recall, F1, specificity, the two error rates and the number of rows of each label."""
         return {label: self._figures(index) for index, label in enumerate(self.labels)}
 
     def _figures(self, index: int) -> dict[str, float]:
@@ -303,12 +303,12 @@ class Evaluation:
         }
 
     def _counts(self, index: int) -> tuple[int, int, int]:
-        """Give the rows rightly called so, all that were called so, and all that are so."""
+        """Return the rows rightly called so, all that were called so, and all that are so."""
         row, column = self.confusion[index], self.confusion[:, index]
         return int(row[index]), int(row.sum()), int(column.sum())
 
     def _figure(self, name: str, which: str | None) -> float:
-        """Give a figure of one label, or its average over labels."""
+        """Return a figure of one label, or its average over labels."""
         if which in AVERAGES and which not in self.labels:
             return self._average(name, which)
         label = self.positive(which)
@@ -323,51 +323,51 @@ class Evaluation:
         return _ratio(sum(each[name] * weight for each, weight in zip(values, weights, strict=True)), sum(weights))
 
     def precision(self, which: str | None = None) -> float:
-        """Give the share of rows called a label that are: of one label, or ``"macro"``, ``"micro"``, ``"weighted"``."""
+        """Return the precision: of one label, or ``"macro"``, ``"micro"`` or ``"weighted"``."""
         return self._figure("precision", which)
 
     def recall(self, which: str | None = None) -> float:
-        """Give the share of rows of a label that are called so: of one label, or an average."""
+        """Return the share of rows of a label that are called so: of one label, or an average."""
         return self._figure("recall", which)
 
     sensitivity = recall
 
     def f1(self, which: str | None = None) -> float:
-        """Give the harmonic mean of precision and recall: of one label, or an average."""
+        """Return the harmonic mean of precision and recall: of one label, or an average."""
         return self._figure("f1", which)
 
     def specificity(self, label: str | None = None) -> float:
-        """Give the share of rows of other labels that are not called so."""
+        """Return the share of rows of other labels that are not called so."""
         return self._figure("specificity", label)
 
     def false_positive_rate(self, label: str | None = None) -> float:
-        """Give the share of rows of other labels that are called so."""
+        """Return the share of rows of other labels that are called so."""
         return self._figure("false_positive_rate", label)
 
     def false_negative_rate(self, label: str | None = None) -> float:
-        """Give the share of rows of a label that are called otherwise."""
+        """Return the share of rows of a label that are called otherwise."""
         return self._figure("false_negative_rate", label)
 
     # ------------------------------------------------------------------------------------------------ curves
 
     def roc(self, positive: str | None = None) -> Curve:
-        """Give the ROC curve of a label against the rest."""
+        """Return the ROC curve of a label against the rest."""
         return self.ranking(positive).roc()
 
     def precision_recall(self, positive: str | None = None) -> Curve:
-        """Give precision against recall of a label."""
+        """Return precision against recall of a label."""
         return self.ranking(positive).precision_recall()
 
     def detection_error(self, positive: str | None = None) -> Curve:
-        """Give misses against false alarms of a label."""
+        """Return misses against false alarms of a label."""
         return self.ranking(positive).detection_error()
 
     def cost_curve(self, positive: str | None = None) -> Curve:
-        """Give the least normalised cost of a label against the rest, for every ratio of costs."""
+        """Return the least normalised cost of a label against the rest, for every ratio of costs."""
         return self.ranking(positive).cost_curve()
 
     def auc(self, which: str | None = None) -> float:
-        """Give the area under the ROC curve.
+        """Return the area under the ROC curve.
 
         ``which`` is a label, ``"rest"`` (the mean over labels, each against the rest) or ``"hand-till"``. By default
         the positive label of two, and ``"rest"`` of more.
@@ -385,7 +385,7 @@ class Evaluation:
         return self.ranking(chosen).auc
 
     def cost(self, costs: Any, labels: Sequence[str] | None = None) -> float:
-        """Give the mean cost of the decisions: ``costs[i][j]`` for true ``labels[i]`` called ``labels[j]``.
+        """Return the mean cost of the decisions: ``costs[i][j]`` for true ``labels[i]`` called ``labels[j]``.
 
         ``labels`` are by default those of this evaluation, in their order.
         """
@@ -400,7 +400,7 @@ class Evaluation:
         return _ratio(float((counts * table[np.ix_(wanted, wanted)]).sum()), self.rows)
 
     def cost_of(self, decision: Decision) -> float:
-        """Give the mean cost of the decisions by the costs that ``decision`` has; without any, a mistake costs 1."""
+        """Return the mean cost of the decisions by the costs that ``decision`` has; without any, a mistake costs 1."""
         names = [str(label) for label in decision.labels or self.labels if label != decision.unsure_label]
         table = 1.0 - np.eye(len(names)) if decision.costs is None else np.array(decision.costs)
         if decision.unsure is not None:
@@ -415,7 +415,7 @@ class Evaluation:
     # --------------------------------------------------------------------------------------------- intervals
 
     def intervals(self, level: float = 0.95, positive: str | None = None) -> dict[str, Interval]:
-        """Give intervals: Wilson's of shares, DeLong's of the area, the normal one of log loss and Brier score."""
+        """Return intervals: Wilson's of shares, DeLong's of the area, the normal one of log loss and Brier score."""
         found = {
             "accuracy": wilson(self.right, self.rows, level),
             "error": wilson(self.rows - self.right, self.rows, level),
@@ -446,7 +446,7 @@ class Evaluation:
     def bootstrap(
         self, figure: Callable[[Evaluation], float], samples: int = 1000, level: float = 0.95, random_state: int = 0
     ) -> Interval:
-        """Give the percentile interval of any figure, over rows drawn with replacement.
+        """Return the percentile interval of any figure, over rows drawn with replacement.
 
         Examples
         --------
@@ -459,7 +459,7 @@ class Evaluation:
     # ------------------------------------------------------------------------------------------ plain values
 
     def to_dict(self, positive: str | None = None) -> dict[str, Any]:
-        """Give everything as plain values."""
+        """Return everything as plain values."""
         intervals = {name: [each.low, each.high] for name, each in self.intervals(positive=positive).items()}
         return {
             "rows": self.rows,
@@ -483,7 +483,7 @@ class Evaluation:
         }
 
     def _ranked(self, positive: str | None) -> dict[str, Any]:
-        """Give the figures that need the kept rows, where they make sense."""
+        """Return the figures that need the kept rows, where they make sense."""
         if not self.parts or len(self.judged.columns) < 2 or np.count_nonzero(self.confusion.sum(axis=0)) < 2:
             return {"auc": None}
         if len(self.judged.columns) > 2 and positive is None:
@@ -522,7 +522,7 @@ def _exact_sum(values: Floats) -> int:
 
 
 def _calibration_sums(judged: Judged, true_columns: Integers, bins: int) -> Integers:
-    """Give rows, right rows and confidences (in units of 2⁻²⁶ and 2⁻⁵²) by bins of the highest probability."""
+    """Return rows, right rows and confidences (in units of 2⁻²⁶ and 2⁻⁵²) by bins of the highest probability."""
     if not len(judged.true) or not judged.columns:
         return np.zeros((4, bins), np.int64)
     places, confidence = best_labels(judged.probabilities)
@@ -562,7 +562,7 @@ def _renumbered(places: Integers, names: Iterable[str], new: tuple[str, ...]) ->
 
 
 def _smallest(size: int) -> Any:
-    """Give the smallest type that numbers so many labels."""
+    """Return the smallest type that numbers so many labels."""
     return np.min_scalar_type(max(size - 1, 0))
 
 

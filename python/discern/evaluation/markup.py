@@ -14,17 +14,17 @@ BLUE = "0,114,178"
 
 
 def section(title: str, content: str) -> str:
-    """Give content under a title."""
+    """Return content under a title."""
     return f'<div class="discern"><strong>{escape(title)}</strong>{content}</div>'
 
 
 def cell(value: Any, kind: str = "td", align: str = "right", style: str = "") -> str:
-    """Give a cell of a table; its content is escaped."""
+    """Return a cell of a table; its content is escaped."""
     return f'<{kind} style="{CELL}{align};{style}">{escape(str(value))}</{kind}>'
 
 
 def record_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Give a table whose first column holds names.
+    """Return a table whose first column holds names.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def record_table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def matrix_table(labels: Sequence[str], confusion: NDArray[Any]) -> str:
-    """Give a confusion matrix, predicted in rows, shaded by the share of each true label."""
+    """Return a confusion matrix, predicted in rows, shaded by the share of each true label."""
     totals = confusion.sum(axis=0)
     head = cell("predicted ↓ true →", "th", "left") + "".join(cell(label, "th") for label in labels)
     body = ""
@@ -53,7 +53,7 @@ def matrix_table(labels: Sequence[str], confusion: NDArray[Any]) -> str:
 
 
 def classifier_html(model: Any, top: int = 8) -> str:
-    """Give what a fitted :class:`discern.Classifier` is: its settings and the strongest words of its labels.
+    """Return what a fitted :class:`discern.Classifier` is: its settings and the strongest words of its labels.
 
     Examples
     --------

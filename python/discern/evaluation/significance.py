@@ -38,7 +38,7 @@ class Verdict:
 
 
 def normal_quantile(level: float) -> float:
-    """Give how many standard errors an interval reaches to each side.
+    """Return how many standard errors an interval reaches to each side.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def normal_quantile(level: float) -> float:
 
 
 def wilson(part: float, whole: float, level: float = 0.95) -> Interval:
-    """Give Wilson's interval (1927) of a share; it holds for shares near 0 and 1, and for few rows.
+    """Return Wilson's interval (1927) of a share; it holds for shares near 0 and 1, and for few rows.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def wilson(part: float, whole: float, level: float = 0.95) -> Interval:
 
 
 def mean_interval(values: Any, level: float = 0.95) -> Interval:
-    """Give the normal interval of a mean."""
+    """Return the normal interval of a mean."""
     numbers = np.asarray(values, np.float64)
     if len(numbers) < 2:
         return Interval(float("-inf"), float("inf"), level)
@@ -85,7 +85,7 @@ def bootstrap(
     level: float = 0.95,
     random_state: int = 0,
 ) -> Interval:
-    """Give the percentile interval of a figure over rows drawn with replacement.
+    """Return the percentile interval of a figure over rows drawn with replacement.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def mcnemar(true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], ex
 
 
 def _binomial_p(first: int, second: int) -> float:
-    """Give the two-sided probability of so unequal a split of fair tosses."""
+    """Return the two-sided probability of so unequal a split of fair tosses."""
     total = first + second
     logs = [
         math.lgamma(total + 1) - math.lgamma(k + 1) - math.lgamma(total - k + 1) for k in range(min(first, second) + 1)

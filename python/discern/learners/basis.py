@@ -21,12 +21,12 @@ MOST_PLACED = 10_000
 
 
 def pairs(columns: int) -> tuple[Array, Array]:
-    """Give the columns of each product x_i·x_j with i < j, in order."""
+    """Return the columns of each product x_i·x_j with i < j, in order."""
     return np.triu_indices(columns, 1)
 
 
 def quadratic_features(rows: Array, products: bool = True, squares: bool = True) -> Array:
-    """Give the columns, their products by two, and their squares.
+    """Return the columns, their products by two, and their squares.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def quadratic_names(names: Array, products: bool = True, squares: bool = True) -
 
 
 def squared_distances(rows: Array, centres: Array) -> Array:
-    """Give ‖x − c‖² of each row and centre; about the centres' mean, so that no digits are lost far from zero."""
+    """Return ‖x − c‖² of each row and centre; about the centres' mean, so that no digits are lost far from zero."""
     origin = centres.mean(axis=0)
     moved, places = rows - origin, centres - origin
     squares = (moved**2).sum(axis=1)[:, None] + (places**2).sum(axis=1) - 2 * moved @ places.T
@@ -66,7 +66,7 @@ def squared_distances(rows: Array, centres: Array) -> Array:
 
 
 def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
-    """Give exp(−‖x − c‖² / 2s²) of each row and centre.
+    """Return exp(−‖x − c‖² / 2s²) of each row and centre.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def sampled_centres(rows: Array, weights: Array, count: int, random: Any) -> Arr
 
 
 def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Array, Array]:
-    """Give the distinct rows that have weight, in order, with their weights; of very many rows, those of a sample."""
+    """Return the distinct rows that have weight, in order, with their weights; of very many rows, those of a sample."""
     most = max(MOST_PLACED, 50 * count)
     if len(rows) > most:
         rows = rows[random.choice(len(rows), most, p=weights / weights.sum())]
@@ -130,7 +130,7 @@ def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Arr
 
 
 def fitting_width(centres: Array, rows: Array, weights: Array) -> float:
-    """Give a width at which neighbouring bumps overlap: the mean distance of a centre from its nearest."""
+    """Return a width at which neighbouring bumps overlap: the mean distance of a centre from its nearest."""
     if len(centres) > 1:
         apart = squared_distances(centres, centres)
         np.fill_diagonal(apart, np.inf)

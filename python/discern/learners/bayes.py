@@ -95,7 +95,7 @@ def as_smoothing(value: Any) -> Smoothing:
 
 
 def smoothing_to_json(smoothing: Smoothing) -> dict[str, Any]:
-    """Give a smoothing as plain values."""
+    """Return a smoothing as plain values."""
     return {"kind": type(smoothing).__name__, **asdict(smoothing)}
 
 
@@ -121,7 +121,7 @@ WeightFunction = Callable[[Any, Any, Any, Any], Any]
 
 
 def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction:
-    """Give log P(t|k) as a function of T_kt, its sum over classes, its sum over terms, and N_k."""
+    """Return log P(t|k) as a function of T_kt, its sum over classes, its sum over terms, and N_k."""
     total = max(float(np.sum(margins.classes)), 1.0)
     if isinstance(smoothing, Laplace):
         alpha = np.asarray(smoothing.alpha, np.float64)
@@ -140,14 +140,14 @@ def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction
 
 
 def complement_weight(alpha: Any, margins: Margins) -> WeightFunction:
-    """Give −log P(t|not k), as a function of the same."""
+    """Return −log P(t|not k), as a function of the same."""
     total = float(np.sum(margins.classes))
     added = np.asarray(alpha).sum() if np.ndim(alpha) else alpha * margins.size
     return lambda count, of_term, in_class, _: np.log(total - in_class + added) - np.log(of_term - count + alpha)
 
 
 def contrast_weight(smoothing: Smoothing, margins: Margins, own: float) -> WeightFunction:
-    """Give s log P(t|k) − (1 − s) log P(t|not k), as a function of the same.
+    """Return s log P(t|k) − (1 − s) log P(t|not k), as a function of the same.
 
     With s = ½ it decides as "one versus all but one" of J. Rennie and others, "Tackling the poor assumptions of naive
     Bayes text classifiers", ICML 2003 (equation 7); with s = 0 it is their complement model.
@@ -162,7 +162,7 @@ def contrast_weight(smoothing: Smoothing, margins: Margins, own: float) -> Weigh
 
 
 def bernoulli_probability(alpha: Any, margins: Margins, normalization: str) -> WeightFunction:
-    """Give P(e_t=1|k) as a function of D_kt and its margins."""
+    """Return P(e_t=1|k) as a function of D_kt and its margins."""
     if normalization == "vocabulary":  # normalised over terms instead of documents
         return lambda count, _, in_class, __: (count + alpha) / (in_class + alpha * margins.size)
     return lambda count, _, __, documents: (count + alpha) / (documents + 2 * alpha)
@@ -251,7 +251,7 @@ class NaiveBayesSettings:
         return replace(self, priors=tuple(sorted(kept.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the settings as plain values."""
+        """Return the settings as plain values."""
         priors = self.priors if isinstance(self.priors, str) else dict(self.priors)
         return {
             "event": self.event,
@@ -349,7 +349,7 @@ class LinearScores:
     excess: Any = None
 
     def of_rows(self, rows: Any) -> Array:
-        """Give the scores of a SciPy sparse matrix of counts."""
+        """Return the scores of a SciPy sparse matrix of counts."""
         if self.presence:
             rows = (rows > 0).astype(np.float64)
         if self.weights is not None:
@@ -359,14 +359,14 @@ class LinearScores:
         return np.asarray(sums + self.bias)
 
     def at(self, terms: Array) -> Array:
-        """Give the weights of some terms, a row each."""
+        """Return the weights of some terms, a row each."""
         if self.weights is not None:
             return np.asarray(self.weights[terms])
         assert self.shift is not None
         return np.asarray(self.excess[terms].toarray() + self.shift[terms][:, None] + self.level)
 
     def of_class(self, place: int) -> Array:
-        """Give the weights of all terms for one class."""
+        """Return the weights of all terms for one class."""
         if self.weights is not None:
             return np.asarray(self.weights[:, place])
         assert self.shift is not None
@@ -374,7 +374,7 @@ class LinearScores:
         return np.asarray(self.excess[:, [place]].toarray().ravel() + self.shift + self.level[place])
 
     def sums(self) -> Array:
-        """Give the weights of each term, summed over the classes."""
+        """Return the weights of each term, summed over the classes."""
         if self.weights is not None:
             return np.asarray(self.weights.sum(axis=1))
         assert self.shift is not None
@@ -425,12 +425,12 @@ def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = No
 
 
 def log_odds(probability: Any) -> Any:
-    """Give log p − log(1 − p)."""
+    """Return log p − log(1 − p)."""
     return np.log(probability) - np.log1p(-probability)
 
 
 def _absence(counts: Counts, values: Array, margins: Margins, probability: WeightFunction) -> Array:
-    """Give Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
+    """Return Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
     if not margins.size:
         return np.zeros(len(counts.labels))
     unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
@@ -480,7 +480,7 @@ def posterior(scores: Array, in_place: bool = False) -> Array:
 
 
 def log_multinomial_coefficient(rows: Any) -> Array:
-    """Give log(|d|! / Π f_t!) for each row: what the full multinomial likelihood has and the posterior not."""
+    """Return log(|d|! / Π f_t!) for each row: what the full multinomial likelihood has and the posterior not."""
     from scipy.special import gammaln
 
     lengths = np.asarray(rows.sum(axis=1)).ravel()

@@ -62,17 +62,17 @@ class Centres:
         return Centres(np.where(counts > 1e-9, counts, 0.0), self.sums - other.sums)
 
     def with_classes(self, places: NDArray[Any], width: int) -> Centres:
-        """Give the sums of ``width`` classes, those here at ``places``, the others empty."""
+        """Return the sums of ``width`` classes, those here at ``places``, the others empty."""
         counts, sums = np.zeros(width), np.zeros((width, self.sums.shape[1]))
         counts[places], sums[places] = self.counts, self.sums
         return Centres(counts, sums)
 
     def means(self) -> Array:
-        """Give the centre of each class; 0 where there is no row."""
+        """Return the centre of each class; 0 where there is no row."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0)[:, None])
 
     def linear(self) -> tuple[Array, Array]:
-        """Give weights and bias of each class's score; a class without rows is never the nearest."""
+        """Return weights and bias of each class's score; a class without rows is never the nearest."""
         means = self.means()
         return means, np.where(self.counts > 0, -0.5 * (means**2).sum(axis=1), -np.inf)
 
@@ -94,7 +94,7 @@ class KernelCentres:
     weights: NDArray[np.float64]
 
     def linear(self, width: int, kernel: Kernel) -> tuple[Array, Array]:
-        """Give the coefficients of all rows, and the bias, of each class's score."""
+        """Return the coefficients of all rows, and the bias, of each class's score."""
         coefficients = np.zeros((width, len(self.classes)))
         coefficients[self.classes, np.arange(len(self.classes))] = self.weights
         counts = coefficients.sum(axis=1)
@@ -123,7 +123,7 @@ class KernelCentres:
         return KernelCentres(self.table[kept], self.classes[kept], self.weights[kept])
 
     def _keys(self) -> list[tuple[bytes, int, float]]:
-        """Say what each row is, dense and sparse alike."""
+        """Describe what each row is, dense and sparse alike."""
         keys = []
         for place, (number, weight) in enumerate(zip(self.classes.tolist(), self.weights.tolist(), strict=True)):
             row = self.table[[place]]

@@ -317,23 +317,23 @@ class BayesClassifier:
         return self.densities[0].dimension
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Give log π_k f_k(x) for each row and class."""
+        """Return log π_k f_k(x) for each row and class."""
         rows = self._rows(X)
         with np.errstate(divide="ignore"):
             levels = np.log(self.priors)
         return np.stack([density.log(rows) + level for density, level in zip(self.densities, levels, strict=True)], 1)
 
     def predict_proba(self, X: Any) -> Array:
-        """Give the posterior P(k|x); where no class can have made a row, all are alike."""
+        """Return the posterior P(k|x); where no class can have made a row, all are alike."""
         return posterior(self.predict_joint_log_proba(X))
 
     def predict(self, X: Any, loss: Any = None) -> Array:
-        """Give the decision of the least expected loss for each row; without a loss, the most probable class."""
+        """Return the decision of the least expected loss for each row; without a loss, the most probable class."""
         costs, names = self._costs(loss)
         return np.asarray(names[np.argmin(self.predict_proba(X) @ costs, axis=1)])
 
     def risk(self, X: Any, loss: Any = None) -> Array:
-        """Give the expected loss of each decision for each row."""
+        """Return the expected loss of each decision for each row."""
         return np.asarray(self.predict_proba(X) @ self._costs(loss)[0])
 
     def sample(self, rows: int | Sequence[int], random_state: Any = None) -> tuple[Array, Array]:
@@ -345,7 +345,7 @@ class BayesClassifier:
         return np.vstack(parts)[order], np.repeat(self.classes, counts)[order]
 
     def bayes_rate(self, loss: Any = None, *, draws: int = DRAWS, random_state: Any = 0) -> BayesRate:
-        """Give the least error rate that any classifier can have here, or the least expected loss.
+        """Return the least error rate that any classifier can have here, or the least expected loss.
 
         In closed form for two normal densities with the same covariance, by quadrature in one or two columns, else by
         Monte Carlo, with its standard error.
@@ -384,7 +384,7 @@ class BayesClassifier:
         return float(self.priors @ ndtr(-distance / 2 + np.array([tilt, -tilt])))
 
     def _least_loss(self, rows: Array, costs: Array) -> Array:
-        """Give min_d Σ_k L(k, d) π_k f_k(x): what is integrated."""
+        """Return min_d Σ_k L(k, d) π_k f_k(x): what is integrated."""
         return np.asarray((np.exp(self.predict_joint_log_proba(rows)) @ costs).min(axis=1))
 
     def _summed(self, costs: Array) -> float:
@@ -425,7 +425,7 @@ class BayesClassifier:
         return BayesRate(fine, abs(fine - coarse), "quadrature")
 
     def _axes(self, random: np.random.Generator) -> list[_Axis]:
-        """Give each column a coordinate in which its densities are spread evenly and end."""
+        """Assign each column a coordinate in which its densities are spread evenly and end."""
         bounds = [density.bounds for density in self.densities]
         if all(limits is not None for limits in bounds):
             joined = np.array(bounds)
@@ -520,7 +520,7 @@ class _Axis:
         return cls(float(centre), scale, -far, far)
 
     def nodes(self, panels: int) -> tuple[Array, Array]:
-        """Give points and weights in x."""
+        """Return points and weights in x."""
         points, weights = _gauss(np.linspace(self.low, self.high, panels + 1), NODES)
         if self.scale is None:
             return points, weights
@@ -528,14 +528,14 @@ class _Axis:
 
 
 def _gauss(edges: Array, nodes: int) -> tuple[Array, Array]:
-    """Give the points and weights of Gauss and Legendre's rule on each panel between edges."""
+    """Return the points and weights of Gauss and Legendre's rule on each panel between edges."""
     places, weights = np.polynomial.legendre.leggauss(nodes)
     half = np.diff(edges)[:, None] / 2
     return (edges[:-1, None] + half * (1 + places)).ravel(), (half * weights).ravel()
 
 
 def _line_edges(density: Density) -> Array:
-    """Give points on the line between which a density is smooth."""
+    """Return points on the line between which a density is smooth."""
     if density.edges is not None:
         return np.asarray(density.edges())
     if density.bounds is not None:
@@ -552,7 +552,7 @@ def _chunks(rows: int) -> Iterator[int]:
 
 
 def tilted(marginal: Density, share: Callable[[Array], Array], prior: float) -> Density:
-    """Give the density of the rows of a class that has the probability ``share(x)`` at x, and ``prior`` overall."""
+    """Return the density of the rows of a class that has the probability ``share(x)`` at x, and ``prior`` overall."""
 
     def log(rows: Array) -> Array:
         with np.errstate(divide="ignore"):

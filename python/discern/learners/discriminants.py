@@ -93,7 +93,7 @@ class Whitening:
 
 
 def ledoit_wolf(scatter: Scatter) -> tuple[Array, Array]:
-    """Give the covariance of each class (divided by N_k), shrunk by Ledoit and Wolf's rule, and how far.
+    """Return the covariance of each class (divided by N_k), shrunk by Ledoit and Wolf's rule, and how far.
 
     The columns are standardised first, as scikit-learn does it. Needs the sums of fourth powers.
 
@@ -131,7 +131,7 @@ def _ledoit_wolf(count: float, second: Array, fourth: Array, noise: Array) -> tu
 
 
 def normal_shrinkage(correlations: Array, degrees: float) -> float:
-    """Give Ledoit and Wolf's shrinkage with its fourth moments as they are expected of normal rows.
+    """Return Ledoit and Wolf's shrinkage with its fourth moments as they are expected of normal rows.
 
     It needs no more than the products of the rows, and is never worse where the rows are normal, which is what the
     discriminants assume (Chen, Wiesel, Eldar and Hero 2010, equation 17).
@@ -153,7 +153,7 @@ def _shrunk(covariance: Array, share: float, level: float | None = None) -> Arra
 
 
 def _noise(scatter: Scatter) -> Array:
-    """Give the variance that rounding alone can leave in each column: of the rows, and of moving the pivot."""
+    """Return the variance that rounding alone can leave in each column: of the rows, and of moving the pivot."""
     rows = (ROUNDING * np.abs(scatter.means()).max(axis=0)) ** 2
     moved = (scatter.first / np.where(scatter.counts > 0, scatter.counts, 1.0)[:, None]) ** 2
     return np.asarray(rows + 8 * np.finfo(float).eps * moved.max(axis=0))
@@ -177,7 +177,7 @@ class Spread:
         return cls(np.where(within > noise, within, 0.0), total, noise, np.flatnonzero(total > noise))
 
     def scale(self) -> Array:
-        """Give a standard deviation for each live column, within the classes where there is one."""
+        """Return a standard deviation for each live column, within the classes where there is one."""
         return np.sqrt(np.where(self.within > 0, self.within, self.total)[self.live])
 
 
@@ -222,7 +222,7 @@ def _whitening(
 
 
 def _divisors(counts: Array, taken: float, divisor: str) -> Array:
-    """Give what to divide the products of rows by, having ``taken`` a mean for each class."""
+    """Return what to divide the products of rows by, having ``taken`` a mean for each class."""
     if divisor == "likelihood":
         return counts
     left = counts - taken
@@ -236,7 +236,7 @@ def _divisors(counts: Array, taken: float, divisor: str) -> Array:
 
 
 def common_covariance(scatter: Scatter, priors: Array, settings: CovarianceSettings) -> tuple[Array, float]:
-    """Give the covariance pooled over the classes, shrunk as the settings say, and how far."""
+    """Return the covariance pooled over the classes, shrunk as the settings say, and how far."""
     rows, classes = scatter.counts.sum(keepdims=True), len(scatter.counts)
     divisor = _divisors(rows, classes, settings.divisor)[0]
     shares = priors if settings.by_prior and settings.divisor == "likelihood" else scatter.counts / divisor
@@ -323,7 +323,7 @@ def solve_linear(
 def _canonical(
     white: Array, apart: Array, rows: Array, settings: CovarianceSettings, every: bool
 ) -> tuple[Array, Array]:
-    """Give the directions in which the means, made white, differ most, and their shares of the difference."""
+    """Return the directions in which the means, made white, differ most, and their shares of the difference."""
     weighted = np.sqrt(rows / max(len(rows) - 1, 1))[:, None] * (apart @ white)
     _, lengths, directions = np.linalg.svd(weighted, full_matrices=every)
     total = float(np.sum(lengths**2))
@@ -347,7 +347,7 @@ class QuadraticDiscriminant:
     messages: tuple[str, ...]
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
-        """Give the scores of rows, block by block."""
+        """Return the scores of rows, block by block."""
         matrices = [white.matrix for white in self.whitenings]
         groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
         distances = [_Distances(self.means[group], matrices[group]) for group in groups]
@@ -415,7 +415,7 @@ def solve_quadratic(
 
 
 def class_covariances(scatter: Scatter, settings: CovarianceSettings) -> Array:
-    """Give the covariance of each class, shrunk as the settings say."""
+    """Return the covariance of each class, shrunk as the settings say."""
     divisors = _divisors(scatter.counts, 1.0, settings.divisor)
     if settings.shrinkage == "auto":
         covariances = ledoit_wolf(scatter)[0] * (scatter.counts / divisors)[:, None, None]
@@ -431,7 +431,7 @@ def _mixed(covariance: Array, settings: CovarianceSettings) -> Array:
 
 
 def _borrowed(scatter: Scatter, spread: Spread, settings: CovarianceSettings, whose: str) -> Whitening:
-    """Give a class with a single row the covariance within all classes."""
+    """Return a class with a single row the covariance within all classes."""
     rows = float(scatter.counts.sum())
     pooled = scatter.within() / max(rows - len(scatter.counts), 1.0)
     white = whiten(pooled, spread, settings, rows - len(scatter.counts), "")
@@ -448,7 +448,7 @@ def blocks(rows: int, size: int) -> Iterator[slice]:
 
 
 def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterator[tuple[slice, Array]]:
-    """Give x·coef_k + intercept_k block by block; flat for a single function."""
+    """Return x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
     size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
     for block in blocks(rows.shape[0], size):
@@ -483,7 +483,7 @@ def _fill_binary(odds: Array, result: Array) -> None:
 
 
 def _shares(scores: Array) -> Array:
-    """Give the softmax of scores that have a row for each class: so laid out, sums over few classes are fast."""
+    """Return the softmax of scores that have a row for each class: so laid out, sums over few classes are fast."""
     top = scores.max(axis=0)
     scores -= np.where(np.isfinite(top), top, 0.0)
     np.exp(scores, out=scores)

@@ -70,7 +70,7 @@ class Summary:
         return ("", "coef", "std err", "z", "P>|z|", f"[{tail:.3g}", f"{1 - tail:.3g}]")
 
     def cells(self) -> list[tuple[str, ...]]:
-        """Give the rows of the table as texts."""
+        """Return the rows of the table as texts."""
         parts = (self.coefficients, self.standard_errors, self.z_values, self.p_values, self.lower, self.upper)
         shown = (_number, _number, _fixed, _fixed, _number, _number)
         return [
@@ -91,7 +91,7 @@ class Summary:
     __repr__ = __str__
 
     def _fact_lines(self) -> list[str]:
-        """Give the facts in two columns."""
+        """Return the facts in two columns."""
         texts = [f"{name + ':':<21}{value}" for name, value in self.facts]
         half = (len(texts) + 1) // 2
         width = max(map(len, texts[:half])) + 3
@@ -116,7 +116,7 @@ def _fixed(number: float) -> str:
 
 
 def _number(number: float) -> str:
-    """Give a number with four decimals, or in powers of ten where these would show little of it."""
+    """Return a number with four decimals, or in powers of ten where these would show little of it."""
     plain = number == 0 or not np.isfinite(number) or 1e-2 <= abs(number) < 1e6
     return f"{number:.4f}" if plain else f"{number:.3e}"
 
@@ -160,7 +160,7 @@ def laplace(rows: Rows, prior_scale: float, *, tol: float = 1e-8, max_iter: int 
 
 
 def _intercept_lift(rows: Rows) -> Array:
-    """Give what makes the Hessian definite along equal changes of all intercepts, which change no probability."""
+    """Return what makes the Hessian definite along equal changes of all intercepts, which change no probability."""
     lift = np.zeros((rows.outputs * rows.columns,) * 2)
     if rows.intercept and rows.outputs > 1:
         places = np.arange(rows.outputs) * rows.columns + rows.columns - 1
@@ -169,7 +169,7 @@ def _intercept_lift(rows: Rows) -> Array:
 
 
 def best_prior_scale(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> float:
-    """Give the width of the prior with the greatest evidence, between 1e-3 and 1e3."""
+    """Return the width of the prior with the greatest evidence, between 1e-3 and 1e3."""
     from scipy.optimize import minimize_scalar
 
     def short(exponent: float) -> float:
@@ -180,7 +180,7 @@ def best_prior_scale(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> f
 
 
 def score_covariances(rows: Rows, posterior: Posterior) -> Array:
-    """Give the covariance of each row's scores under the posterior, of shape (rows, outputs, outputs)."""
+    """Return the covariance of each row's scores under the posterior, of shape (rows, outputs, outputs)."""
     table, (outputs, columns) = dense_table(rows), posterior.mean.shape
     blocks = posterior.covariance.reshape(outputs, columns, outputs, columns)
     spread = np.empty((len(table), outputs, outputs))

@@ -56,13 +56,13 @@ class Kernel:
         return (self.name, float(self.gamma), float(self.offset), int(self.degree))
 
     def sums(self, table: Any, support: Any, coefficients: Array, threads: int | None = None) -> Array:
-        """Give Σ_s coefficient κ(x, s) for each row x and each line of coefficients."""
+        """Return Σ_s coefficient κ(x, s) for each row x and each line of coefficients."""
         given = native_table(table), native_table(support)
         lines = np.ascontiguousarray(coefficients, np.float64)
         return _native.kernel_sums(*given, self.native, lines, threads or default_threads())
 
     def diagonal(self, table: Any) -> Array:
-        """Give κ(x, x) for each row."""
+        """Return κ(x, x) for each row."""
         if self.name == "rbf":
             return np.ones(table.shape[0])
         squares = np.asarray(table.multiply(table).sum(axis=1)).ravel() if hasattr(table, "multiply") else None
@@ -116,7 +116,7 @@ class Machines:
     bound_shares: tuple[float, ...]
 
     def decide(self, table: Any, vectors: Any, kernel: Kernel, threads: int | None = None) -> Array:
-        """Give the value of each pair for each row; ``vectors`` are the support vectors.
+        """Return the value of each pair for each row; ``vectors`` are the support vectors.
 
         With given kernel values, the columns of ``table`` are the rows of training.
         """
@@ -144,7 +144,7 @@ class SupportVectorSettings:
     most_steps: int = -1
 
     def native(self, rows: int) -> tuple[float, int, bool, int, bool]:
-        """Give the settings as the native code takes them, for machines of at most so many rows."""
+        """Return the settings as the native code takes them, for machines of at most so many rows."""
         steps = self.most_steps if self.most_steps >= 0 else max(10**7, 100 * rows)
         precise = self.tolerance < COARSE or rows <= FEW_ROWS
         return (self.tolerance, self.cache, self.shrinking, steps, precise)

@@ -68,7 +68,7 @@ class LanguageModels:
             return cls(labels, Strings.of(ordered), np.log(table), text)
 
     def log_probabilities(self, texts: Any, threads: int | None = None) -> tuple[Array, NDArray[np.int64]]:
-        """Give log P(s|M) of each text and label over the words that are known, and how many are not."""
+        """Return log P(s|M) of each text and label over the words that are known, and how many are not."""
         import scipy.sparse
 
         found, unknown = self._vocabulary.rows(texts, threads or default_threads())

@@ -75,12 +75,12 @@ class Rows:
         return float(len(self.classes)) if self.weights is None else float(self.weights.sum())
 
     def take(self, chosen: Any) -> Rows:
-        """Give some of the rows."""
+        """Return some of the rows."""
         weights = None if self.weights is None else self.weights[chosen]
         return replace(self, table=self.table[chosen], classes=self.classes[chosen], weights=weights)
 
     def blocks(self) -> Iterator[Rows]:
-        """Give the rows in pieces that stay in the cache; a sparse table in one."""
+        """Return the rows in pieces that stay in the cache; a sparse table in one."""
         size = max(BLOCK_NUMBERS // max(self.columns, self.outputs), 64)
         if self.sparse or len(self.classes) <= size:
             yield self
@@ -89,18 +89,18 @@ class Rows:
             yield self.take(slice(start, start + size))
 
     def scores(self, coefficients: Array) -> Array:
-        """Give w·x for each row and output."""
+        """Return w·x for each row and output."""
         features = self.table.shape[1]
         scores = np.asarray(self.table @ coefficients[:, :features].T)
         return scores + coefficients[:, features] if self.intercept else scores
 
     def sums(self, factors: Array) -> Array:
-        """Give Σ_i factors_i x_i, an output a row."""
+        """Return Σ_i factors_i x_i, an output a row."""
         sums = np.asarray((self.table.T @ factors).T)
         return np.hstack([sums, factors.sum(axis=0)[:, None]]) if self.intercept else sums
 
     def gram(self, factors: Array) -> Array:
-        """Give Σ_i factors_i x_i x_iᵀ."""
+        """Return Σ_i factors_i x_i x_iᵀ."""
         if self.sparse:
             weighted = self.table.multiply(factors[:, None]).tocsr()
             product = np.asarray((self.table.T @ weighted).toarray())
@@ -149,7 +149,7 @@ def statistics(
     intercept: bool = True,
     hessian: bool = True,
 ) -> Statistics:
-    """Give loss, gradient and Hessian of rows at given coefficients, without any penalty.
+    """Return loss, gradient and Hessian of rows at given coefficients, without any penalty.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ def statistics(
 
 
 def hessian_product(table: Any, classes: Any, coefficients: Array, direction: Array) -> Array:
-    """Give the product of the Hessian of rows at given coefficients with a direction: a sum over rows, too.
+    """Return the product of the Hessian of rows at given coefficients with a direction: a sum over rows, too.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _multinomial_statistics(rows: Rows, coefficients: Array, hessian: bool) -> S
 
 
 def _multinomial_hessian(rows: Rows, shares: Array, weights: Array) -> Array:
-    """Give the blocks Σ p_k (δ_kl − p_l) x xᵀ."""
+    """Return the blocks Σ p_k (δ_kl − p_l) x xᵀ."""
     width, columns = rows.outputs, rows.columns
     blocks = np.empty((width, columns, width, columns))
     for k in range(width):
@@ -289,7 +289,7 @@ class Objective:
         return self.rows.outputs, self.rows.columns
 
     def at(self, coefficients: Array, hessian: bool = True) -> Statistics:
-        """Give value, gradient and Hessian, the penalty included."""
+        """Return value, gradient and Hessian, the penalty included."""
         sums = _statistics(self.rows, coefficients, hessian)
         value = sums.loss + 0.5 * float(np.sum(self.penalty * coefficients**2))
         curved = sums.hessian
@@ -305,7 +305,7 @@ class Objective:
         return norm if norm > 0 else 1.0
 
     def relative_norm(self, gradient: Array) -> float:
-        """Give the norm of a gradient relative to that at zero coefficients."""
+        """Return the norm of a gradient relative to that at zero coefficients."""
         return float(np.linalg.norm(gradient)) / self.scale
 
 
@@ -334,7 +334,7 @@ class Fit:
     offsets: Array | None = None
 
     def covariance(self) -> Array | None:
-        """Give the inverse of the information; for more classes, of coefficients less those of the first class."""
+        """Return the inverse of the information; for more classes, of coefficients less those of the first class."""
         if self.hessian is None:
             return None
         outputs, columns = self.coefficients.shape
@@ -374,7 +374,7 @@ def newton(objective: Objective, start: Array, tol: float, max_iter: int) -> Fit
 
 
 def _small(step: Array, point: Array) -> Array:
-    """Give a step if it is a last correction, else none."""
+    """Return a step if it is a last correction, else none."""
     small = np.linalg.norm(step) <= 1e-4 * np.linalg.norm(point)
     return step if small else np.zeros_like(step)
 
@@ -406,7 +406,7 @@ def _halved(objective: Objective, point: Array, state: Statistics, step: Array) 
 
 
 def newton_step(state: Statistics, outputs: int) -> Array:
-    """Give −H⁻¹g; where the columns are dependent, the shortest such step in their common scale."""
+    """Return −H⁻¹g; where the columns are dependent, the shortest such step in their common scale."""
     assert state.hessian is not None
     solve = Inverse.of(state.hessian, outputs).solve
     return -solve(state.gradient.ravel()).reshape(state.gradient.shape)
@@ -446,7 +446,7 @@ class Inverse:
         return self.vectors is not None
 
     def solve(self, right: Array) -> Array:
-        """Give H⁻¹ times a vector or the columns of a matrix."""
+        """Return H⁻¹ times a vector or the columns of a matrix."""
         scales = self.scales if right.ndim == 1 else self.scales[:, None]
         if self.vectors is None:
             return np.asarray(scales * cho_solve(self.factor, scales * right))
@@ -456,12 +456,12 @@ class Inverse:
         )
 
     def log_determinant(self) -> float:
-        """Give log |H|."""
+        """Return log |H|."""
         own = np.log(self.factor) if self.vectors is not None else 2 * np.log(np.diag(self.factor[0]))
         return float(np.sum(own) - 2 * np.sum(np.log(self.scales)))
 
     def lengths(self, table: Array) -> Array:
-        """Give xᵀH⁻¹x for each row x."""
+        """Return xᵀH⁻¹x for each row x."""
         scaled = (table * self.scales).T
         if self.vectors is None:
             return np.asarray((solve_triangular(self.factor[0], scaled, lower=True) ** 2).sum(axis=0))
@@ -505,7 +505,7 @@ def truncated_newton(objective: Objective, start: Array, tol: float, max_iter: i
 
 
 def _curved(objective: Objective, point: Array, scores: Array) -> tuple[float, Array, Callable[[Array], Array]]:
-    """Give value, gradient and the product of the Hessian with a matrix of the coefficients' shape."""
+    """Return value, gradient and the product of the Hessian with a matrix of the coefficients' shape."""
     rows, weights = objective.rows, 1.0 if objective.rows.weights is None else objective.rows.weights[:, None]
     shares = probabilities(scores)[:, -rows.outputs :]
     targets = rows.classes[:, None] == np.arange(rows.width)[-rows.outputs :]
@@ -534,7 +534,7 @@ def _losses(scores: Array, classes: Array) -> Array:
 
 
 def probabilities(scores: Array) -> Array:
-    """Give the probability of each class from the scores of each output.
+    """Return the probability of each class from the scores of each output.
 
     Examples
     --------
@@ -547,7 +547,7 @@ def probabilities(scores: Array) -> Array:
 
 
 def pair_probabilities(table: Array, coefficients: Array) -> Array:
-    """Give the probabilities of two classes for the rows of a dense table; NaN where a score is not finite."""
+    """Return the probabilities of two classes for the rows of a dense table; NaN where a score is not finite."""
     wide = np.ascontiguousarray(coefficients.ravel(), np.float64)
     return _native.logistic_probabilities(np.ascontiguousarray(table), wide, default_threads())
 
@@ -574,7 +574,7 @@ def conjugate_gradients(product: Callable[[Array], Array], right: Array, accurac
 def _line_search(
     objective: Objective, point: Array, scores: Array, step: Array, along: Array, value: float, slope: float
 ) -> float:
-    """Give how much of a step to take: the first of 1, ½, ¼, … that lowers the objective enough; 0 if none does."""
+    """Return how much of a step to take: the first of 1, ½, ¼, … that lowers the objective enough; 0 if none does."""
     rounding = 16 * np.finfo(float).eps * abs(value)
     for halvings in range(40):
         factor = 0.5**halvings
@@ -636,7 +636,7 @@ def sampled_newton(objective: Objective, start: Array, tol: float, max_iter: int
 
 
 def quasi_newton_step(gradient: Array, inverse: Inverse, steps: list[tuple[Array, Array]]) -> Array:
-    """Give −H⁻¹g with an inverse Hessian corrected by past steps (BFGS, in the two loops of Nocedal 1980)."""
+    """Return −H⁻¹g with an inverse Hessian corrected by past steps (BFGS, in the two loops of Nocedal 1980)."""
     rest, shares = gradient.copy(), []
     for step, change in reversed(steps):
         shares.append(float(np.sum(step * rest) / np.sum(step * change)))
@@ -674,7 +674,7 @@ def dual_descent(objective: Objective, start: Array, tol: float, max_iter: int) 
 
 
 def _longest(table: Any) -> float:
-    """Give the largest length of a row."""
+    """Return the largest length of a row."""
     squares = np.add.reduceat(np.append(table.data**2, 0.0), table.indptr[:-1])
     return float(np.sqrt(np.where(np.diff(table.indptr) > 0, squares, 0.0).max(initial=0.0)))
 
@@ -692,7 +692,7 @@ SOLVERS = {
 
 
 def choose_solver(rows: Rows, penalty: Array) -> str:
-    """Give the solver for rows: by how many coefficients there are, whether the rows are sparse, and how many."""
+    """Return the solver for rows: by how many coefficients there are, whether the rows are sparse, and how many."""
     if rows.outputs * rows.columns <= MOST_NEWTON:
         return "sampled newton" if not rows.sparse and len(rows.classes) >= MANY_ROWS else "newton"
     ridges = penalty[: rows.table.shape[1]]
@@ -743,7 +743,7 @@ def fit(
 
 
 def _offsets(rows: Rows, penalty: Array) -> Array | None:
-    """Give the means of columns that lie far from zero, when a free intercept lets them be centred."""
+    """Return the means of columns that lie far from zero, when a free intercept lets them be centred."""
     if rows.sparse or not rows.intercept or penalty[-1] != 0 or not len(rows.classes):
         return None
     some = rows.table[: 1 << 10]
@@ -775,7 +775,7 @@ def _moved(separation: Separation | None, offsets: Array) -> Separation | None:
 
 
 def _with_existence(rows: Rows, penalty: Array, found: Fit) -> Fit:
-    """Say whether the data are separated; they are not when a maximum is proved to exist near what was found."""
+    """Return whether the data are separated; they are not when a maximum is proved to exist near what was found."""
     if np.any(penalty[: rows.table.shape[1]] > 0):  # a ridge: the maximum exists
         return found
     if found.hessian is None:
@@ -804,7 +804,7 @@ def _exists(rows: Rows, found: Fit, inverse: Inverse) -> bool:
 
 
 def _lengths(rows: Rows, inverse: Inverse) -> Array:
-    """Give xᵀH⁻¹x of each row, the largest over the outputs."""
+    """Return xᵀH⁻¹x of each row, the largest over the outputs."""
     table = dense_table(rows)
     longest = np.zeros(len(table))
     for output in range(rows.outputs):
@@ -815,13 +815,13 @@ def _lengths(rows: Rows, inverse: Inverse) -> Array:
 
 
 def dense_table(rows: Rows) -> Array:
-    """Give the table with the column of the intercept, dense."""
+    """Return the table with the column of the intercept, dense."""
     table = rows.table.toarray() if rows.sparse else rows.table
     return np.hstack([table, np.ones((len(table), 1))]) if rows.intercept else np.asarray(table)
 
 
 def dependent_columns(rows: Rows) -> tuple[int, ...]:
-    """Give the columns that are linear combinations of the others (and the intercept), to rounding."""
+    """Return the columns that are linear combinations of the others (and the intercept), to rounding."""
     from scipy.linalg import qr
 
     gram = sum((block.gram(np.ones(len(block.classes))) for block in rows.blocks()), np.zeros((rows.columns,) * 2))
@@ -870,7 +870,7 @@ def fit_firth(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> Fit:
 
 
 def _firth_state(rows: Rows, point: Array) -> Statistics:
-    """Give the penalised loss and its gradient, and the information matrix in the Hessian's place."""
+    """Return the penalised loss and its gradient, and the information matrix in the Hessian's place."""
     plain = _statistics(rows, point)
     assert plain.hessian is not None
     inverse, gradient = Inverse.of(plain.hessian), plain.gradient.copy()

@@ -137,7 +137,7 @@ class MarginSettings:
             raise ValueError(f"C must be above 0, not {self.cost!r}")
 
     def chosen_solver(self, rows: int, columns: int) -> str:
-        """Give the solver that this problem will have."""
+        """Return the solver that this problem will have."""
         if self.multiclass == "crammer_singer":
             return "crammer_singer"
         if self.loss == "hinge" or self.cost == np.inf:
@@ -202,7 +202,7 @@ def fit_margins(
 
 
 def costs_of(count: int, settings: MarginSettings, class_weights: Array | None) -> Array:
-    """Give the cost of the positive and of the negative rows of each decision function."""
+    """Return the cost of the positive and of the negative rows of each decision function."""
     own = np.full(count, settings.cost) * (1.0 if class_weights is None else class_weights)
     if settings.multiclass == "ovr" and count == 2:
         return np.array([[own[1], own[0]]])
@@ -250,7 +250,7 @@ def _solve(
 
 
 def _taken(X: Any) -> Any:
-    """Give a table as the native code takes it, if it is not that already."""
+    """Return a table as the native code takes it, if it is not that already."""
     return X if isinstance(X, tuple) else native_table(X, any_order=True)
 
 
@@ -258,7 +258,7 @@ def _taken(X: Any) -> Any:
 
 
 def squared_hinge(table: Any, classes: Array, coefficients: Array, direction: Array | None = None) -> dict[str, Array]:
-    """Give Σ max(0, 1 − y f(x))² of each function f and its gradient: sums over rows, so those of shards add up.
+    """Return Σ max(0, 1 − y f(x))² of each function f and its gradient: sums over rows, so those of shards add up.
 
     ``coefficients`` has a row for each function (one for two classes, else one for each class against the rest) and the
     intercept last. With a ``direction``, instead, the product of the generalised Hessian with it (Mangasarian 2002).
@@ -279,7 +279,7 @@ def squared_hinge(table: Any, classes: Array, coefficients: Array, direction: Ar
 
 
 def _weighed_rows(table: Any, factors: Array) -> Array:
-    """Give Σ factor · (x, 1), a function a row."""
+    """Return Σ factor · (x, 1), a function a row."""
     return np.hstack([np.asarray((table.T @ factors).T), factors.sum(axis=0)[:, None]])
 
 
@@ -287,7 +287,7 @@ def _weighed_rows(table: Any, factors: Array) -> Array:
 
 
 def indicators(X: Any) -> Any:
-    """Give 1 where a table or a sparse matrix is above 0, and 0 elsewhere.
+    """Return 1 where a table or a sparse matrix is above 0, and 0 elsewhere.
 
     Examples
     --------
@@ -303,7 +303,7 @@ def indicators(X: Any) -> Any:
 
 
 def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, weights: Array | None = None) -> Array:
-    """Give log P(t|class) − log P(t|rest) of each decision function, from smoothed counts.
+    """Return log P(t|class) − log P(t|rest) of each decision function, from smoothed counts.
 
     Examples
     --------
@@ -407,7 +407,7 @@ def _refuse_inseparable(
 
 
 def common_mixture(X: Any, signs: Array, intercept: bool) -> Array | None:
-    """Give shares λ ≥ 0 of rows with Σ λᵢyᵢxᵢ = 0 (and Σ λᵢyᵢ = 0), which sum to 1; None if there are none.
+    """Return shares λ ≥ 0 of rows with Σ λᵢyᵢxᵢ = 0 (and Σ λᵢyᵢ = 0), which sum to 1; None if there are none.
 
     By the theorem of Gordan (1873) such shares exist if and only if no w, b has yᵢ(w·xᵢ + b) > 0 for every row. With
     an intercept they are a point that the convex hulls of the two classes have in common.
@@ -466,7 +466,7 @@ def _polished(X: Any, signs: Array, settings: MarginSettings, found: LinearMargi
 
 
 def _through(X: Any, signs: Array, settings: MarginSettings, rows: Array) -> tuple[Array, Array, float] | None:
-    """Give α, w and b of the smallest w with a margin of 1 at the given rows, without those whose α would be < 0."""
+    """Return α, w and b of the smallest w with a margin of 1 at the given rows, without those whose α would be < 0."""
     free = settings.intercept == "free"
     lift = settings.scaling**2 if settings.intercept == "penalised" else 0.0
     while len(rows):

@@ -43,15 +43,15 @@ class Rows(Protocol):
     def nearest(
         self, queries: Self, count: int, without: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances and places of the nearest rows to each query; query i leaves the row ``without[i]`` out."""
+        """Return distances and places of the nearest rows to each query; query i leaves the row ``without[i]`` out."""
 
     def __add__(self, other: Self) -> Self: ...
 
     def take(self, places: NDArray[Any]) -> Self:
-        """Give some rows."""
+        """Return some rows."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int) -> Self:
@@ -113,7 +113,7 @@ class CosineRows(_Stored):
     def nearest(
         self, queries: CosineRows, count: int, without: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances, one minus the cosine, and places of the nearest rows to each query."""
+        """Return distances, one minus the cosine, and places of the nearest rows to each query."""
         return self._index.nearest(queries.starts, queries.terms, queries.weights, count, without, default_threads())
 
     def __add__(self, other: CosineRows) -> CosineRows:
@@ -126,16 +126,16 @@ class CosineRows(_Stored):
         )
 
     def take(self, places: NDArray[Any]) -> CosineRows:
-        """Give some rows."""
+        """Return some rows."""
         rows = scipy.sparse.csr_array((self.weights, self.terms, self.starts), (len(self), self.width))[places]
         return CosineRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data, self.width)
 
     def matrix(self) -> Any:
-        """Give the rows as a sparse matrix of scipy."""
+        """Return the rows as a sparse matrix of scipy."""
         return scipy.sparse.csr_array((self.weights, self.terms, self.starts), (len(self), self.width))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         _check_columns(self.width, len(self.terms))
         return {"rows.starts": self.starts, "rows.terms": self.terms, "rows.weights": self.weights}
 
@@ -183,7 +183,7 @@ class _Approximate:
         return cls(centre, scale, rounded, longest)
 
     def queries(self, table: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Give queries q as (−2q, 1), whose product with a row is |x|² − 2qx, and a bound of its rounding."""
+        """Return queries q as (−2q, 1), whose product with a row is |x|² − 2qx, and a bound of its rounding."""
         rounded = np.ones((len(table), table.shape[1] + 1), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
             moved = (table - self.centre) / self.scale
@@ -233,7 +233,7 @@ class EuclideanRows(_Stored):
     def nearest(
         self, queries: EuclideanRows, count: int, without: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances and places of the nearest rows to each query."""
+        """Return distances and places of the nearest rows to each query."""
         parts = [
             self._nearest(queries.table[start : start + _QUERIES], count, _part(without, start))
             for start in range(0, len(queries), _QUERIES)
@@ -258,15 +258,15 @@ class EuclideanRows(_Stored):
         return EuclideanRows(np.concatenate([self.table, other.table]))
 
     def take(self, places: NDArray[Any]) -> EuclideanRows:
-        """Give some rows."""
+        """Return some rows."""
         return EuclideanRows(self.table[places])
 
     def matrix(self) -> NDArray[np.float64]:
-        """Give the rows as a matrix."""
+        """Return the rows as a matrix."""
         return self.table
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {"rows.table": self.table}
 
     @classmethod
@@ -315,7 +315,7 @@ class HammingRows(_Stored):
     def nearest(
         self, queries: HammingRows, count: int, without: NDArray[np.int64] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances and places of the nearest rows to each query."""
+        """Return distances and places of the nearest rows to each query."""
         return _native.hamming_neighbours(self.words, queries.words, self.width, count, without, default_threads())
 
     def __add__(self, other: HammingRows) -> HammingRows:
@@ -323,15 +323,15 @@ class HammingRows(_Stored):
         return HammingRows(np.concatenate([self.words, other.words]), self.width)
 
     def take(self, places: NDArray[Any]) -> HammingRows:
-        """Give some rows."""
+        """Return some rows."""
         return HammingRows(self.words[places], self.width)
 
     def matrix(self) -> NDArray[np.uint8]:
-        """Give the rows as a matrix of zeros and ones."""
+        """Return the rows as a matrix of zeros and ones."""
         return np.unpackbits(self.words.view(np.uint8), axis=1)[:, : self.width]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {"rows.words": self.words}
 
     @classmethod
@@ -399,7 +399,7 @@ def distance_weights(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 def vote_shares(
     classes: NDArray[np.int64], width: int, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Give the share of the votes of each of ``width`` classes, from the classes of each query's neighbours.
+    """Return the share of the votes of each of ``width`` classes, from the classes of each query's neighbours.
 
     The decision is the class with the largest share; of equal shares, the first class.
 
@@ -473,7 +473,7 @@ class Neighbours:
         return len(self.ids)
 
     def with_rows(self, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbours:
-        """Give these rows and more; new ids go on from the largest if not given."""
+        """Return these rows and more; new ids go on from the largest if not given."""
         return self._joined(type(self.rows).of(table), classes, ids)
 
     def _joined(self, rows: Any, classes: NDArray[Any], ids: Any) -> Neighbours:
@@ -488,11 +488,11 @@ class Neighbours:
         return Neighbours(self.rows + rows, np.concatenate([self.classes, np.asarray(classes, np.int64)]), every)
 
     def with_ids(self, ids: Any) -> Neighbours:
-        """Give the same rows with other ids."""
+        """Return the same rows with other ids."""
         return replace(self.without(self.ids)._joined(self.rows, self.classes, ids), rows=self.rows)
 
     def without(self, ids: Any) -> Neighbours:
-        """Give these rows without those of some ids; raises ValueError for an id that is not there."""
+        """Return these rows without those of some ids; raises ValueError for an id that is not there."""
         given = np.atleast_1d(np.asarray(ids))
         unknown = given[~np.isin(given, self.ids)]
         if len(unknown):
@@ -501,14 +501,14 @@ class Neighbours:
         return Neighbours(self.rows.take(kept), self.classes[kept], self.ids[kept])
 
     def nearest(self, table: Any, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances and places of the nearest rows to each row of a matrix."""
+        """Return distances and places of the nearest rows to each row of a matrix."""
         queries = type(self.rows).of(table)
         _check_width(self.rows.width, queries.width)
         distances, places = self.rows.nearest(queries, count)
         return distances, places
 
     def nearest_others(self, count: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Give distances and places of the nearest other rows to each of the rows here."""
+        """Return distances and places of the nearest other rows to each of the rows here."""
         distances, places = self.rows.nearest(self.rows, count, np.arange(len(self)))
         return distances, places
 
@@ -521,7 +521,7 @@ class Neighbours:
         return choose_count(self.classes[places], self.classes, width, weights)[0]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {"classes": self.classes, "ids": self.ids, **self.rows.arrays()}
 
     @classmethod

@@ -47,11 +47,11 @@ class PerceptronRule:
         return ("perceptron", [float(number) for number in numbers])
 
     def start(self, width: int) -> State:
-        """Give the state before the first row: all weights 0."""
+        """Return the state before the first row: all weights 0."""
         return State(np.zeros(width), 0.0, np.zeros(width) if self.average else NOTHING)
 
     def linear(self, state: State) -> tuple[Array, float]:
-        """Give weights and bias of the score; averaged over all rows shown, if so wished."""
+        """Return weights and bias of the score; averaged over all rows shown, if so wished."""
         if not self.average or not state.shown:
             return state.weights, state.bias
         return state.weights - state.second / state.shown, state.bias - state.second_bias / state.shown
@@ -70,11 +70,11 @@ class WinnowRule:
         return ("winnow", [float(self.factor), float(self.threshold)])
 
     def start(self, width: int) -> State:
-        """Give the state before the first row: all weights 1."""
+        """Return the state before the first row: all weights 1."""
         return State(np.ones(width), 0.0, NOTHING)
 
     def linear(self, state: State) -> tuple[Array, float]:
-        """Give weights and bias of the score."""
+        """Return weights and bias of the score."""
         return state.weights, -self.threshold
 
 
@@ -92,12 +92,12 @@ class BalancedWinnowRule:
         return ("balanced-winnow", [float(self.factor), float(self.threshold), float(self.fit_bias)])
 
     def start(self, width: int) -> State:
-        """Give the state before the first row: all weights 1."""
+        """Return the state before the first row: all weights 1."""
         both = float(self.fit_bias)  # a feature that every row has
         return State(np.ones(width), both, np.ones(width), both)
 
     def linear(self, state: State) -> tuple[Array, float]:
-        """Give weights and bias of the score."""
+        """Return weights and bias of the score."""
         return state.weights - state.second, state.bias - state.second_bias - self.threshold
 
 
@@ -244,7 +244,7 @@ def _learn(
 
 
 def achieved_margin(scores: Array, signs: Array, norm: float) -> float:
-    """Give the least distance of a row from the boundary; NaN if some row lies on the wrong side.
+    """Return the least distance of a row from the boundary; NaN if some row lies on the wrong side.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def achieved_margin(scores: Array, signs: Array, norm: float) -> float:
 
 
 def novikoff_bound(longest: float, margin: Any) -> Any:
-    """Give R²/γ²: a perceptron started from 0 makes no more mistakes on rows that are separable by γ (Novikoff 1962).
+    """Return R²/γ²: a perceptron started from 0 makes no more mistakes on rows that are separable by γ (Novikoff 1962).
 
     ``longest`` is R = max ‖x′‖ with the bias folded in, ``margin`` that of any unit separator.
 

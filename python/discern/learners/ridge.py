@@ -40,12 +40,12 @@ class Normal:
     intercept: bool
 
     def intercepts(self, weights: Array) -> Array:
-        """Give ȳ − x̄·w for each target."""
+        """Return ȳ − x̄·w for each target."""
         return np.asarray(self.target - self.mean @ weights) if self.intercept else np.zeros(weights.shape[1])
 
 
 def targets(classes: int) -> Array:
-    """Give the targets of each class, a row a class: one of ±1 for two classes, else 1 for its own and −1 else."""
+    """Return the targets of each class, a row a class: one of ±1 for two classes, else 1 for its own and −1 else."""
     return np.array([[-1.0], [1.0]])[:classes] if classes <= 2 else 2.0 * np.eye(classes) - 1.0
 
 
@@ -82,7 +82,7 @@ def normal_equations(scatter: Scatter, factors: Array | None = None, intercept: 
 
 
 def solve(normal: Normal, penalty: Any) -> Array:
-    """Give the weights, a column a target, for a penalty or one for each target; without any, the shortest.
+    """Return the weights, a column a target, for a penalty or one for each target; without any, the shortest.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def solve(normal: Normal, penalty: Any) -> Array:
 
 
 def solve_positive(normal: Normal, penalty: Any) -> Array:
-    """Give the weights, none of them below zero: least squares in the coordinates of a root of A + αI."""
+    """Return the weights, none of them below zero: least squares in the coordinates of a root of A + αI."""
     import scipy.linalg
     import scipy.optimize
 

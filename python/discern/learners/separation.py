@@ -74,7 +74,7 @@ class Separation:
         return "complete" if self.complete else "quasi-complete"
 
     def describe(self, names: Any = None) -> str:
-        """Say in one sentence which columns separate the classes."""
+        """Describe in one sentence which columns separate the classes."""
         shown = [str(names[place]) if names is not None else f"column {place}" for place in self.columns[:8]]
         more = len(self.columns) - len(shown)
         listed = ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "the intercept alone"
@@ -146,7 +146,7 @@ class _Scaled:
         return cls(wide, centres, sizes, intercept)
 
     def direction(self, scaled: Array, width: int) -> Array:
-        """Give a direction in terms of the columns as they were, a row an output."""
+        """Return a direction in terms of the columns as they were, a row an output."""
         outputs = scaled.reshape(-1, self.table.shape[1])
         features = outputs[:, : len(self.sizes)] / self.sizes
         given = features
@@ -155,7 +155,7 @@ class _Scaled:
         return given if width == 2 else np.vstack([np.zeros(given.shape[1]), given])
 
     def scaled_direction(self, given: Array, width: int) -> Array:
-        """Give coefficients in terms of the scaled columns, flat, those of the first class being zero."""
+        """Return coefficients in terms of the scaled columns, flat, those of the first class being zero."""
         outputs = given if width == 2 else given[1:] - given[0]
         features = outputs[:, : len(self.sizes)]
         parts = [features * self.sizes]
@@ -165,7 +165,7 @@ class _Scaled:
 
 
 def _largest(matrix: Any, axis: int) -> Array:
-    """Give the largest absolute number of each column or row, 1 where all are 0."""
+    """Return the largest absolute number of each column or row, 1 where all are 0."""
     sizes = abs(matrix).max(axis=axis)
     sizes = sizes if isinstance(sizes, np.ndarray) else sizes.toarray().ravel()
     return np.asarray(np.where(sizes > 0, sizes, 1.0))
@@ -178,7 +178,7 @@ def _side_by_side(left: Any, right: Any) -> Any:
 
 
 def _sides(table: Any, numbers: Array, width: int) -> Any:
-    """Give the rows a of which a·β ≥ 0 is asked: ±x, or for more classes x on the own class and −x on another's."""
+    """Return the rows a of which a·β ≥ 0 is asked: ±x, or for more classes x on the own class and −x on another's."""
     if width > 2:
         table = _pairs(table, numbers, width)
     signs = np.where(numbers == 1, 1.0, -1.0) if width == 2 else np.ones(table.shape[0])
@@ -189,7 +189,7 @@ def _sides(table: Any, numbers: Array, width: int) -> Any:
 
 
 def _pairs(table: Any, numbers: Array, width: int) -> Any:
-    """Give x ⊗ (e_own − e_other) for each row and other class; e of the first class is left out."""
+    """Return x ⊗ (e_own − e_other) for each row and other class; e of the first class is left out."""
     contrast = np.vstack([np.zeros(width - 1), np.eye(width - 1)])
     others = np.array([[k for k in range(width) if k != own] for own in range(width)])[numbers]
     differences = (contrast[numbers][:, None, :] - contrast[others]).reshape(-1, width - 1)
@@ -199,7 +199,7 @@ def _pairs(table: Any, numbers: Array, width: int) -> Any:
 
 
 def _directions(sides: Any, candidate: Array | None) -> tuple[Array, NDArray[np.bool_]]:
-    """Give a direction that sets apart as many rows as any does, and which these are.
+    """Return a direction that sets apart as many rows as any does, and which these are.
 
     Directions that never contradict the data form a cone: the sum of two sets apart what either does. Each round looks
     for one that sets apart a row that none has yet.
@@ -222,7 +222,7 @@ def _directions(sides: Any, candidate: Array | None) -> tuple[Array, NDArray[np.
 
 
 def _sparsest(sides: Any, direction: Array, apart: Array, columns: int) -> Array:
-    """Give a direction that sets apart the same rows and needs every one of its columns.
+    """Return a direction that sets apart the same rows and needs every one of its columns.
 
     The least Σ|β| gives few columns; then each is tried to be done without.
     """
@@ -241,7 +241,7 @@ def _sparsest(sides: Any, direction: Array, apart: Array, columns: int) -> Array
 
 
 def _least(sides: Any, apart: Array, columns: int, left_out: set[int]) -> Array | None:
-    """Give the direction of least Σ|β| that sets these rows apart without some columns; None if there is none."""
+    """Return the direction of least Σ|β| that sets these rows apart without some columns; None if there is none."""
     width = sides.shape[1]
     free = [(0.0, 0.0 if place % columns in left_out else None) for place in range(width)]
     found = _program(np.ones(2 * width), _side_by_side(sides, -sides), apart.astype(np.float64), [*free, *free])

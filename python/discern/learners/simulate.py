@@ -48,7 +48,7 @@ class Problem:
         return self.bayes.sample(rows, random_state)
 
     def bayes_rate(self) -> BayesRate:
-        """Give the least error rate that any classifier can have."""
+        """Return the least error rate that any classifier can have."""
         return self._rate
 
     @cached_property
@@ -61,7 +61,7 @@ def _normal(mean: Sequence[float], correlation: float = 0.0) -> Any:
 
 
 def _by_share(share: Callable[[Array], Array]) -> BayesClassifier:
-    """Give the classifier of two classes when rows are standard normal and the second has the probability ``share``."""
+    """Return the classifier of two classes for standard normal rows; the second has the probability ``share``."""
     places, weights = np.polynomial.hermite_e.hermegauss(150)
     grid = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
     prior = float(np.outer(weights, weights).ravel() @ share(grid)) / (2 * np.pi)
@@ -84,7 +84,7 @@ LOW, HIGH = [-0.5, -0.5], [0.5, 0.5]
 
 
 def scenario(number: int) -> Problem:
-    """Give one of the six scenarios.
+    """Return one of the six scenarios.
 
     1 uncorrelated normal columns, another mean in each class; 2 the same with a correlation of −0.5; 3 columns with a t
     distribution (4 degrees of freedom), 50 rows a class; 4 normal columns with a correlation of 0.5 in the first class
@@ -114,7 +114,7 @@ def scenario(number: int) -> Problem:
 def two_gaussians(
     distance: float = 2.0, dimension: int = 2, correlation: float = 0.0, priors: Sequence[float] | None = None
 ) -> Problem:
-    """Give two normal classes with a common covariance, their means so many standard deviations apart.
+    """Return two normal classes with a common covariance, their means so many standard deviations apart.
 
     Examples
     --------
@@ -128,7 +128,7 @@ def two_gaussians(
 
 
 def three_gaussians(distance: float = 3.0, correlation: float = 0.0) -> Problem:
-    """Give three normal classes on a triangle, with a common covariance.
+    """Return three normal classes on a triangle, with a common covariance.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def three_gaussians(distance: float = 3.0, correlation: float = 0.0) -> Problem:
 
 
 def xor(spread: float = 0.5) -> Problem:
-    """Give two classes on opposite corners of a square: no line tells them apart.
+    """Return two classes on opposite corners of a square: no line tells them apart.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def xor(spread: float = 0.5) -> Problem:
 
 
 def ring(radius: float = 3.0, width: float = 0.7) -> Problem:
-    """Give a normal class in the middle of a ring.
+    """Return a normal class in the middle of a ring.
 
     Examples
     --------

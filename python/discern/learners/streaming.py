@@ -66,7 +66,7 @@ class TextLearner:
         self.classes = max(self.classes, width, begun)
 
     def scores(self, texts: Any) -> NDArray[np.float64]:
-        """Give scores, a row a text: one of the second of two classes against the first, else one for each class."""
+        """Return scores, a row a text: one of the second of two classes against the first, else one for each class."""
         return self._native.scores(texts, default_threads())
 
     @cached_property
@@ -96,7 +96,7 @@ class Learned:
     squares: NDArray[np.float32]
 
     def native(self, text: _native.Text, rate: float, classes: int) -> _native.TextLearner:
-        """Give the learner that goes on from here."""
+        """Return the learner that goes on from here."""
         arrays = (self.terms.offsets, self.terms.data, self.weights, self.squares)
         return _native.TextLearner.restored(text, rate, classes, *arrays)
 
@@ -106,7 +106,7 @@ class Learned:
         return {term: place for place, term in enumerate(self.terms.to_list())}
 
     def vector(self, terms: list[str]) -> tuple[list[tuple[str, int, int]], Array, float, int]:
-        """Give a document's known terms (term, place, count) and their values, that of the bias, how many are new."""
+        """Return a document's known terms (term, place, count) and their values, that of the bias, how many are new."""
         counts = Counter(terms)
         known = [(term, self.places[term], count) for term, count in counts.items() if term in self.places]
         values = np.array([1.0 + math.log(count) for _, _, count in known])

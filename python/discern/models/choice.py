@@ -28,7 +28,7 @@ class Choice:
     """The number of rows that it was validated on."""
 
     def to_json(self) -> dict[str, Any]:
-        """Give what was chosen in plain values."""
+        """Return what was chosen in plain values."""
         return {
             "event": self.settings.event,
             **({"own": self.settings.own} if self.settings.contrasts else {}),

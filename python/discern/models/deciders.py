@@ -55,7 +55,7 @@ class Linear:
     classes: int
 
     def of_functions(self, values: Array) -> Array:
-        """Give a column for each class from one for each function."""
+        """Return a column for each class from one for each function."""
         return np.hstack([-values / 2, values / 2]) if self.classes == 2 else values
 
     def scores(self, matrix: Any) -> Array:
@@ -63,7 +63,7 @@ class Linear:
         return self.of_functions(np.asarray(matrix @ self.weights) + self.bias)
 
     def spoken(self, row: Any, label: int, against: int) -> Spoken:
-        """Say what each axis of the only row of a matrix said."""
+        """Describe what each axis of the only row of a matrix said."""
         weights = self.of_functions(self.weights[row.indices])
         said = row.data * (weights[:, label] - weights[:, against])
         bias = self.of_functions(self.bias[None, :])[0]
@@ -71,7 +71,7 @@ class Linear:
         return Spoken(float(bias[label] - bias[against]), 0.0, axes)
 
     def odds(self, label: int) -> Array | None:
-        """Give what a unit on each axis says for a class, against the mean of the others."""
+        """Return what a unit on each axis says for a class, against the mean of the others."""
         weights = self.of_functions(self.weights)
         return np.asarray(weights[:, label] - (weights.sum(axis=1) - weights[:, label]) / max(self.classes - 1, 1))
 
@@ -81,7 +81,7 @@ class Linear:
         return int(self.weights.size + self.bias.size)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {"weights": self.weights, "bias": self.bias}
 
     @classmethod
@@ -95,7 +95,7 @@ class Linear:
 
 
 def added(parts: Sequence[tuple[float, Decider]]) -> Linear:
-    """Give the linear decider, on the axes of all, whose scores are the sum of others', each times a factor.
+    """Return the linear decider, on the axes of all, whose scores are the sum of others', each times a factor.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class Quadratic:
         return np.stack([-0.5 * (part**2).sum(axis=1) for part in parts], axis=1) + self.levels
 
     def spoken(self, row: Any, label: int, against: int) -> Spoken:
-        """Say what each axis of the only row of a matrix said: its share of the two quadratic forms."""
+        """Describe what each axis of the only row of a matrix said: its share of the two quadratic forms."""
         values, said = row.toarray()[0], np.zeros(row.shape[1])
         for place, sign in ((label, -0.5), (against, 0.5)):
             apart = values - self.means[place]
@@ -135,7 +135,7 @@ class Quadratic:
         return Spoken(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
 
     def odds(self, label: int) -> Array | None:
-        """Give nothing: what a unit says depends on where it starts from."""
+        """Return None: what a unit says depends on where it starts from."""
         return None
 
     @property
@@ -145,7 +145,7 @@ class Quadratic:
         return int(classes * (width + width * (width + 1) // 2 + 1) - 1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {"means": self.means, "matrices": self.matrices, "levels": self.levels}
 
     @classmethod
@@ -187,7 +187,7 @@ class Nearest:
         return np.log(sums + self.shares)
 
     def spoken(self, row: Any, label: int, against: int) -> Spoken:
-        """Say what each near row said: its part in the votes of its class."""
+        """Describe what each near row said: its part in the votes of its class."""
         places, votes = (found[0] for found in self._votes(row))
         classes, said = self.known.classes[places], np.zeros(len(places))
         for place, sign in ((label, 1.0), (against, -1.0)) if label != against else ():
@@ -200,7 +200,7 @@ class Nearest:
         return Spoken(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
 
     def odds(self, label: int) -> Array | None:
-        """Give nothing: rows vote, not axes."""
+        """Return None: rows vote, not axes."""
         return None
 
     @property
@@ -210,7 +210,7 @@ class Nearest:
         return int(max(array.size for array in kept.values()))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything as arrays, for the model file."""
+        """Return everything as arrays, for the model file."""
         return {**self.known.arrays(), "count": np.array([self.count, self.is_cosine]), "shares": self.shares}
 
     @classmethod
@@ -250,7 +250,7 @@ class Table:
         return len(self.priors)
 
     def dense(self) -> Array:
-        """Give the matrix with its zeros."""
+        """Return the matrix with its zeros."""
         return np.asarray(self.matrix.toarray())
 
 
@@ -378,7 +378,7 @@ def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Qua
 
 
 def _square(white: Array) -> Array:
-    """Give W as a square matrix, so that those of all classes can be stacked."""
+    """Return W as a square matrix, so that those of all classes can be stacked."""
     return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
 
 

@@ -37,7 +37,7 @@ class TermEvidence:
         return math.exp(min(self.weight, 700.0))
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values."""
+        """Return everything as plain values."""
         return {
             "term": self.term,
             "shown": self.shown,
@@ -106,7 +106,7 @@ class Evidence:
         return tuple(removed) if removed and left < 0 else None
 
     def to_dict(self) -> dict[str, Any]:
-        """Give everything as plain values."""
+        """Return everything as plain values."""
         return {
             "label": self.label,
             "probability": self.probability,
@@ -137,7 +137,7 @@ class Evidence:
 def in_order(
     terms: Iterable[TermEvidence], batch: Batch, texts: Iterable[tuple[str, TextSettings]]
 ) -> tuple[TermEvidence, ...]:
-    """Give what terms said, the strongest first, each with how it is written in the only row of a batch.
+    """Return what terms said, the strongest first, each with how it is written in the only row of a batch.
 
     ``texts`` are the text columns with the settings they are read with.
     """

@@ -103,7 +103,7 @@ def _read_back(temporary: str, target: Path, check: Check | None) -> None:
 
 
 def _mode(target: Path) -> int:
-    """Give the mode of the file to be replaced, or of a new file."""
+    """Return the mode of the file to be replaced, or of a new file."""
     if target.exists():
         return target.stat().st_mode & 0o777
     mask = os.umask(0)
@@ -112,7 +112,7 @@ def _mode(target: Path) -> int:
 
 
 def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> tuple[bytearray, str]:
-    """Give the bytes of a model file and its checksum; the same content gives the same bytes."""
+    """Return the bytes of a model file and its checksum; the same content gives the same bytes."""
     import safetensors.numpy
 
     head = {"format": FORMAT, "version": VERSION, "checksum": _HOLE, **metadata}
@@ -126,7 +126,7 @@ def encode(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> t
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Give integers in the smallest unsigned type that holds them."""
+    """Return integers in the smallest unsigned type that holds them."""
     if array.dtype.kind not in "iu" or array.dtype == np.uint8:
         return array
     most = int(array.max(initial=0))
@@ -191,7 +191,7 @@ def _read(path: str) -> NDArray[np.uint8]:
 
 
 def _memory(size: int) -> mmap.mmap:
-    """Give memory that is no part of the heap, faulted in at once: it is faster, and the heap stays as it is."""
+    """Return memory that is no part of the heap, faulted in at once: it is faster, and the heap stays as it is."""
     kinds = ("MAP_PRIVATE", "MAP_ANONYMOUS", "MAP_POPULATE")
     flags = sum(getattr(mmap, kind, 0) for kind in kinds)
     return mmap.mmap(-1, size, flags=flags) if flags else mmap.mmap(-1, size)

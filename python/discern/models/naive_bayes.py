@@ -174,7 +174,7 @@ class TextColumn:
         return itertools.count()
 
     def is_seldom_used(self) -> bool:
-        """Say whether so few single texts have come that a table for the whole vocabulary would not pay."""
+        """Return whether so few single texts have come that a table for the whole vocabulary would not pay."""
         return self.scores.weights is None or (next(self._uses) < FEW and "scorer" not in self.__dict__)
 
     @cached_property
@@ -187,7 +187,7 @@ class TextColumn:
         return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
 
     def best_of(self, text: str) -> int:
-        """Give the place of the label of one text, by searching the vocabulary."""
+        """Return the place of the label of one text, by searching the vocabulary."""
         if self.scores.weights is not None:
             weights = np.ascontiguousarray(self.scores.weights)
             place = self.vocabulary.best([text], weights, self.scores.bias, self.scores.presence)
@@ -222,13 +222,13 @@ class TextColumn:
         return np.asarray(np.diff(ends[found.starts]))
 
     def matrix(self, found: _native.Rows, rows: int) -> Any:
-        """Give rows as a SciPy sparse matrix."""
+        """Return rows as a SciPy sparse matrix."""
         import scipy.sparse
 
         return scipy.sparse.csr_matrix((found.counts, found.terms, found.starts), shape=(rows, len(self.terms)))
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
-        """Say what each term of the only row said, and how many are unknown."""
+        """Describe what each term of the only row said, and how many are unknown."""
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), 1)
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
@@ -240,11 +240,11 @@ class TextColumn:
         return terms, int(unknown[0])
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
-        """Give the weights of all terms for one class, and summed over the classes."""
+        """Return the weights of all terms for one class, and summed over the classes."""
         return self.scores.of_class(place), self.scores.sums()
 
     def names(self, terms: NDArray[Any]) -> list[str]:
-        """Give some terms in words."""
+        """Return some terms in words."""
         return [self.terms[int(term)] for term in terms]
 
     @property
@@ -253,7 +253,7 @@ class TextColumn:
         return len(self.terms)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the column as arrays, for a slim model file."""
+        """Return the column as arrays, for a slim model file."""
         return {
             "terms.offsets": self.terms.offsets,
             "terms.bytes": self.terms.data,
@@ -293,7 +293,7 @@ class LevelColumn:
         return table[places], places >= 0
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
-        """Say what the value of the only row said."""
+        """Describe what the value of the only row said."""
         said = self.of_batch(batch, 1)
         numbers, levels = levels_of(batch, self.feature)
         if not said.known[0]:
@@ -302,11 +302,11 @@ class LevelColumn:
         return [(levels[int(numbers[0])], 1, weight)], 0
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
-        """Give the weights of all levels for one class, and summed over the classes."""
+        """Return the weights of all levels for one class, and summed over the classes."""
         return self.weights[:, place], self.weights.sum(axis=1)
 
     def names(self, terms: NDArray[Any]) -> list[str]:
-        """Give some levels in words."""
+        """Return some levels in words."""
         return [f"{self.feature.name}={self.levels[int(term)]}" for term in terms]
 
     @property
@@ -315,7 +315,7 @@ class LevelColumn:
         return len(self.levels)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the column as arrays, for a slim model file."""
+        """Return the column as arrays, for a slim model file."""
         names = Strings.of(self.levels)
         return {"levels.offsets": names.offsets, "levels.bytes": names.data, "weights": self.weights}
 
@@ -344,7 +344,7 @@ class NormalColumn:
         return np.where(known[:, None], scores, 0.0), known
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
-        """Say what the number of the only row said."""
+        """Describe what the number of the only row said."""
         said, value = self.of_batch(batch, 1), numbers_of(batch, self.feature.name)[0]
         if not said.known[0]:
             return [], 0
@@ -352,11 +352,11 @@ class NormalColumn:
         return [(f"{value:.6g}", 1, weight)], 0
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
-        """Give no weights: a density is no list of terms."""
+        """Return no weights: a density has no list of terms."""
         return np.zeros(0), np.zeros(0)
 
     def names(self, terms: NDArray[Any]) -> list[str]:
-        """Give no names."""
+        """Return no names."""
         return []
 
     @property
@@ -365,7 +365,7 @@ class NormalColumn:
         return 2
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the column as arrays, for a slim model file."""
+        """Return the column as arrays, for a slim model file."""
         return {"means": self.means, "variances": self.variances}
 
 
@@ -373,7 +373,7 @@ Column = TextColumn | LevelColumn | NormalColumn
 
 
 def log_normal(values: Array, means: Array, variances: Array) -> Array:
-    """Give log N(x; μ, σ²); it stays finite however far x is."""
+    """Return log N(x; μ, σ²); it stays finite however far x is."""
     with np.errstate(over="ignore"):
         squares = np.minimum((values - means) ** 2 / variances, LEAST_LIKELY)
     return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + squares))
@@ -431,7 +431,7 @@ def _selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
 
 
 def level_weights(counts: Counts, feature: Feature, settings: NaiveBayesSettings) -> tuple[tuple[str, ...], Array]:
-    """Give the levels and log P(l|k) of each, with Laplace's smoothing over all levels."""
+    """Return the levels and log P(l|k) of each, with Laplace's smoothing over all levels."""
     names = feature.bins() if feature.is_binned else counts.terms.to_list()
     place = {name: number for number, name in enumerate(names)}
     table = np.zeros((len(names), len(counts.labels)))
@@ -442,19 +442,19 @@ def level_weights(counts: Counts, feature: Feature, settings: NaiveBayesSettings
 
 
 def level_alpha(settings: NaiveBayesSettings) -> float:
-    """Give the α for levels: that of the words if they have one, else 1."""
+    """Return the α for levels: that of the words if they have one, else 1."""
     if settings.level_smoothing is not None:
         return settings.level_smoothing
     return float(settings.smoothing.alpha) if isinstance(settings.smoothing, Laplace) else 1.0
 
 
 def log_level(count: Any, in_class: Any, size: Any, alpha: float) -> Array:
-    """Give log P(l|k) = log (count + α) − log (N_k + αL); without any level there is nothing to divide among."""
+    """Return log P(l|k) = log (count + α) − log (N_k + αL); without any level there is nothing to divide among."""
     return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * np.maximum(size, 1)))
 
 
 def normal_parameters(moments: Moments) -> tuple[Array, Array]:
-    """Give means and variances (maximum likelihood, with a floor); a class without numbers gets those of all.
+    """Return means and variances (maximum likelihood, with a floor); a class without numbers gets those of all.
 
     They have the shape of the moments, which have one column, or one for each of several models.
     """
@@ -489,7 +489,7 @@ class Model:
         return tuple(column.feature for column in self.columns)
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
-        """Give the model for columns with other names."""
+        """Return the model for columns with other names."""
         columns = tuple(replace(column, feature=rename(column.feature)) for column in self.columns)
         return replace(self, columns=columns)
 
@@ -500,7 +500,7 @@ class Model:
             column.ready()
 
     def calibrated(self, calibration: Temperature | None) -> Model:
-        """Give the model with other probabilities for the same decisions."""
+        """Return the model with other probabilities for the same decisions."""
         return replace(self, calibration=calibration)
 
     @property
@@ -510,7 +510,7 @@ class Model:
         return only if isinstance(only, TextColumn) else None
 
     def of_batch(self, batch: Batch, threads: int | None) -> Said:
-        """Give log P(k) + Σ over columns of log P(column|k), and how many terms are known and unknown."""
+        """Return log P(k) + Σ over columns of log P(column|k), and how many terms are known and unknown."""
         threads = threads or default_threads()
         if self.only_text is not None:
             return self.columns[0].of_batch(batch, threads)
@@ -527,7 +527,7 @@ class Model:
         return self.calibration(said.scores, said.known)
 
     def explain(self, batch: Batch) -> Evidence:
-        """Say why the only row of a batch is given its label."""
+        """Explain why the only row of a batch is given its label."""
         from discern.models.evidence import Evidence, TermEvidence, in_order
 
         said = self.of_batch(batch, 1)
@@ -556,7 +556,7 @@ class Model:
         )
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
-        """Give the terms of all columns by their mean log odds against the other labels, strongest first.
+        """Return the terms of all columns by their mean log odds against the other labels, strongest first.
 
         ``top`` of them; with a negative number, those that speak most against the label.
         """
@@ -586,7 +586,7 @@ class Model:
     # ------------------------------------------------------------------------------------------------ arrays
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the model without its statistics, for a slim model file."""
+        """Return the model without its statistics, for a slim model file."""
         arrays: dict[str, NDArray[Any]] = {"prior": self.prior, "start": self.start}
         for number, column in enumerate(self.columns):
             arrays.update({f"{number}.{name}": array for name, array in column.arrays().items()})
@@ -647,7 +647,7 @@ def _column_from_arrays(
 
 
 def float_array(array: NDArray[Any]) -> Array:
-    """Give numbers from a file as the native code takes them; refuse what no logarithm is."""
+    """Return numbers from a file as the native code takes them; refuse what no logarithm is."""
     if array.dtype != np.float64 or not bool(np.all(np.abs(array) < 1e100)):
         raise ValueError("a weight is not a logarithm")
     return np.require(array, np.float64, ["C", "A"])
@@ -693,7 +693,7 @@ def _weights_from_arrays(arrays: dict[str, NDArray[Any]], presence: bool, terms:
 
 
 def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Give whole numbers from a file; refuse others."""
+    """Return whole numbers from a file; refuse others."""
     if array.dtype.kind not in "iu":
         raise ValueError("a place is not a whole number")
     return array.astype(np.int64)

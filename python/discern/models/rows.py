@@ -55,7 +55,7 @@ class Folds:
         return cls(order, np.cumsum(np.bincount(numbers)).astype(np.int64))
 
     def holding(self, rows: int) -> Folds:
-        """Give the first folds, as many as hold so many rows; all if there are fewer.
+        """Return the first folds, as many as hold so many rows; all if there are fewer.
 
         Examples
         --------
@@ -96,7 +96,7 @@ def stratified(classes: NDArray[Any], keys: NDArray[np.uint64], folds: int) -> F
 
 
 def _places(numbers: NDArray[Any]) -> NDArray[np.int64]:
-    """Give the places of numbers from 0 in their order, equal ones as they stand; narrow ones are sorted by digits."""
+    """Return the places of numbers from 0 in their order, equal ones as they stand; narrow ones sorted by digits."""
     narrow = numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers
     return np.argsort(narrow, kind="stable")
 
@@ -138,7 +138,7 @@ class KeptText:
         return self.held_out.rows()
 
     def matrix(self, rows: NDArray[np.int64], terms: Strings) -> Any:
-        """Give some rows as a SciPy sparse matrix with a column for each of ``terms``, which are among its own."""
+        """Return some rows as a SciPy sparse matrix with a column for each of ``terms``, which are among its own."""
         return self._matrix[rows][:, contained(self.terms, terms)]
 
     @property
@@ -148,7 +148,7 @@ class KeptText:
         return scipy.sparse.csr_matrix((self.rows[2], self.rows[1], self.rows[0]), (len(self.classes), len(self.terms)))
 
     def single_words(self) -> KeptText:
-        """Give the rows without n-grams of several words."""
+        """Return the rows without n-grams of several words."""
         spaces = np.concatenate([[0], np.cumsum(self.terms.data == ord(" "))])
         keep = spaces[self.terms.offsets[1:]] == spaces[self.terms.offsets[:-1]]
         starts, terms, counts = self.rows
@@ -159,7 +159,7 @@ class KeptText:
         return KeptText.of_rows(self.terms.take(keep), rows, self.classes, self.labels)
 
     def language(self) -> str | None:
-        """Give the language that the words seem to be of, if there is a stemmer for it."""
+        """Return the language that the words seem to be of, if there is a stemmer for it."""
         _, terms, counts = self.rows
         said = np.bincount(terms, counts, len(self.terms))
         known = contained(self.terms, Strings.of(every_stop_word()))
@@ -167,7 +167,7 @@ class KeptText:
         return language_of(dict(words), int(said.sum()))
 
     def sums(self) -> Counts:
-        """Give the counts of all rows."""
+        """Return the counts of all rows."""
         terms, classes, occurrences, documents = self.held_out.entries()
         class_documents = np.bincount(self.classes, minlength=len(self.labels)).astype(np.int64)
         used = np.zeros(len(self.terms), bool)
@@ -176,7 +176,7 @@ class KeptText:
         return counts if used.all() else counts.with_terms(used)
 
     def scores(self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int) -> tuple[Array, Array]:
-        """Give the log likelihood of each row without its fold, and its length."""
+        """Return the log likelihood of each row without its fold, and its length."""
         described = smoothing_to_json(settings.smoothing)
         kind, (value,) = described.pop("kind"), described.values()
         return self.held_out.scores(kind, value, settings.presence, max(min_df, 1), folds.order, folds.ends, threads)
@@ -184,7 +184,7 @@ class KeptText:
     def contrasts(
         self, smoothings: Sequence[Smoothing], presence: bool, folds: Folds, min_df: int
     ) -> tuple[list[tuple[Array, Array]], NDArray[np.int64]]:
-        """Give log P(row|k) and −log P(row|not k) of each row without its fold, by each smoothing; and its length.
+        """Return log P(row|k) and −log P(row|not k) of each row without its fold, by each smoothing; and its length.
 
         Terms that only rows of the fold hold are unknown to its model, and of the others those of the fold suffice:
         few, even of pairs of words. A class that only rows of the fold have gets no score: −∞.
@@ -213,7 +213,7 @@ class _Table:
         return cls(rows, classes, _by_class(rows, classes, width), present)
 
     def without(self, fold: NDArray[np.int64], min_df: int) -> _Left:
-        """Give what is left of the counts without a fold, of the terms that rows of the fold hold."""
+        """Return what is left of the counts without a fold, of the terms that rows of the fold hold."""
         rows, classes = self.rows[fold], self.classes[fold]
         gone = _by_class(rows, classes, self.counts.shape[1])
         kept = self.present - np.bincount(rows.indices, minlength=rows.shape[1]) >= min_df
@@ -271,11 +271,11 @@ class KeptLevels:
     """Whether a level that no row has left is still a level, as a bin is."""
 
     def sums(self) -> Counts:
-        """Give the counts of all rows."""
+        """Return the counts of all rows."""
         return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
 
     def scores(self, alpha: float, folds: Folds) -> tuple[Array, NDArray[np.bool_]]:
-        """Give the log likelihood of each row without its fold, and whether its level is neither missing nor new."""
+        """Return the log likelihood of each row without its fold, and whether its level is neither missing nor new."""
         width = len(self.labels)
         total = np.zeros((len(self.levels) + 1, width))  # the last is the place of what is missing
         present = self.numbers >= 0
@@ -318,11 +318,11 @@ class KeptNumbers:
     width: int
 
     def sums(self) -> Moments:
-        """Give the moments of all rows."""
+        """Return the moments of all rows."""
         return Moments.of(self.values[:, None], self.classes, self.width, None, 1)
 
     def scores(self, folds: Folds) -> tuple[Array, NDArray[np.bool_]]:
-        """Give the log density of each row without its fold, and whether its number is there."""
+        """Return the log density of each row without its fold, and whether its number is there."""
         means, variances = normal_parameters(self.without(folds))
         values = self.values[folds.order][:, None]
         known = np.isfinite(values)
@@ -330,7 +330,7 @@ class KeptNumbers:
         return np.where(known, said, 0.0), known.ravel()
 
     def without(self, folds: Folds) -> Moments:
-        """Give the moments of all rows but a fold's, a column a fold.
+        """Return the moments of all rows but a fold's, a column a fold.
 
         They are not subtracted but added, those before a fold to those behind it: what little variance is left of a
         class without its outlier would drown in the rounding of a difference.
@@ -387,7 +387,7 @@ class Sample:
         return len(self.classes)
 
     def part(self, rows: int) -> Sample:
-        """Give a random part of so many rows: those with the smallest keys."""
+        """Return a random part of so many rows: those with the smallest keys."""
         if rows >= self.rows:
             return self
         keep = np.zeros(self.rows, bool)
@@ -402,11 +402,11 @@ class Sample:
         return Sample(taken, self.label, self.keys[keep], classes.astype(np.int32), labels, self.threads)
 
     def left_out(self, most: int = MOST_VALIDATED) -> Folds:
-        """Give rows to be left out one by one: all, or a random part of them, in the order of their keys."""
+        """Return rows to be left out one by one: all, or a random part of them, in the order of their keys."""
         return Folds.one_by_one(np.argsort(self.keys, kind="stable")[:most].astype(np.int64))
 
     def text(self, name: str, settings: TextSettings) -> KeptText:
-        """Give a text column with the terms of its rows counted, once for each of the settings."""
+        """Return a text column with the terms of its rows counted, once for each of the settings."""
         key = (name, settings)
         if key not in self._texts:
             longer = (name, replace(settings, ngrams=(1, 2)))
@@ -422,7 +422,7 @@ class Sample:
         self._texts = {key: kept for key, kept in self._texts.items() if key[1] in settings}
 
     def levels(self, feature: Feature) -> KeptLevels:
-        """Give a column of levels."""
+        """Return a column of levels."""
         places: dict[str, int] = {}
         parts = []
         for batch in self.batches:
@@ -436,11 +436,11 @@ class Sample:
         return KeptLevels(np.concatenate(parts), tuple(places), self.classes, self.labels, least, feature.is_binned)
 
     def numbers(self, name: str) -> Array:
-        """Give a column of numbers."""
+        """Return a column of numbers."""
         return np.concatenate([numbers_of(batch, name) for batch in self.batches])
 
     def kept(self, feature: Feature, text: TextSettings) -> Kept:
-        """Give a column as its role wants it."""
+        """Return a column as its role wants it."""
         if feature.role == "text":
             return self.text(feature.name, text)
         if feature.is_normal:
@@ -448,7 +448,7 @@ class Sample:
         return self.levels(feature)
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
-        """Give the sums of all rows."""
+        """Return the sums of all rows."""
         class_rows = np.bincount(self.classes, minlength=len(self.labels)).astype(np.int64)
         return Sums(self.labels, class_rows, tuple(self.kept(feature, text).sums() for feature in features))
 

@@ -78,7 +78,7 @@ class Entry:
     recipe: Recipe | None = None
 
     def with_cost(self, factor: float) -> Entry | None:
-        """Give the entry with another cost of an error; None if it has none."""
+        """Return the entry with another cost of an error; None if it has none."""
         if self.recipe is None or self.model not in TUNED:
             return None
         strength = replace(self.recipe.strength, cost=float(f"{factor * self.recipe.strength.cost:.2g}"))
@@ -94,7 +94,7 @@ class Change:
     plan: Callable[[Plan], Plan]
 
     def of(self, entry: Entry) -> Entry | None:
-        """Give the changed entry; None if there is nothing to change."""
+        """Return the changed entry; None if there is nothing to change."""
         if entry.recipe is None:
             return None
         plan = self.plan(entry.recipe.plan)
@@ -205,23 +205,23 @@ class Standing:
         return -self.rows, -self.accuracy, self.log_loss
 
     def expected(self, rows: int) -> float:
-        """Give the seconds that a round with so many rows would take."""
+        """Return the seconds that a round with so many rows would take."""
         parts = folds_judged(rows) / folds_judged(self.rows)
         return float(self.seconds * parts * (rows / self.rows) ** GROWTH_POWER)
 
     def learning(self, rows: int) -> float:
-        """Give the seconds that learning so many rows would take at most."""
+        """Return the seconds that learning so many rows would take at most."""
         of_a_fold = (1 - COUNTING) / folds_judged(self.rows) * FOLDS / (FOLDS - 1)
         same = self.seconds * (COUNTING + 1.25 * of_a_fold)
         return float(same * (rows / self.rows) ** GROWTH_POWER)
 
     def beats(self, other: Standing) -> bool:
-        """Say whether it is better on the same rows: more of them right, or as many and more sure of them."""
+        """Return whether it is better on the same rows: more of them right, or as many and more sure of them."""
         gain, sure = self.right.astype(np.float64) - other.right, other.losses - self.losses
         return _is_above(gain) or (float(gain.mean()) >= 0 and _is_above(sure))
 
     def to_json(self) -> dict[str, Any]:
-        """Give the standing in plain values."""
+        """Return the standing in plain values."""
         return {
             "model": self.entry.model,
             "terms": self.entry.terms,
@@ -235,12 +235,12 @@ class Standing:
 
 
 def _is_above(differences: Array, errors: float = BETTER) -> bool:
-    """Say whether the mean of differences is above zero by so many standard errors that it may be no chance."""
+    """Return whether the mean of differences is above zero by so many standard errors that it may be no chance."""
     return bool(differences.mean() > errors * differences.std() / len(differences) ** 0.5)
 
 
 def folds_judged(rows: int) -> int:
-    """Give how many of the folds are judged by.
+    """Return how many of the folds are judged by.
 
     Examples
     --------
@@ -324,7 +324,7 @@ class Contest:
         return found
 
     def _is_time(self, judging: float, learning: float) -> bool:
-        """Say whether an entry can be judged, and then learned from all rows."""
+        """Return whether an entry can be judged, and then learned from all rows."""
         return judging + learning < SPARE * (self.deadline - time.monotonic())
 
     def _show(self, standings: list[Standing]) -> None:
@@ -383,7 +383,7 @@ class Contest:
         return [tuned if one is winner else one for one in standings], tuned
 
     def _rows_to_refine(self, winner: Standing) -> int:
-        """Give on how many rows there is time to judge the winner again and with each change."""
+        """Return on how many rows there is time to judge the winner again and with each change."""
         work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.entry) is not None)
         rows = self.sample.rows
         while rows > winner.rows:
@@ -435,7 +435,7 @@ class Contest:
         return [replace(new, seconds=old.seconds, status=old.status) for old, new in again]
 
     def _can_join(self, winner: Standing, other: Standing) -> bool:
-        """Say whether an entry can be added to the winner: both linear, judged on the same rows, numbers cut alike."""
+        """Return whether an entry can be added to the winner: both linear, evaluated on the same rows, same bins."""
         if winner.entry.model not in TUNED or other.entry.model not in TUNED or winner.rows != other.rows:
             return False
         assert winner.entry.recipe is not None
@@ -460,7 +460,7 @@ class Contest:
         return replace(found, seconds=max(time.monotonic() - start, 1e-6), choice=choice)
 
     def _status(self, standing: Standing, leader: Standing) -> Standing:
-        """Say of a standing whether it is out, and why."""
+        """Return whether a result is out, and why."""
         if standing.status or standing is leader:
             return standing
         if standing.rows < leader.rows:
@@ -479,7 +479,7 @@ def standing_of(
     classes: NDArray[np.int32],
     lengths: NDArray[np.int64] | None = None,
 ) -> Standing:
-    """Give how an entry did, by its scores of rows left out."""
+    """Return how an entry did, by its scores of rows left out."""
     calibration = Temperature.fit(scores, classes, lengths)
     divided = scores / (calibration.temperature if lengths is None else calibration.divisors(lengths)[:, None])
     right = scores.argmax(axis=1) == classes
@@ -487,18 +487,18 @@ def standing_of(
 
 
 def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
-    """Give the log loss of each row, by scores that are log probabilities but for a constant of each row."""
+    """Return the log loss of each row, by scores that are log probabilities but for a constant of each row."""
     shares = posterior(np.where(np.isneginf(scores), NEVER, scores))
     return np.asarray(-np.log(np.maximum(shares[np.arange(len(classes)), classes], 1e-12)))
 
 
 def sum_of(standings: Sequence[Standing]) -> Array:
-    """Give the sum of the scores of rows left out, each divided by its temperature."""
+    """Return the sum of the scores of rows left out, each divided by its temperature."""
     return np.asarray(np.sum([one.scores for one in standings], axis=0))
 
 
 def combination(chosen: Sequence[Standing]) -> tuple[Entry, Array]:
-    """Give the first of some standings with the others added, some perhaps twice, and the scores of rows left out.
+    """Return the first of some standings with the others added, some perhaps twice, and the scores of rows left out.
 
     Scores are divided by their temperatures and added; in the recipe, all are in units of the first.
     """
@@ -518,7 +518,7 @@ def _each_once(standings: Sequence[Standing]) -> list[Standing]:
 
 
 def gives_up(standings: Sequence[Standing]) -> str:
-    """Say what a winner that is no sum gives up, and what it gains."""
+    """Describe what a winner that is no sum gives up, and what it gains."""
     winner = standings[0]
     if winner.entry.recipe is None:
         return ""

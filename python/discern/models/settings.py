@@ -119,13 +119,13 @@ class Request:
     # ------------------------------------------------------------------------------------------- naive Bayes
 
     def suiting(self, batch: Batch) -> Request:
-        """Give the request with what rows of their kind are best cut by, if it was not given."""
+        """Return the request with what rows of their kind are best cut by, if it was not given."""
         if self.shortest is not None or self.text.shortest == batch.shortest:
             return self
         return replace(self, text=replace(self.text, shortest=batch.shortest))
 
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
-        """Give the columns to decide by, inferred if none were given, and which are left out and why."""
+        """Return the columns to decide by, inferred if none were given, and which are left out and why."""
         if self.given:
             return self.given, {}
         batch.column(self.label)
@@ -138,7 +138,7 @@ class Request:
         return tuple(features), left_out
 
     def validates(self, features: Sequence[Feature]) -> bool:
-        """Say whether something is left to choose or to calibrate."""
+        """Return whether something is left to choose or to calibrate."""
         bins = any(feature.role == "number" for feature in features) and self.numbers != "gaussian"
         return self._chooses or self.calibrate is True or bins
 
@@ -147,13 +147,13 @@ class Request:
         return self.chooses_smoothing or self.chooses_priors or self.features == "auto"
 
     def unchosen(self, features: Sequence[Feature]) -> Choice:
-        """Give what is learned if there is nothing to choose."""
+        """Return what is learned if there is nothing to choose."""
         from discern.models.choice import Choice
 
         return Choice(self.learner, self.text, tuple(features))
 
     def planned(self, sample: Sample, features: Sequence[Feature]) -> Choice:
-        """Give what rows would be learned with."""
+        """Return what rows would be learned with."""
         return self.choose(sample, features) if self.validates(features) else self.unchosen(features)
 
     def choose(self, sample: Sample, features: Sequence[Feature]) -> Choice:
@@ -185,7 +185,7 @@ class Request:
     # ---------------------------------------------------------------------------------------- a vector space
 
     def recipe_of(self, model: str, characters: tuple[int, int] | None = None) -> Recipe:
-        """Give all that decides how a model in a vector space is learned; ``characters`` if none were given."""
+        """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
         from discern.models.space import Plan
         from discern.models.space_model import MOST_TERMS, Recipe, strength_of
 
@@ -208,7 +208,7 @@ class Request:
         return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
 
     def entries(self, features: Sequence[Feature], rows: int) -> list[Entry]:
-        """Give the models that ``"best"`` compares for columns: the most likely winners first.
+        """Return the models that ``"best"`` compares for columns: the most likely winners first.
 
         Of few rows more are compared: with many, changes of the winner bring more in the same time.
         """
@@ -230,7 +230,7 @@ class Request:
         ]
 
     def _unit_bayes(self, terms: str) -> Entry:
-        """Give naive Bayes of rows of unit length, with punctuation if texts may be cut freely."""
+        """Return naive Bayes of rows of unit length, with punctuation if texts may be cut freely."""
         from discern.models.search import Entry, with_punctuation
 
         recipe = self.recipe_of("unit-bayes")
@@ -251,7 +251,7 @@ class Request:
         return self.text.analyzer != "word" or bool(cut)
 
     def changes(self, features: Sequence[Feature]) -> list[Change]:
-        """Give what may be changed of the winner's terms: what was not given."""
+        """Return what may be changed of the winner's terms: what was not given."""
         from discern.models.search import CHANGES
 
         given = {
@@ -269,7 +269,7 @@ class Request:
 def naive_bayes(
     model: str, smoothing: Any, priors: Any, normalization: str, features: Any, select: str
 ) -> NaiveBayesSettings:
-    """Give the settings of naive Bayes, or where choosing them starts, from what was given."""
+    """Return the settings of naive Bayes, or where choosing them starts, from what was given."""
     start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
     given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
     if isinstance(given, str) and given not in ("data", "uniform"):
@@ -284,12 +284,12 @@ def naive_bayes(
 
 
 def is_auto(given: Any) -> bool:
-    """Say whether validation shall choose."""
+    """Return whether validation shall choose."""
     return isinstance(given, str) and given == "auto"
 
 
 def roles_given(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:
-    """Give the columns that were given a role, each once."""
+    """Return the columns that were given a role, each once."""
     features: list[Feature] = []
     for role, given in names.items():
         for name in [given] if isinstance(given, str) else given or ():
@@ -300,7 +300,7 @@ def roles_given(label: str, **names: str | Sequence[str] | None) -> tuple[Featur
 
 
 def as_text(words: Mapping[str, Any]) -> TextSettings:
-    """Give the settings of texts; stop words must be a list, not one text."""
+    """Return the settings of texts; stop words must be a list, not one text."""
     if isinstance(words["stop_words"], str):
         raise ValueError("stop_words must be a list of words")
     lengths = words["ngrams"] or (1, 1)

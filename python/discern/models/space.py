@@ -61,7 +61,7 @@ class TermAxes:
         return len(self.terms)
 
     def counted(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64]]:
-        """Give how often each term occurs in each text, and how many terms of each are unknown."""
+        """Return how often each term occurs in each text, and how many terms of each are unknown."""
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), threads)
         return sparse((found.counts, found.terms, found.starts), (batch.rows, len(self))), unknown
 
@@ -75,21 +75,21 @@ class TermAxes:
         return sparse((values, counts.indices, counts.indptr), counts.shape)
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Give the values of the rows of a batch, and how many terms of each are known and unknown."""
+        """Return the values of the rows of a batch, and how many terms of each are known and unknown."""
         counts, unknown = self.counted(batch, threads)
         ends = np.concatenate([[0], np.cumsum(counts.data)])
         return self.weighed(counts), np.diff(ends[counts.indptr]), unknown
 
     def name(self, place: int) -> str:
-        """Give the name of an axis."""
+        """Return the name of an axis."""
         return self.terms[place]
 
     def spoken(self, place: int, batch: Batch) -> str:
-        """Say what the only row of a batch says on an axis."""
+        """Describe what the only row of a batch says on an axis."""
         return self.terms[place]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the axes as arrays, for the model file."""
+        """Return the axes as arrays, for the model file."""
         idf = {} if self.idf is None else {"idf": self.idf}
         return {"terms.offsets": self.terms.offsets, "terms.bytes": self.terms.data, **idf}
 
@@ -109,29 +109,29 @@ class LevelAxes:
         return len(self.levels)
 
     def of_levels(self, numbers: NDArray[np.int64], levels: Sequence[str]) -> Any:
-        """Give the values of rows whose levels are numbers of places in a list, −1 where one is missing."""
+        """Return the values of rows whose levels are numbers of places in a list, −1 where one is missing."""
         places = np.array([*(self._places.get(level, -1) for level in levels), -1], np.int64)[numbers]
         known = places >= 0
         ends = np.concatenate([[0], np.cumsum(known)])
         return sparse((np.ones(int(known.sum())), places[known], ends), (len(places), len(self)))
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Give the values of the rows of a batch, and how many levels of each are known and unknown."""
+        """Return the values of the rows of a batch, and how many levels of each are known and unknown."""
         numbers, levels = levels_of(batch, self.feature)
         matrix = self.of_levels(numbers, levels)
         known = np.diff(matrix.indptr)
         return matrix, known, (numbers >= 0) - known
 
     def name(self, place: int) -> str:
-        """Give the name of an axis."""
+        """Return the name of an axis."""
         return f"{self.feature.name}={self.levels[place]}"
 
     def spoken(self, place: int, batch: Batch) -> str:
-        """Say what the only row of a batch says on an axis."""
+        """Describe what the only row of a batch says on an axis."""
         return self.levels[place]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the axes as arrays, for the model file."""
+        """Return the axes as arrays, for the model file."""
         names = Strings.of(self.levels)
         return {"levels.offsets": names.offsets, "levels.bytes": names.data}
 
@@ -148,7 +148,7 @@ class NumberAxis:
         return 1
 
     def of_values(self, values: Array) -> Any:
-        """Give the values of numbers, NaN where one is missing."""
+        """Return the values of numbers, NaN where one is missing."""
         with np.errstate(over="ignore", invalid="ignore"):
             far = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
         known = np.isfinite(values) & (far != 0)
@@ -156,20 +156,20 @@ class NumberAxis:
         return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Give the values of the rows of a batch, and how many numbers of each are known and unknown."""
+        """Return the values of the rows of a batch, and how many numbers of each are known and unknown."""
         values = numbers_of(batch, self.feature.name)
         return self.of_values(values), np.isfinite(values).astype(np.int64), np.zeros(len(values), np.int64)
 
     def name(self, place: int) -> str:
-        """Give the name of the axis."""
+        """Return the name of the axis."""
         return self.feature.name
 
     def spoken(self, place: int, batch: Batch) -> str:
-        """Say what the only row of a batch says."""
+        """Describe what the only row of a batch says."""
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the axis as arrays, for the model file."""
+        """Return the axis as arrays, for the model file."""
         return {"place": np.array([self.mean, self.scale])}
 
 
@@ -177,7 +177,7 @@ Axes = TermAxes | LevelAxes | NumberAxis
 
 
 def sparse(parts: Any, shape: tuple[int, int]) -> Any:
-    """Give a sparse array of SciPy."""
+    """Return a sparse array of SciPy."""
     import scipy.sparse
 
     return scipy.sparse.csr_array(parts, shape=shape)
@@ -208,20 +208,20 @@ class Space:
         return any(isinstance(axes, TermAxes) for axes in self.axes)
 
     def starts(self) -> Iterator[tuple[int, Axes]]:
-        """Give the axes of each column with the place of the first."""
+        """Return the axes of each column with the place of the first."""
         place = 0
         for axes in self.axes:
             yield place, axes
             place += len(axes)
 
     def of_batch(self, batch: Batch, threads: int | None) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Give the rows of a batch as a matrix, and how many terms and values of each are known and unknown."""
+        """Return the rows of a batch as a matrix, and how many terms and values of each are known and unknown."""
         parts = [axes.of_batch(batch, threads or default_threads()) for axes in self.axes]
         known, unknown = (np.sum([part[which] for part in parts], axis=0) for which in (1, 2))
         return joined([part[0] for part in parts]), known, unknown
 
     def counts(self, batch: Batch) -> dict[int, int]:
-        """Give how often each term occurs in the only row of a batch, by the place of its axis."""
+        """Return how often each term occurs in the only row of a batch, by the place of its axis."""
         found: dict[int, int] = {}
         for start, axes in self.starts():
             if isinstance(axes, TermAxes):
@@ -230,18 +230,18 @@ class Space:
         return found
 
     def axis(self, place: int) -> tuple[Axes, int]:
-        """Give the axes of the column that an axis belongs to, and its place among them."""
+        """Return the axes of the column that an axis belongs to, and its place among them."""
         for start, axes in self.starts():
             if place < start + len(axes):
                 return axes, place - start
         raise IndexError(f"there is no axis {place}")
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Space:
-        """Give the space of columns with other names."""
+        """Return the space of columns with other names."""
         return Space(tuple(replace(axes, feature=rename(axes.feature)) for axes in self.axes))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the space as arrays, for the model file."""
+        """Return the space as arrays, for the model file."""
         return {
             f"{number}.{name}": array for number, axes in enumerate(self.axes) for name, array in axes.arrays().items()
         }
@@ -311,7 +311,7 @@ class Plan:
     """Whether the ones of ``presence`` are divided by the square root of their number."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
-        """Give each column with the settings it is counted with, if it is text."""
+        """Return each column with the settings it is counted with, if it is text."""
         for feature in features:
             if feature.role == "text":
                 yield from ((feature, text) for text in self.text)
@@ -319,7 +319,7 @@ class Plan:
                 yield feature, None
 
     def to_json(self) -> dict[str, Any]:
-        """Give the plan as plain values."""
+        """Return the plan as plain values."""
         return {
             "text": [text.to_json() for text in self.text],
             "presence": self.presence,
@@ -401,7 +401,7 @@ class Columns:
         return axes, axes.of_levels(numbers, levels)
 
     def _masks(self, parts: list[Any], classes: NDArray[np.int32]) -> tuple[NDArray[np.bool_] | None, ...]:
-        """Say which terms have an axis: frequent enough, and among the best of all text columns."""
+        """Return which terms have an axis: frequent enough, and among the best of all text columns."""
         masks = [frequent(part, self.plan.min_df) if hasattr(part, "indptr") else None for part in parts]
         if self.plan.features is None:
             return tuple(masks)
@@ -418,7 +418,7 @@ class Columns:
         return scores_alone(table, self.plan.select)
 
     def seen_by(self, fitted: Fitted, rows: NDArray[np.int64]) -> Any:
-        """Give some rows as a matrix in a space made from others."""
+        """Return some rows as a matrix in a space made from others."""
         matrices = []
         for axes, part, mask in zip(fitted.space.axes, self.parts, fitted.masks, strict=True):
             own = _taken(part, rows)
@@ -435,7 +435,7 @@ def _taken(part: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def with_columns(counts: Any, mask: NDArray[np.bool_]) -> Any:
-    """Give the columns of sparse rows where ``mask`` is true.
+    """Return the columns of sparse rows where ``mask`` is true.
 
     Examples
     --------
@@ -450,7 +450,7 @@ def with_columns(counts: Any, mask: NDArray[np.bool_]) -> Any:
 
 
 def frequent(counts: Any, least: int) -> NDArray[np.bool_]:
-    """Say which terms at least so many rows hold; if none does, which there are.
+    """Return which terms at least so many rows hold; if none does, which there are.
 
     Examples
     --------
@@ -463,7 +463,7 @@ def frequent(counts: Any, least: int) -> NDArray[np.bool_]:
 
 
 def _place(values: Array) -> tuple[float, float]:
-    """Give mean and standard deviation of the numbers that are there, of any size."""
+    """Return mean and standard deviation of the numbers that are there, of any size."""
     known = values[np.isfinite(values)]
     largest = float(np.abs(known).max(initial=0.0))
     if not largest:

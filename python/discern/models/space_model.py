@@ -66,7 +66,7 @@ class Recipe:
         return (1.0, replace(self, others=())), *self.others
 
     def to_json(self) -> dict[str, Any]:
-        """Give the recipe as plain values."""
+        """Return the recipe as plain values."""
         others = [{"factor": factor, **other.to_json()} for factor, other in self.others]
         return {
             "model": self.model,
@@ -91,7 +91,7 @@ class Recipe:
 
 
 def strength_of(model: str, smoothing: Smoothing | None = None) -> Strength:
-    """Give how closely a model follows its rows unless told otherwise."""
+    """Return how closely a model follows its rows unless told otherwise."""
     return Strength(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
 
 
@@ -125,11 +125,11 @@ class SpaceModel:
         return tuple(dict.fromkeys(axes.feature for axes in self.space.axes))
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
-        """Give the model for columns with other names."""
+        """Return the model for columns with other names."""
         return replace(self, space=self.space.renamed(rename))
 
     def calibrated(self, calibration: Temperature | None) -> SpaceModel:
-        """Give the model with other probabilities for the same decisions."""
+        """Return the model with other probabilities for the same decisions."""
         return replace(self, calibration=calibration)
 
     def of_batch(self, batch: Batch, threads: int | None) -> Said:
@@ -146,7 +146,7 @@ class SpaceModel:
         return 1.0 if self.calibration is None else 1.0 / self.calibration.temperature
 
     def explain(self, batch: Batch) -> Evidence:
-        """Say why the only row of a batch is given its label."""
+        """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
         said = Said(self.decider.scores(matrix), known, unknown)
         order = np.argsort(-said.scores[0], kind="stable")
@@ -176,7 +176,7 @@ class SpaceModel:
         return terms
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
-        """Give what a unit of each term or value says for a label, against the mean of the others, strongest first.
+        """Return what a unit of each term or value says for a label, against the mean of the others, strongest first.
 
         ``top`` of them; with a negative number, those that speak most against the label. A model that is not linear
         has none.
@@ -206,7 +206,7 @@ class SpaceModel:
     # ------------------------------------------------------------------------------------------------ arrays
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give the model as arrays, for the model file."""
+        """Return the model as arrays, for the model file."""
         decider = {f"decider.{name}": array for name, array in self.decider.arrays().items()}
         return {"class_rows": self.class_rows, **self.space.arrays(), **decider}
 
@@ -230,7 +230,7 @@ class SpaceModel:
 
 
 def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
-    """Give each term once, with what it said in all models that are added.
+    """Return each term once, with what it said in all models that are added.
 
     Examples
     --------
@@ -268,7 +268,7 @@ def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors
 
 
 def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
-    """Give the rows of a sample by column, numbers cut as the recipe has it."""
+    """Return the rows of a sample by column, numbers cut as the recipe has it."""
     return Columns(sample, with_numbers(sample, features, recipe.numbers), recipe.plan)
 
 

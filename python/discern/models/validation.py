@@ -138,7 +138,7 @@ def contrasted(
 
 
 def _held_out_priors(sample: Sample, settings: NaiveBayesSettings, folds: Folds) -> Array:
-    """Give the log prior of each row's fold; a class that is wholly left out has none."""
+    """Return the log prior of each row's fold; a class that is wholly left out has none."""
     width = len(sample.labels)
     total = np.bincount(sample.classes, minlength=width)
     removed = np.zeros((len(folds.ends), width), np.int64)
@@ -204,7 +204,7 @@ def _with_moments(sums: Sums, normal: Sequence[Moments | None], fold: int, label
 
 
 def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> Sums:
-    """Give the sums of some rows."""
+    """Return the sums of some rows."""
     classes = np.ascontiguousarray(sample.classes[rows])
     class_rows = np.bincount(classes, minlength=len(sample.labels)).astype(np.int64)
     used = np.flatnonzero(class_rows)
@@ -266,7 +266,7 @@ def judged(choice: Choice, said: Said, classes: NDArray[np.int32]) -> Choice:
 
 
 def best(choices: Sequence[Choice]) -> Choice:
-    """Give the choice with the most right decisions among those with nearly the least log loss; the first of equals."""
+    """Return the most accurate of the choices with nearly the least log loss; the first of equals."""
     least = min(choice.log_loss for choice in choices)
     alike = [choice for choice in choices if choice.log_loss <= AS_GOOD * least]
     return max(alike, key=lambda choice: choice.accuracy)
@@ -331,7 +331,7 @@ def choose(
 
 
 def _language(sample: Sample, choice: Choice) -> str | None:
-    """Give the language that the texts seem to be in."""
+    """Return the language that the texts seem to be in."""
     words = replace(choice.text, ngrams=(1, 1))
     languages = (sample.text(feature.name, words).language() for feature in choice.features if feature.role == "text")
     return next((language for language in languages if language), None)
@@ -343,7 +343,7 @@ def _if_clearly_better(choice: Choice, other: Choice) -> Choice:
 
 
 def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:
-    """Give a model that compares a class with the rest, if it is better on the same folds.
+    """Return a model that compares a class with the rest, if it is better on the same folds.
 
     With two classes it says nothing new. It is better if it has less log loss, or is right clearly more often.
     """
@@ -390,7 +390,7 @@ def _changed(choice: Choice, event: str, smoothing: Smoothing) -> Choice:
 
 
 def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothing]:
-    """Give a smoothing with its neighbours of the same kind."""
+    """Return a smoothing with its neighbours of the same kind."""
     kind = [other for other in candidates if type(other) is type(smoothing)]
     if smoothing not in kind:
         return [smoothing] if kind or not candidates else []
@@ -399,7 +399,7 @@ def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothi
 
 
 def with_numbers(sample: Sample, features: Sequence[Feature], way: str) -> tuple[Feature, ...]:
-    """Give all numbers their bins, or none."""
+    """Assign all numbers their bins, or none."""
     return tuple(
         cut(feature, sample.numbers(feature.name), sample.classes, way) if feature.role == "number" else feature
         for feature in features
@@ -407,7 +407,7 @@ def with_numbers(sample: Sample, features: Sequence[Feature], way: str) -> tuple
 
 
 def cut(feature: Feature, values: Array, classes: NDArray[Any], way: str) -> Feature:
-    """Give a number its bins, or none if it shall have normal densities."""
+    """Assign a number its bins, or none if it shall have normal densities."""
     if way == "gaussian":
         return replace(feature, edges=None)
     return replace(feature, edges=tuple(edges(values, classes, way, BINS).tolist()))

@@ -138,7 +138,7 @@ def _add_routes(api: FastAPI, worker: Worker) -> None:
 
     @post("/v1/explain", schema.body("Row"), "Explanation", "application/json", schema.AFTER)
     async def explain(request: Request) -> Response:
-        """Say why a row is given its label: what each word and value said, and what would flip the decision."""
+        """Explain why a row is given its label: what each word and value said, and what would flip the decision."""
         return await worker.explain(request)
 
     @post("/v1/evaluate", schema.body("LabelledRows", **both), "Evaluation", "application/json", schema.AFTER)
@@ -178,12 +178,12 @@ def _add_routes(api: FastAPI, worker: Worker) -> None:
 
     @get("/v1/feedback", "Feedback")
     async def feedback(limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
-        """Give the latest entries of the log."""
+        """Return the latest entries of the log."""
         return await worker.feedback(limit)
 
     @get("/v1/model", "Card")
     async def model() -> Response:
-        """Say what the model is."""
+        """Describe what the model is."""
         return await worker.card()
 
     @get("/v1/model/words", "Words")
@@ -193,7 +193,7 @@ def _add_routes(api: FastAPI, worker: Worker) -> None:
         top: Annotated[int, Query(ge=1, le=1000)] = 50,
         against: bool = False,
     ) -> Response:
-        """Give the words that speak most for a label, or against it."""
+        """Return the words that speak most for a label, or against it."""
         return await worker.words(label, search, top, against)
 
     @get("/v1/model/evaluation", "Evaluation")
@@ -203,17 +203,17 @@ def _add_routes(api: FastAPI, worker: Worker) -> None:
 
     @get("/metrics", None, "text/plain")
     async def metrics() -> Response:
-        """Give figures for Prometheus."""
+        """Return figures for Prometheus."""
         return await worker.metrics()
 
     @get("/health", "Answer")
     async def health() -> Response:
-        """Say that the process lives."""
+        """Answer that the process lives."""
         return Response(b'{"alive":true}', media_type="application/json")
 
     @get("/ready", "Answer")
     async def ready() -> Response:
-        """Say whether the service can answer."""
+        """Return whether the service can answer."""
         return await worker.ready()
 
 

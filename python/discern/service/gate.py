@@ -160,7 +160,7 @@ class Exchange:
         self.status, self.gone, self.complete, self.body_is_due = 0, False, False, False
 
     async def receive(self) -> Message:
-        """Give the next part of the body; refuses what is too long or comes too slowly."""
+        """Return the next part of the body; refuses what is too long or comes too slowly."""
         allowed = self._limits.idle_seconds + self._received / SLOWEST - self._waited
         began = time.monotonic()
         try:
@@ -182,12 +182,12 @@ class Exchange:
         return message
 
     def keep(self, size: int) -> None:
-        """Give back the memory of the body except for ``size`` bytes: the rest of a stream has become rows."""
+        """Release the memory of the body except for ``size`` bytes: the rest of a stream has become rows."""
         self._room.left += self._held - size
         self._held = size
 
     def leave(self) -> None:
-        """Give back the memory that the body had, and take none any more: a thread may still ask for the next part."""
+        """Release the memory that the body had, and take none any more: a thread may still ask for the next part."""
         self.keep(0)
         self._room = Room(0)
 
@@ -348,7 +348,7 @@ class Gate:
 
 
 def _network(address: str) -> str:
-    """Give what one client has for itself: an address, or in version 6 a network of 64 bits."""
+    """Return what one client has for itself: an address, or in version 6 a network of 64 bits."""
     if ":" not in address:
         return address
     try:
@@ -447,7 +447,7 @@ class Connection(HttpToolsProtocol):
             self._sweep_later()
 
     def _is_left_unread(self, now: float) -> bool:
-        """Say whether the client reads too slowly what waits for it, without sending anything itself.
+        """Return whether the client reads too slowly what waits for it, without sending anything itself.
 
         Many clients read nothing before they have sent everything.
         """

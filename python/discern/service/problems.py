@@ -20,7 +20,7 @@ class Problem(Exception):  # noqa: N818 (the name that RFC 9457 gives it)
         self.status, self.kind, self.detail, self.headers, self.more = status, kind, detail, dict(headers or {}), more
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the document as plain values."""
+        """Return the document as plain values."""
         title = HTTPStatus(self.status).phrase
         return {
             "type": f"/problems#{self.kind}",
@@ -37,7 +37,7 @@ class Problem(Exception):  # noqa: N818 (the name that RFC 9457 gives it)
         return json.dumps(self.to_dict()).encode("ascii")
 
     def head(self) -> list[tuple[bytes, bytes]]:
-        """Give the headers of the answer."""
+        """Return the headers of the answer."""
         own = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(self.body)).encode())]
         return own + [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
 

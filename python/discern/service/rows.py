@@ -99,7 +99,7 @@ class Reader:
         self._words = replace(state.classifier.settings, ngrams=(1, 1))
 
     def row(self, value: Any, place: str = "the row", labelled: bool = False) -> Row:
-        """Give one row; refuses unknown columns and values that do not fit."""
+        """Return one row; refuses unknown columns and values that do not fit."""
         if not isinstance(value, dict) or not value:
             raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
         if labelled:
@@ -163,7 +163,7 @@ class Reader:
         return label_text(value)
 
     def rows(self, value: Any, labelled: bool = False) -> list[Row]:
-        """Give the rows of a list."""
+        """Return the rows of a list."""
         if not isinstance(value, list) or not value:
             raise Problem(422, "bad-rows", f"'rows' must be a list of rows, at least one: {_ROW_TEXT}")
         self.refuse_many(len(value))
@@ -185,7 +185,7 @@ def _refuse_what_is_not_json(column: list[Any]) -> None:
 
 
 def fields(body: Any, needed: Sequence[str]) -> list[Any]:
-    """Give the fields of an object, these and no others."""
+    """Return the fields of an object, these and no others."""
     if not isinstance(body, dict) or set(body) != set(needed):
         raise Problem(
             422, "bad-rows", f"the body must be an object with {', '.join(map(repr, needed))} and nothing else"

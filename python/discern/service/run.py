@@ -95,7 +95,7 @@ def listen(settings: Settings) -> socket.socket:
 
 
 def configured(settings: Settings, base: State, figures: Figures, journal: Journal) -> uvicorn.Config:
-    """Give the server of one worker, with its application."""
+    """Return the server of one worker, with its application."""
     limits = settings.limits
     protocol = type("Connection", (Connection,), {"limits": limits, "dropped": lambda: figures.add("slow_connections")})
     return uvicorn.Config(

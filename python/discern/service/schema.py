@@ -54,7 +54,7 @@ def _rows(name: str, most: int) -> Schema:
 
 
 def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Schema:
-    """Give the schemas of all bodies."""
+    """Return the schemas of all bodies."""
     columns = {feature.name: _value(feature) for feature in features}
     most = settings.limits.rows
     return {

@@ -87,7 +87,7 @@ class State:
         return tuple(json.dumps(label).encode() + b":" for label in self.labels)
 
     def answer(self, shares: Sequence[float]) -> bytes:
-        """Give the prediction for a row as JSON."""
+        """Return the prediction for a row as JSON."""
         if self.classifier.decision is not None:
             [label], [share] = self.decided(np.array([shares]))
             head = b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
@@ -98,13 +98,13 @@ class State:
         return head + b',"probabilities":{' + listed + b"}}"
 
     def decided(self, shares: NDArray[np.float64]) -> tuple[list[str], list[float]]:
-        """Give the label of each row, and its probability."""
+        """Return the label of each row, and its probability."""
         decision = self.classifier.decision or Decision.argmax()
         labels = decision(shares, self.labels)
         return labels.tolist(), probability_given(labels, shares, self.labels)
 
     def shares_of_text(self, text: str) -> list[float]:
-        """Give the probabilities of one text, if the model decides by nothing else."""
+        """Return the probabilities of one text, if the model decides by nothing else."""
         scorer = self.__dict__.get("_scorer")
         if scorer is None:
             return self._shares_without_table(text)
@@ -147,7 +147,7 @@ class State:
         return self
 
     def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
-        """Give the probabilities of rows."""
+        """Return the probabilities of rows."""
         return self.classifier.predict_proba(self.batch(rows)).tolist()  # type: ignore[no-any-return]
 
     def batch(self, rows: Sequence[dict[str, Any]], label: bool = False) -> Batch:
@@ -175,7 +175,7 @@ class State:
 
 
 def identity_of(path: Path) -> tuple[int, ...]:
-    """Give what changes when a file is replaced."""
+    """Return what changes when a file is replaced."""
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 

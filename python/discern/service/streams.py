@@ -40,7 +40,7 @@ class Body(io.RawIOBase):
         self._part, self._more = memoryview(b""), True
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return that it can be read."""
         return True
 
     def readinto(self, buffer: Any) -> int:
@@ -186,7 +186,7 @@ class Stream:
         self.rows += batch.rows
 
     def _fitting(self, batch: Batch) -> Batch:
-        """Give the columns of the model; others of the stream are of no matter, but one must be there."""
+        """Return the columns of the model; others of the stream are of no matter, but one must be there."""
         names = [feature.name for feature in self._state.classifier.features]
         here = {name: column for name, column in batch.columns.items() if name in names}
         if not here:
@@ -217,7 +217,7 @@ def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:
 
 
 def _csv_lines(state: State, batch: Batch, shares: Any, first: bool) -> bytes:
-    """Give the rows as they came, with the label and its probability before them."""
+    """Return the rows as they came, with the label and its probability before them."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = list(batch.columns)

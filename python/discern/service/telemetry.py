@@ -92,7 +92,7 @@ class Figures:
         self._cells[self.worker, self._gauge[name]] = value
 
     def total(self, name: str) -> int:
-        """Give the sum of a counter over all workers."""
+        """Return the sum of a counter over all workers."""
         return int(self._cells[:, self._counter[name]].sum())
 
     def request(self, route: str, status: int, seconds: float) -> None:
@@ -104,7 +104,7 @@ class Figures:
         cells[start + len(STATUSES) + len(BOUNDS) + 1] += seconds
 
     def text(self) -> str:
-        """Give all figures in the format of Prometheus."""
+        """Return all figures in the format of Prometheus."""
         return "".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
@@ -164,7 +164,7 @@ def _now() -> str:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Say what kind of error it was and where, without its message."""
+    """Describe what kind of error it was and where, without its message."""
     frames = traceback.extract_tb(error.__traceback__)[-6:]
     where = [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
     kind = f"{type(error).__name__} {error.kind}" if isinstance(error, Problem) else type(error).__name__

@@ -39,7 +39,7 @@ SMALL = 16_384
 
 
 def to_json(value: Any) -> bytes:
-    """Give a value as JSON; what is no finite number is null."""
+    """Return a value as JSON; what is no finite number is null."""
     try:
         return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
     except ValueError:
@@ -118,12 +118,12 @@ class Worker:
             self._waiting -= 1
 
     async def state_for(self, request: Request) -> State:
-        """Give the model to answer by: one that has learned what the client has seen acknowledged."""
+        """Return the model to answer by: one that has learned what the client has seen acknowledged."""
         after = request.headers.get("discern-after")
         return self.state if after is None else await self.state_after(after)
 
     async def state_after(self, after: str) -> State:
-        """Give the model that has learned an entry."""
+        """Return the model that has learned an entry."""
         if not after.isdecimal() or len(after) > len(str(2**53)) or int(after) > 2**53:
             raise Problem(422, "bad-parameter", "Discern-After must be the number of an entry")
         if int(after) > self.state.sequence and self.store is not None:
@@ -131,7 +131,7 @@ class Worker:
         return self.state
 
     def _reader(self, state: State) -> Reader:
-        """Give the reader of rows for a state; it is kept as long as the state is."""
+        """Return the reader of rows for a state; it is kept as long as the state is."""
         if self._reading is None or self._reading[0] is not state:
             self._reading = state, Reader(state, self.settings.limits)
         return self._reading[1]
@@ -313,7 +313,7 @@ class Worker:
         return _answer(*await self._of_held_out("figures", lambda state, data: to_json(_figures(state, data))))
 
     async def _of_held_out(self, name: str, work: Callable[[State, Any], bytes]) -> tuple[bytes, State]:
-        """Give what is made of the rows held out; it is made once for each state."""
+        """Return what is made of the rows held out; it is made once for each state."""
         state = self.state
         made = self._held_out.get(name)
         if made is None or made[0] is not state:
@@ -322,7 +322,7 @@ class Worker:
         return made[1], made[0]
 
     async def page_evaluation(self, request: Request) -> Response:
-        """Give the part of the page that shows an evaluation: of rows posted, or of those held out."""
+        """Return the part of the page that shows an evaluation: of rows posted, or of those held out."""
         if request.method == "POST":
             state = self.state
             content = await self.in_thread(_of_data, _shown_figures, state, await self._judged(request, state))
@@ -390,7 +390,7 @@ def _segments(state: State, message: str, name: str, evidence: Evidence) -> list
 
 
 def strongest(state: State, label: str, search: str, top: int, against: bool) -> list[dict[str, Any]]:
-    """Give the words that speak most for or against a label, those that hold a text if one is searched for."""
+    """Return the words that speak most for or against a label, those that hold a text if one is searched for."""
     many = state.classifier.solved.terms + 10_000 if search else top
     found = state.classifier.weights(label, -many if against else many)
     wanted = search.casefold()

@@ -28,12 +28,12 @@ _PLACE = b"discern.place"
 
 
 def session_of(frame: DataFrame) -> Any:
-    """Give the session of a frame, classic or Connect."""
+    """Return the session of a frame, classic or Connect."""
     return frame.sparkSession
 
 
 def columns_of(frame: DataFrame, names: list[str]) -> DataFrame:
-    """Give some columns of a frame; refuses names it does not have."""
+    """Return some columns of a frame; refuses names it does not have."""
     for name in names:
         if name not in frame.columns:
             raise DataError(f"the frame has no column {name!r}{did_you_mean(name, frame.columns)}")
@@ -48,12 +48,12 @@ def first_rows(frame: DataFrame) -> Batch:
 
 
 def map_partitions(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
-    """Give what ``work`` makes of the batches of each partition."""
+    """Return what ``work`` makes of the batches of each partition."""
     return frame.mapInArrow(partial(in_worker, work), schema)
 
 
 def batch_of(table: Any, source: str, start: int = 1) -> Batch:
-    """Give the rows of an Arrow table or batch."""
+    """Return the rows of an Arrow table or batch."""
     return Batch(dict(zip(table.schema.names, table.columns, strict=True)), table.num_rows, source, start)
 
 
@@ -78,7 +78,7 @@ def pass_over_imports(modules: int) -> None:
 
 
 def partition_number() -> int:
-    """Give the number of the partition that is being worked on."""
+    """Return the number of the partition that is being worked on."""
     from pyspark import TaskContext
 
     context = TaskContext.get()
@@ -86,7 +86,7 @@ def partition_number() -> int:
 
 
 def partition_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
-    """Give the rows of a partition."""
+    """Return the rows of a partition."""
     source, start = f"partition {partition_number()} of the frame", 1
     for batch in batches:
         place = (batch.schema.metadata or {}).get(_PLACE)
@@ -145,7 +145,7 @@ def distribute(session: Any, model: Classifier) -> Callable[[], Classifier]:
 
 @lru_cache(maxsize=1)
 def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Give the folder that executors fetch models from, as long as this process lives."""
+    """Return the folder that executors fetch models from, as long as this process lives."""
     return tempfile.TemporaryDirectory(prefix="discern-")
 
 
@@ -156,7 +156,7 @@ class _Shipped:
         self.name = name
 
     def __call__(self) -> Classifier:
-        """Give the model; a process loads it once."""
+        """Return the model; a process loads it once."""
         return _loaded(self.name)
 
 

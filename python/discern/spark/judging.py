@@ -45,7 +45,7 @@ def predict(
     probability: str = "probability",
     probabilities: str | None = None,
 ) -> DataFrame:
-    """Give a frame with the label of each row and how probable it is.
+    """Return a frame with the label of each row and how probable it is.
 
     Parameters
     ----------

@@ -105,7 +105,7 @@ def _fit_space(rows: Rows) -> SpaceModel:
 
 
 def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
-    """Give the columns to decide by, inferred from the first rows if none were given, and which are left out."""
+    """Return the columns to decide by, inferred from the first rows if none were given, and which are left out."""
     given = classifier.request.given
     return (given, {}) if given else classifier.request.features_of(first_rows(frame))
 
@@ -122,7 +122,7 @@ class Rows:
     slim: bool = False
 
     def sample(self) -> Sample:
-        """Give the rows to validate by, and remember whether these are all."""
+        """Return the rows to validate by, and remember whether these are all."""
         table, whole = kept_rows(self.frame)
         batches = [batch_of(part, "the frame") for part in table.to_batches() if part.num_rows]
         names = [feature.name for feature in self.features]
@@ -131,7 +131,7 @@ class Rows:
         return sample
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
-        """Give the sums of all rows."""
+        """Return the sums of all rows."""
         if self.kept is not None:
             return self.kept.sums(features, text)
         counting = Counting(self.classifier.label, tuple(features), text)
@@ -164,7 +164,7 @@ def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
 
 
 def leading_zeros(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Give the number of zero bits that each key begins with.
+    """Return the number of zero bits that each key begins with.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def leading_zeros(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def sizes_of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the bytes of the rows of a partition, by how many zeros their keys begin with."""
+    """Return the bytes of the rows of a partition, by how many zeros their keys begin with."""
     import pyarrow as pa
 
     sizes = np.zeros(65, np.int64)
@@ -187,7 +187,7 @@ def sizes_of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def thinned_partition(share: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the rows of a partition whose keys begin with at least so many zeros."""
+    """Return the rows of a partition whose keys begin with at least so many zeros."""
     for batch in batches:
         rows = batch_of(batch, "the frame")
         keep = row_keys(rows, list(rows.columns)) >> np.uint64(64 - share) == 0

@@ -98,12 +98,12 @@ class SparkClassifierModel(Model, _Columns, MLReadable["SparkClassifierModel"], 
         return predict(dataset, self.classifier, **names)
 
     def write(self) -> MLWriter:
-        """Give what saves the model."""
+        """Return what saves the model."""
         return _ModelWriter(self)
 
     @classmethod
     def read(cls) -> MLReader[SparkClassifierModel]:
-        """Give what loads a model."""
+        """Return what loads a model."""
         return _ModelReader()
 
 
@@ -137,7 +137,7 @@ class _ModelReader(MLReader["SparkClassifierModel"]):
 
 
 def _written(settings: Mapping[str, Any]) -> str:
-    """Give settings as JSON."""
+    """Return settings as JSON."""
     plain = dict(settings)
     smoothing = plain.get("smoothing", "auto")
     if not isinstance(smoothing, str | float | int):

@@ -58,7 +58,7 @@ Split = list[Groups]
 
 
 def map_rows(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
-    """Give what ``work`` makes of all rows, of whichever partition: read by Spark, or by the workers where they can."""
+    """Return what ``work`` makes of all rows, of whichever partition: read by Spark, or by the workers if they can."""
     splits = splits_of(frame)
     if splits is None:
         return map_partitions(frame, work, schema)
@@ -67,7 +67,7 @@ def map_rows(frame: DataFrame, work: Work, schema: Any) -> DataFrame:
 
 
 def splits_of(frame: DataFrame) -> list[Split] | None:
-    """Give the row groups of a frame for each task, or none if Spark has to read it."""
+    """Return the row groups of a frame for each task, or none if Spark has to read it."""
     columns = {field.name: _TYPES.get(field.dataType.simpleString()) for field in frame.schema.fields}
     paths = None if None in columns.values() or len(columns) < len(frame.columns) else local_files(frame)
     if not paths:
@@ -80,7 +80,7 @@ def splits_of(frame: DataFrame) -> list[Split] | None:
 
 
 def local_files(frame: DataFrame) -> list[str] | None:
-    """Give the paths of the files that a frame consists of, if it is columns of whole local Parquet files."""
+    """Return the paths of the files that a frame consists of, if it is columns of whole local Parquet files."""
     # Asked anew: a plan that was made before the frame was cached does not know of it.
     session, java = session_of(frame), getattr(frame.select("*"), "_jdf", None)
     if java is None or session.conf.get(SWITCH, "true") != "true":  # Spark Connect does not show its plans
@@ -122,7 +122,7 @@ def _is_plain(relation: Any) -> bool:
 
 
 def _groups(session: Any, paths: list[str], columns: dict[str, Any]) -> list[tuple[int, Groups]] | None:
-    """Give every row group with its size in bytes, or none if a file is not what Spark takes it for."""
+    """Return every row group with its size in bytes, or none if a file is not what Spark takes it for."""
     if len(paths) <= FEW_FILES:
         found = [described for path in paths for described in row_groups(path, columns)]
     else:
@@ -137,7 +137,7 @@ def _groups(session: Any, paths: list[str], columns: dict[str, Any]) -> list[tup
 
 
 def _split_size(session: Any, groups: list[tuple[int, Groups]]) -> int:
-    """Give how many bytes a task reads: what Spark would choose."""
+    """Return how many bytes a task reads: what Spark would choose."""
     most = session.sparkContext._jvm.org.apache.spark.network.util.JavaUtils.byteStringAsBytes(
         session.conf.get("spark.sql.files.maxPartitionBytes", "128MB")
     )
@@ -165,7 +165,7 @@ def _packed(groups: list[tuple[int, Groups]], size: int) -> list[Split]:
 
 
 def describe_files(paths: list[str], columns: dict[str, Any], batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Give the row groups of some files; without a path where a file is not what Spark takes it for."""
+    """Return the row groups of some files; without a path where a file is not what Spark takes it for."""
     for batch in batches:
         for place in batch.column(0).to_pylist():
             for group in row_groups(paths[place], columns):
@@ -174,7 +174,7 @@ def describe_files(paths: list[str], columns: dict[str, Any], batches: Iterator[
 
 
 def row_groups(path: str, columns: dict[str, Any]) -> list[tuple[int, Groups] | None]:
-    """Give the row groups of a file with their sizes in bytes; none if its columns are not those that Spark says."""
+    """Return the row groups of a file with their sizes in bytes; none if its columns are not those that Spark says."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 

@@ -67,7 +67,7 @@ class Counting:
         return [feature.is_normal for feature in self.features]
 
     def to_json(self) -> str:
-        """Give everything in plain text, which is what is sent to executors."""
+        """Return everything in plain text, which is what is sent to executors."""
         features = [feature.to_json() for feature in self.features]
         return json.dumps([self.label, features, self.text.to_json(), self.folds])
 
@@ -99,7 +99,7 @@ def count_partition(described: str, batches: Iterator[pa.RecordBatch]) -> Iterat
 
 
 def fold_numbers(keys: NDArray[np.uint64], folds: int) -> NDArray[np.int64]:
-    """Give the fold of each row by its key: rows that are the same are in the same fold."""
+    """Return the fold of each row by its key: rows that are the same are in the same fold."""
     return ((keys >> np.uint64(11)) % np.uint64(folds)).astype(np.int64)
 
 
@@ -117,7 +117,7 @@ def _part(fold: int, sums: Sums) -> pa.RecordBatch:
 
 
 def _without_terms(sums: Sums) -> Sums:
-    """Give the sums without the terms of any column: what is small however large the vocabulary is."""
+    """Return the sums without the terms of any column: what is small however large the vocabulary is."""
     columns = (
         column.with_terms(np.zeros(len(column.terms), bool)) if isinstance(column, Counts) else column
         for column in sums.columns
@@ -126,7 +126,7 @@ def _without_terms(sums: Sums) -> Sums:
 
 
 def entries_of_partition(normal: Sequence[bool], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give the statistics of partitions entry by entry, to be added up by Spark."""
+    """Return the statistics of partitions entry by entry, to be added up by Spark."""
     for batch in batches:
         for blob in batch.column(0):
             sums = decode(blob.as_buffer(), normal)
@@ -155,7 +155,7 @@ def _entries(number: int, counts: Counts) -> pa.RecordBatch:
 
 
 def encode(sums: Sums) -> bytes:
-    """Give sums as bytes: numbers and plain text."""
+    """Return sums as bytes: numbers and plain text."""
     import safetensors.numpy
 
     labels = Strings.of(sums.labels)
@@ -203,7 +203,7 @@ def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
 
 @contextmanager
 def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
-    """Give the statistics of each partition, kept by Spark as long as they are needed."""
+    """Return the statistics of each partition, kept by Spark as long as they are needed."""
     rows = columns_of(frame, counting.names)
     parts = map_rows(rows, partial(count_partition, counting.to_json()), PARTS).persist()
     try:
@@ -213,7 +213,7 @@ def _counted(frame: DataFrame, counting: Counting) -> Iterator[DataFrame]:
 
 
 def _first_parts(parts: DataFrame, most: int) -> tuple[Any, int]:
-    """Give how many bytes all statistics take, and with the same job those of a few partitions, which often are all."""
+    """Return the bytes that all statistics take, and by the same job those of a few partitions, often of all."""
     import pyspark.sql.functions as sql
 
     few = (sql.col("partition") < FIRST_PARTS) & (sql.col("bytes") <= most // FIRST_PARTS)

@@ -299,14 +299,14 @@ def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample
 
 
 def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
-    """Give the scatter of all rows about zero, which standardised numbers and weights of terms are near."""
+    """Return the scatter of all rows about zero, which standardised numbers and weights of terms are near."""
     count, width = len(vectors.labels), vectors.space.width
     sums = vectors.total(block_scatter, count, pooled)
     return Scatter(np.zeros((count, width)), sums["counts"], sums["first"], sums["second"], pooled)
 
 
 def block_scatter(count: int, pooled: bool, matrix: Any, classes: Array) -> dict[str, Array]:
-    """Give the scatter of a block of rows."""
+    """Return the scatter of a block of rows."""
     sums = Scatter.of(matrix, classes, count, pooled=pooled)
     return {"counts": sums.counts, "first": sums.first, "second": sums.second}
 
@@ -330,7 +330,7 @@ class Problem:
         return SimpleNamespace(outputs=self.shape[0], classes=range(self.vectors.rows))
 
     def at(self, point: Array, hessian: bool = True) -> logistic.Statistics:
-        """Give value and gradient at a point, and on request the Hessian."""
+        """Return value and gradient at a point, and on request the Hessian."""
         sums = self.vectors.total(self.look, point, hessian)
         value = self.cost * float(sums["loss"].sum()) + 0.5 * float(np.sum(self.penalty * point**2))
         curved = sums.get("hessian")
@@ -341,12 +341,12 @@ class Problem:
         )
 
     def product(self, point: Array, direction: Array) -> Array:
-        """Give the product of the Hessian at a point with a direction."""
+        """Return the product of the Hessian at a point with a direction."""
         sums = self.vectors.total(self.product_of, point, direction)
         return np.asarray(self.cost * sums["product"] + self.penalty * direction)
 
     def nearly_solved(self, point: Array) -> Callable[[Array], Array]:
-        """Give what nearly solves equations with the Hessian at a point: that of the sample, which costs no reduce."""
+        """Return what nearly solves equations with the Hessian at a point: that of the sample; it costs no reduce."""
         if self.sample is None:
             return np.copy
         table, classes = self.sample
@@ -359,7 +359,7 @@ class Problem:
         return partial(logistic.conjugate_gradients, product, accuracy=NEARLY)
 
     def relative_norm(self, gradient: Array) -> float:
-        """Give the norm of a gradient relative to that at zero coefficients."""
+        """Return the norm of a gradient relative to that at zero coefficients."""
         return float(np.linalg.norm(gradient)) / self.scale
 
     @property
@@ -380,7 +380,7 @@ def _logistic(vectors: Vectors, cost: float, alone: int | None) -> Problem:
 
 
 def logistic_sums(alone: int | None, point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
-    """Give loss, gradient and perhaps Hessian of a block of rows."""
+    """Return loss, gradient and perhaps Hessian of a block of rows."""
     sums = logistic.statistics(matrix, _targets(alone, classes), point, hessian=hessian)
     curved = {} if sums.hessian is None else {"hessian": sums.hessian}
     return {"loss": np.array([sums.loss]), "gradient": sums.gradient, **curved}
@@ -389,7 +389,7 @@ def logistic_sums(alone: int | None, point: Array, hessian: bool, matrix: Any, c
 def logistic_product(
     alone: int | None, point: Array, direction: Array, matrix: Any, classes: Array
 ) -> dict[str, Array]:
-    """Give the product of the Hessian of a block of rows with a direction."""
+    """Return the product of the Hessian of a block of rows with a direction."""
     return {"product": logistic.hessian_product(matrix, _targets(alone, classes), point, direction)}
 
 
@@ -404,17 +404,17 @@ def _hinge(vectors: Vectors, cost: float, alone: int | None) -> Problem:
 
 
 def hinge_sums(point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
-    """Give loss and gradient of a block of rows."""
+    """Return loss and gradient of a block of rows."""
     return squared_hinge(matrix, classes, point)
 
 
 def hinge_product(point: Array, direction: Array, matrix: Any, classes: Array) -> dict[str, Array]:
-    """Give the product of the Hessian of a block of rows with a direction."""
+    """Return the product of the Hessian of a block of rows with a direction."""
     return squared_hinge(matrix, classes, point, direction)
 
 
 def minimise(problem: Problem, start: Array) -> Array:
-    """Give the coefficients that minimise a problem."""
+    """Return the coefficients that minimise a problem."""
     if start.size <= logistic.MOST_NEWTON and problem.look is not hinge_sums:
         return logistic.newton(problem, start, TOLERANCE, MOST_ROUNDS).coefficients  # type: ignore[arg-type]
     return truncated_newton(problem, start)

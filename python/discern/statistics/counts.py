@@ -52,7 +52,7 @@ class Counts:
 
     @classmethod
     def empty(cls) -> Counts:
-        """Give the counts of no rows, the zero of addition."""
+        """Return the counts of no rows, the zero of addition."""
         none = np.zeros(0, np.int64)
         return cls((), none, Strings.of([]), none, none, none, none)
 
@@ -120,7 +120,7 @@ class Counts:
         return _added(listed, [1] * len(listed)) if listed else cls.empty()
 
     def decayed(self, factor: float) -> Counts:
-        """Give the counts times a factor, rounded; what becomes zero is gone."""
+        """Return the counts times a factor, rounded; what becomes zero is gone."""
         documents = np.rint(self.documents * factor).astype(np.int64)
         kept = documents > 0
         rounded = Counts(
@@ -137,7 +137,7 @@ class Counts:
         return rounded.with_terms(used)
 
     def with_labels(self, labels: Sequence[str]) -> Counts:
-        """Give the counts with more labels, of which there is nothing."""
+        """Return the counts with more labels, of which there is nothing."""
         if tuple(labels) == self.labels:
             return self
         place = {label: number for number, label in enumerate(labels)}
@@ -194,13 +194,13 @@ class Counts:
     __hash__ = None  # type: ignore[assignment]
 
     def with_min_documents(self, least: int) -> Counts:
-        """Give the counts without the terms that fewer than ``least`` documents hold."""
+        """Return the counts without the terms that fewer than ``least`` documents hold."""
         if least <= 1:
             return self
         return self.with_terms(self.term_documents >= least)
 
     def with_terms(self, keep: NDArray[np.bool_]) -> Counts:
-        """Give the counts of the terms where ``keep`` is true."""
+        """Return the counts of the terms where ``keep`` is true."""
         number = np.cumsum(keep) - 1
         kept = keep[self.entry_terms]
         return Counts(
@@ -216,7 +216,7 @@ class Counts:
     # ------------------------------------------------------------------------------------------------ arrays
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything but the labels as arrays, for the model file."""
+        """Return everything but the labels as arrays, for the model file."""
         return {
             "class_documents": self.class_documents,
             "terms.offsets": self.terms.offsets,
@@ -282,7 +282,7 @@ def check_terms(terms: Strings, is_sorted: bool = True) -> None:
 
 
 def contained(terms: Strings, known: Strings) -> NDArray[np.bool_]:
-    """Say which of some sorted terms are among others."""
+    """Return which of some sorted terms are among others."""
     lists = [(side.offsets, np.ascontiguousarray(side.data)) for side in (terms, known)]
     _, _, (places, known_places) = _native.merge_terms(lists)
     return np.isin(places, known_places)
@@ -333,7 +333,7 @@ def _added(parts: Sequence[Counts], signs: Sequence[int]) -> Counts:
 
 
 def _distinct(keys: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the distinct keys below ``most``, sorted, and the place of each key among them."""
+    """Return the distinct keys below ``most``, sorted, and the place of each key among them."""
     if most > 4 * max(len(keys), 1 << 16):
         distinct, inverse = np.unique(keys, return_inverse=True)
         return distinct, inverse
@@ -409,7 +409,7 @@ class Seen:
         return classes
 
     def sorted(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        """Give the labels in their order, and the number of each."""
+        """Return the labels in their order, and the number of each."""
         labels = sorted(self.labels)
         return tuple(labels), np.array([self.labels[label] for label in labels], np.int64)
 

@@ -54,13 +54,13 @@ class TermDocumentMatrix:
         return len(self.starts) - 1, len(self.terms)
 
     def to_scipy(self) -> Any:
-        """Give a sparse array of scipy, documents × terms."""
+        """Return a sparse array of scipy, documents × terms."""
         import scipy.sparse
 
         return scipy.sparse.csr_array((self.counts, self.columns, self.starts), shape=self.shape)
 
     def to_arrow(self) -> Any:
-        """Give an Arrow table of (document, term, count), a row for each count that is not zero.
+        """Return an Arrow table of (document, term, count), a row for each count that is not zero.
 
         The terms are a dictionary: each is stored once.
         """

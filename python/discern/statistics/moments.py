@@ -55,13 +55,13 @@ class Moments:
         return cls(pivot, *sums)
 
     def about(self, pivot: NDArray[np.float64]) -> Moments:
-        """Give the same sums about another pivot."""
+        """Return the same sums about another pivot."""
         step = self.pivot - pivot
         first = self.first + self.counts * step
         return Moments(pivot, self.counts, first, self.second + step * (self.first + first))
 
     def with_classes(self, places: NDArray[Any], width: int) -> Moments:
-        """Give the sums of ``width`` classes, those here at ``places``, the others empty."""
+        """Return the sums of ``width`` classes, those here at ``places``, the others empty."""
 
         def spread(sums: NDArray[np.float64]) -> NDArray[np.float64]:
             wide = np.zeros((width, sums.shape[1]))
@@ -79,37 +79,37 @@ class Moments:
         return Moments(self.pivot, self.counts - moved.counts, self.first - moved.first, self.second - moved.second)
 
     def decayed(self, factor: float) -> Moments:
-        """Give the sums times a factor; numbers are counted in whole numbers, so that they are rounded."""
+        """Return the sums times a factor; numbers are counted in whole numbers, so that they are rounded."""
         counts = np.rint(self.counts * factor)
         with np.errstate(invalid="ignore", divide="ignore"):
             share = np.where(self.counts > 0, counts / self.counts, 0.0)
         return Moments(self.pivot, counts, self.first * share, self.second * share)
 
     def of_classes(self, keep: NDArray[Any]) -> Moments:
-        """Give the sums of some classes only."""
+        """Return the sums of some classes only."""
         return Moments(self.pivot, self.counts[keep], self.first[keep], self.second[keep])
 
     def of_column(self, place: int) -> Moments:
-        """Give the sums of one column only."""
+        """Return the sums of one column only."""
         keep = slice(place, place + 1)
         return Moments(self.pivot[keep], *(sums[:, keep] for sums in (self.counts, self.first, self.second)))
 
     def arrays(self) -> dict[str, NDArray[np.float64]]:
-        """Give the sums as arrays, for the model file."""
+        """Return the sums as arrays, for the model file."""
         return {"pivot": self.pivot, "counts": self.counts, "first": self.first, "second": self.second}
 
     def total(self) -> Moments:
-        """Give the sums over all classes, as one class."""
+        """Return the sums over all classes, as one class."""
         parts = (sums.sum(axis=0, keepdims=True) for sums in (self.counts, self.first, self.second))
         return Moments(self.pivot, *parts)
 
     def means(self) -> NDArray[np.float64]:
-        """Give the mean of each class and column; NaN where there is nothing."""
+        """Return the mean of each class and column; NaN where there is nothing."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.pivot + self.first / self.counts)
 
     def variances(self) -> NDArray[np.float64]:
-        """Give the variance of each class and column, divided by the number of values (maximum likelihood)."""
+        """Return the variance of each class and column, divided by the number of values (maximum likelihood)."""
         with np.errstate(invalid="ignore", divide="ignore"):
             square, shift = self.second / self.counts, self.first / self.counts
             difference = square - shift**2
@@ -118,7 +118,7 @@ class Moments:
 
 
 def _pivot(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean of the first rows, a number near the data, or 0 where all are missing."""
+    """Return the mean of the first rows, a number near the data, or 0 where all are missing."""
     some = table[: 1 << 10]
     present = ~np.isnan(some)
     number = present.sum(axis=0)

@@ -73,7 +73,7 @@ class Scatter:
 
     @classmethod
     def empty(cls, width: int, columns: int, *, pooled: bool = False, fourth: bool = False) -> Scatter:
-        """Give the sums of no rows."""
+        """Return the sums of no rows."""
         flat, matrices = np.zeros((width, columns)), np.zeros((width, columns, columns))
         second = matrices[:1].sum(axis=0, keepdims=True) if pooled else matrices.copy()
         powers = (matrices.copy(), matrices.copy()) if fourth else (None, None)
@@ -82,7 +82,7 @@ class Scatter:
     # ---------------------------------------------------------------------------------------------- algebra
 
     def about(self, pivot: Array) -> Scatter:
-        """Give the same sums about other pivots."""
+        """Return the same sums about other pivots."""
         step = self.pivot - pivot
         first = self.first + self.counts[:, None] * step
         if self.pooled:
@@ -127,7 +127,7 @@ class Scatter:
         return third, fourth
 
     def with_classes(self, places: Array, width: int) -> Scatter:
-        """Give the sums of ``width`` classes, those here at ``places``, the others empty."""
+        """Return the sums of ``width`` classes, those here at ``places``, the others empty."""
 
         def spread(sums: Array | None) -> Any:
             if sums is None:
@@ -141,7 +141,7 @@ class Scatter:
         return Scatter(spread(self.pivot), spread(self.counts), spread(self.first), second, self.pooled, *powers)
 
     def take(self, kept: Array) -> Scatter:
-        """Give the sums of some classes; those left out must be empty."""
+        """Return the sums of some classes; those left out must be empty."""
         second = self.second if self.pooled else self.second[kept]
         powers = (None, None) if self.fourth is None or self.third is None else (self.third[kept], self.fourth[kept])
         kept_sums = Scatter(self.pivot[kept], self.counts[kept], self.first[kept], second, self.pooled, *powers)
@@ -162,30 +162,30 @@ class Scatter:
         return self.counts if self.rows is None else self.rows
 
     def means(self) -> Array:
-        """Give the mean of each class; the pivot where there is nothing."""
+        """Return the mean of each class; the pivot where there is nothing."""
         counts = np.where(self.counts > 0, self.counts, 1.0)[:, None]
         return np.asarray(self.pivot + self.first / counts)
 
     def mean(self) -> Array:
-        """Give the mean of all rows."""
+        """Return the mean of all rows."""
         return np.asarray(self.counts @ self.means() / self.counts.sum())
 
     def about_means(self) -> Scatter:
-        """Give the same sums about the means of the classes."""
+        """Return the same sums about the means of the classes."""
         return self.about(self.means())
 
     def by_class(self) -> Array:
-        """Give Σw(x−μ_k)(x−μ_k)ᵀ of each class about its own mean."""
+        """Return Σw(x−μ_k)(x−μ_k)ᵀ of each class about its own mean."""
         if self.pooled:
             raise ValueError("the products of all classes were summed in one matrix")
         return self.about_means().second
 
     def within(self) -> Array:
-        """Give Σw(x−μ_k)(x−μ_k)ᵀ over all classes."""
+        """Return Σw(x−μ_k)(x−μ_k)ᵀ over all classes."""
         return np.asarray(self.about_means().second.sum(axis=0))
 
     def between(self) -> Array:
-        """Give Σ_k N_k (μ_k−μ)(μ_k−μ)ᵀ about the mean of all rows."""
+        """Return Σ_k N_k (μ_k−μ)(μ_k−μ)ᵀ about the mean of all rows."""
         apart = self.means() - self.mean()
         return np.asarray((self.counts[:, None] * apart).T @ apart)
 
@@ -231,7 +231,7 @@ def _sum_dense(rows: Array, classes: Array, width: int, weights: Array | None, p
 
 
 def _pivot(rows: Array, weights: Array | None, chosen: Array) -> Array:
-    """Give the mean of the first of the chosen rows that have weight: a point near them."""
+    """Return the mean of the first of the chosen rows that have weight: a point near them."""
     counted = chosen if weights is None else chosen[weights[chosen] > 0]
     return (
         np.asarray(rows[counted[:PIVOT_ROWS]].mean(axis=0, dtype=np.float64))
@@ -241,7 +241,7 @@ def _pivot(rows: Array, weights: Array | None, chosen: Array) -> Array:
 
 
 def _grouped(classes: Array, width: int) -> tuple[Array, Array]:
-    """Give the numbers of the rows ordered by class, and where each class ends."""
+    """Return the numbers of the rows ordered by class, and where each class ends."""
     narrow = classes.astype(np.uint8 if width <= 1 << 8 else np.uint16 if width <= 1 << 16 else np.int64)
     order = np.argsort(narrow, kind="stable")  # for the narrow types a radix sort
     counts = np.bincount(classes, minlength=width)
@@ -263,7 +263,7 @@ class _Block:
         self._taken = self._room if rows.dtype == np.float64 else np.empty((self._size, columns), rows.dtype)
 
     def sums(self, chosen: Array, pivot: Array, powers: Array | None) -> tuple[float, Array, Array]:
-        """Give Σw, Σw(x−c) and Σw(x−c)(x−c)ᵀ of the chosen rows; add their higher powers to ``powers``."""
+        """Return Σw, Σw(x−c) and Σw(x−c)(x−c)ᵀ of the chosen rows; add their higher powers to ``powers``."""
         columns = len(pivot)
         count, first, second = 0.0, np.zeros(columns), np.zeros((columns, columns), order="F")
         tiled = np.tile(pivot, (min(self._size, len(chosen)), 1)).ravel()  # one long subtraction, not many short ones

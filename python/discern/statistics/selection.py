@@ -83,11 +83,11 @@ class Contingency:
         return _sums(self.terms, values, self.width)
 
     def complete(self) -> NDArray[np.bool_]:
-        """Say which terms occur in every class."""
+        """Return which terms occur in every class."""
         return np.asarray(np.bincount(self.terms, minlength=self.width) == len(self.sizes))
 
     def against_rest(self, label: int) -> Contingency:
-        """Give the table of one class against all others."""
+        """Return the table of one class against all others."""
         mine = self.classes == label
         own = _sums(self.terms[mine], self.values[mine], self.width)
         rest = _sums(self.terms[~mine], self.values[~mine], self.width)
@@ -119,7 +119,7 @@ def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any]
 
 
 def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give χ² of each term, Σ (observed − expected)² / expected over the classes, and its p value.
+    """Return χ² of each term, Σ (observed − expected)² / expected over the classes, and its p value.
 
     Expected is the total of the term times the share of the class; p has one degree of freedom less than classes. A
     term that does not occur has NaN for both.
@@ -152,7 +152,7 @@ def _chi2(table: Contingency) -> NDArray[np.float64]:
 
 
 def mutual_information_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the mutual information, in nats, of the class and the presence of each term, and its p value.
+    """Return the mutual information, in nats, of the class and the presence of each term, and its p value.
 
     I = Σ P(c, t) ln P(c, t) / P(c)P(t) over classes c and t in {present, absent}. Under independence 2NI is about χ²
     distributed (the G test), which gives the p value.
@@ -186,26 +186,26 @@ def _mutual_information(table: Contingency) -> NDArray[np.float64]:
 
 
 def scores_of(table: Contingency, score: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give scores and p values by the name of the score."""
+    """Return scores and p values by the name of the score."""
     if score not in SCORES:
         raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
     return chi2_scores(table) if score == "chi2" else mutual_information_scores(table)
 
 
 def scores_alone(table: Contingency, score: str) -> NDArray[np.float64]:
-    """Give scores by the name of the score, without their p values, which take most of the time."""
+    """Return scores by the name of the score, without their p values, which take most of the time."""
     if score not in SCORES:
         raise ValueError(f"score must be one of {', '.join(SCORES)}, not {score!r}")
     return _chi2(table) if score == "chi2" else _mutual_information(table)
 
 
 def scores_by_class(table: Contingency, score: str) -> NDArray[np.float64]:
-    """Give the scores of each term for each class against all others, terms × classes."""
+    """Return the scores of each term for each class against all others, terms × classes."""
     return np.stack([scores_alone(table.against_rest(label), score) for label in range(len(table.sizes))], axis=1)
 
 
 def table_for(counts: Counts, score: str) -> Contingency:
-    """Give the table that a score is computed from: occurrences for χ², documents for mutual information."""
+    """Return the table that a score is computed from: occurrences for χ², documents for mutual information."""
     return Contingency.of_counts(counts, presence=score == "mutual_information")
 
 
@@ -213,7 +213,7 @@ def table_for(counts: Counts, score: str) -> Contingency:
 
 
 def best(scores: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
-    """Say which scores are the ``most`` best; of equal ones the later is kept, as in scikit-learn, NaN last.
+    """Return which scores are the ``most`` best; of equal ones the later is kept, as in scikit-learn, NaN last.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def best(scores: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
 
 
 def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool = False) -> NDArray[np.bool_]:
-    """Say which terms are the ``most`` best, overall or for each class against all others.
+    """Return which terms are the ``most`` best, overall or for each class against all others.
 
     ``counts.with_terms`` takes the answer.
 
@@ -245,7 +245,7 @@ def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool =
 
 
 def spoken_for(table: Contingency) -> NDArray[np.int64]:
-    """Give the class that each term speaks for: where there is most more of it than expected, in units of its √."""
+    """Return the class that each term speaks for: where there is most more of it than expected, in units of its √."""
     expected = table.totals[table.terms] * table.shares[table.classes]
     residuals = (table.values - expected) / np.sqrt(expected)
     order = np.lexsort((-table.classes, residuals, table.terms))

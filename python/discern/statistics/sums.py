@@ -86,14 +86,14 @@ class Sums:
         return cls(labels, class_rows, tuple(_totalled(column) for column in columns))
 
     def decayed(self, factor: float) -> Sums:
-        """Give all sums times a factor from 0 to 1, counts rounded to whole numbers; what becomes zero is gone."""
+        """Return all sums times a factor from 0 to 1, counts rounded to whole numbers; what becomes zero is gone."""
         if not 0 < factor <= 1:
             raise ValueError(f"the factor must be above 0 and at most 1, not {factor!r}")
         class_rows = np.maximum(np.rint(self.class_rows * factor), 1).astype(np.int64)
         return Sums(self.labels, class_rows, tuple(column.decayed(factor) for column in self.columns))
 
     def _over(self, labels: tuple[str, ...]) -> Sums:
-        """Give the sums with a place for each of ``labels``."""
+        """Return the sums with a place for each of ``labels``."""
         places = np.array([labels.index(label) for label in self.labels], np.int64)
         class_rows = np.zeros(len(labels), np.int64)
         class_rows[places] = self.class_rows
@@ -130,7 +130,7 @@ class Sums:
     # ------------------------------------------------------------------------------------------------ arrays
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Give everything but the labels as arrays, for the model file."""
+        """Return everything but the labels as arrays, for the model file."""
         arrays: dict[str, NDArray[Any]] = {"class_rows": self.class_rows}
         for number, column in enumerate(self.columns):
             named = dict(column.arrays())

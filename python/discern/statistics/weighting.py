@@ -49,7 +49,7 @@ class Weighting:
             raise ValueError(f"norm must be 'l1', 'l2' or None, not {self.norm!r}")
 
     def idf(self, documents: NDArray[Any], rows: int) -> NDArray[np.float64] | None:
-        """Give the idf of terms from how many of ``rows`` documents hold each; None if it is not used."""
+        """Return the idf of terms from how many of ``rows`` documents hold each; None if it is not used."""
         if not self.use_idf:
             return None
         more = int(self.smooth_idf)
@@ -57,7 +57,7 @@ class Weighting:
             return np.asarray(np.log((rows + more) / (np.asarray(documents, np.float64) + more)) + 1.0)
 
     def idf_of(self, counts: Counts) -> NDArray[np.float64] | None:
-        """Give the idf of the terms of counts."""
+        """Return the idf of the terms of counts."""
         return self.idf(counts.term_documents, counts.rows)
 
     def weigh(
@@ -68,7 +68,7 @@ class Weighting:
         idf: NDArray[np.float64] | None,
         reuse: bool = False,
     ) -> NDArray[np.float64]:
-        """Give the weights of rows of counts, laid out as scipy's sparse rows are.
+        """Return the weights of rows of counts, laid out as scipy's sparse rows are.
 
         With ``reuse`` the weights may take the place of the counts, which are then gone.
         """
@@ -93,5 +93,5 @@ class Weighting:
         return _native.term_rows(np.ascontiguousarray(terms, np.int32), width)
 
     def to_json(self) -> dict[str, Any]:
-        """Give the settings as plain values, for the model file."""
+        """Return the settings as plain values, for the model file."""
         return asdict(self)
