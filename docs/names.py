@@ -67,8 +67,7 @@ BESIDE = {
 """Names that are no part of the package's front, but come to hand."""
 
 INNER = {
-    f"Classifier.{name}"
-    for name in ("choose", "entries", "features_of", "planned", "read_text_from", "recipe_of", "take_back")
+    f"Classifier.{name}" for name in ("choose", "entries", "features_of", "planned", "read_text_from", "recipe_of")
 }
 """Methods that the package itself calls, and nobody else should."""
 

@@ -70,7 +70,7 @@ def test_a_threshold_keeps_its_label() -> None:
     before = model.checksum()
     for change in (
         lambda: model.forget([SPAM, MORE_SPAM]),
-        lambda: model.exchange([SPAM, MORE_SPAM], [{**SPAM, "label": "junk"}, {**MORE_SPAM, "label": "junk"}]),
+        lambda: model.relabel([SPAM, MORE_SPAM], [{**SPAM, "label": "junk"}, {**MORE_SPAM, "label": "junk"}]),
     ):
         with pytest.raises(DataError, match=r"threshold for the label 'spam'.*nothing was changed"):
             change()

@@ -240,7 +240,7 @@ def test_rows_move_to_another_label_in_one_step(tmp_path: Path, min_df: int) -> 
     settings = {"smoothing": 1.0, "min_df": min_df}
     Classifier(**settings).fit([*rows, wrong]).save(tmp_path / "m.discern")
     model = load(tmp_path / "m.discern")  # rare terms are not in the file
-    assert model.exchange([wrong], [right]) == 1
+    assert model.relabel([wrong], [right]) == 1
     assert model.checksum() == Classifier(**settings).fit([*rows, right]).checksum()
 
 
@@ -249,12 +249,12 @@ def test_an_exchange_leaves_nothing_half_done() -> None:
     model = Classifier(smoothing=1.0).fit(rows)
     before = model.checksum()
     with pytest.raises(ValueError, match="never learned"):
-        model.exchange([{"label": "ham", "text": "never seen"}], rows[:5])
+        model.relabel([{"label": "ham", "text": "never seen"}], rows[:5])
     assert model.checksum() == before
-    model.exchange(rows, [{"label": "new", "text": "all others gone"}])
+    model.relabel(rows, [{"label": "new", "text": "all others gone"}])
     assert (model.labels, model.rows) == (("new",), 1)
     with pytest.raises(ValueError, match="nothing would be left"):
-        model.exchange([{"label": "new", "text": "all others gone"}], iter(()))
+        model.relabel([{"label": "new", "text": "all others gone"}], iter(()))
 
 
 LABELED = [{"label": "a", "text": "x1 x2"}, {"label": "bbb", "text": "y1 y2"}]

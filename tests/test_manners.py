@@ -256,12 +256,12 @@ def test_similar_rows(tmp_path: Path, data: Path) -> None:
     ]
     assert (found[0]["row"], found[0]["label"]) == (3, "ham")
     assert len(found) == 4
-    likeness = [one["likeness"] for one in found]
-    assert likeness == sorted(likeness, reverse=True)
+    similarity = [one["similarity"] for one in found]
+    assert similarity == sorted(similarity, reverse=True)
     model = Classifier.load(tmp_path / "k.discern")
     for number, row in enumerate(ROWS, 1):
         [best] = similar(model, row["text"], top=1)
-        assert (best.row, best.label, best.likeness) == (number, row["label"], pytest.approx(1.0))
+        assert (best.row, best.label, best.similarity) == (number, row["label"], pytest.approx(1.0))
     shown = well("similar", tmp_path / "k.discern", "noon tomorrow", "--data", data, "--top", "1").stdout
     assert "lunch at noon tomorrow" in shown
     assert "not its data" in run("similar", tmp_path / "k.discern", "noon", "--data", data, "--data", data).stderr

@@ -25,7 +25,7 @@ from discern.data.readers import batches
 from discern.data.roles import MOST_NUMBER, Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
-from discern.models.deciders import LEARNERS, Strength
+from discern.models.deciders import LEARNERS, Regularization
 from discern.models.file import ModelFileError
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.search import TUNED, another_deal
@@ -354,7 +354,7 @@ def test_places_beyond_the_end_are_refused(fitted: dict[str, Classifier], tmp_pa
 def test_the_best_is_found_on_texts(tmp_path: Path) -> None:
     seen: list[int] = []
     model = Classifier(model="best", budget=600)  # it ends when there is nothing left to try
-    model.fit(texts(500, share=0.2), watch=lambda standings: seen.append(len(standings)))
+    model.fit(texts(500, share=0.2), watch=lambda results: seen.append(len(results)))
     assert seen[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert {one["model"] for one in model.leaderboard} == {*TUNED, "naive-bayes"}
     assert model.leaderboard[0]["status"] == "won"
@@ -373,7 +373,7 @@ def test_the_best_of_two_ellipses_is_quadratic() -> None:
     by_name = {one["model"]: one["accuracy"] for one in model.leaderboard}
     assert model.winner in ("qda", "naive-bayes", "knn")
     assert by_name["qda"] > by_name["logistic"] + 0.1
-    assert "cannot learn more rows" in model.gives_up or model.winner == "naive-bayes"
+    assert "cannot learn more rows" in model.limitation or model.winner == "naive-bayes"
 
 
 def test_a_winner_that_is_a_sum_can_still_change() -> None:
@@ -436,8 +436,8 @@ def test_costs_are_chosen_and_models_are_added() -> None:
     rows = texts(600, share=0.3)
     sample = Sample.of(list(batches(rows)), "label", ["text"], 1)
     words, pairs = TextSettings(), TextSettings(ngrams=(1, 2))
-    other = Recipe("nbsvm", Plan((pairs,), presence=True, min_df=1), Strength(0.5))
-    recipe = Recipe("linear-svm", Plan((words,)), Strength(2.0), others=((3.0, other),))
+    other = Recipe("nbsvm", Plan((pairs,), presence=True, min_df=1), Regularization(0.5))
+    recipe = Recipe("linear-svm", Plan((words,)), Regularization(2.0), others=((3.0, other),))
     features = [Feature("text", "text")]
     alone = [spatial.fit(sample, features, one) for one in (replace(recipe, others=()), other)]
     model = spatial.fit(sample, features, recipe)
@@ -492,7 +492,7 @@ def test_naive_bayes_of_rows_of_unit_length() -> None:
         {"label": "b", "text": "blue green grey"},
     ]
     sample, features = Sample.of(list(batches(rows)), "label", ["text"], 1), [Feature("text", "text")]
-    recipe = Recipe("unit-bayes", Plan((TextSettings(),), presence=True, min_df=1, unit=True), Strength(2.0))
+    recipe = Recipe("unit-bayes", Plan((TextSettings(),), presence=True, min_df=1, unit=True), Regularization(2.0))
     model = spatial.fit(sample, features, recipe)
     batch = next(iter(batches([{"label": "a", "text": "red red green new"}])))
     in_a, in_b = {"red": 2, "blue": 1, "green": 1, "grey": 0}, {"red": 0, "blue": 1, "green": 1, "grey": 1}

@@ -25,7 +25,7 @@ from discern.data.strings import DataError
 from discern.data.text import TextSettings
 from discern.data.values import label_text
 from discern.learners.bayes import NaiveBayesSettings
-from discern.models.naive_bayes import Model, Said, Summing, solve_columns
+from discern.models.naive_bayes import Model, Scores, Summing, solve_columns
 from discern.models.settings import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics.sums import Sums
 
@@ -234,7 +234,7 @@ class Classifier:
         self.decision: Decision | None = None
         self.recipe: Recipe | None = None
         self.leaderboard: list[dict[str, Any]] = []
-        self.gives_up = ""
+        self.limitation = ""
         self._make_locks()
         self._statistics: Sums | None = Sums()
         self._ledger: Ledger | None = None
@@ -334,7 +334,7 @@ class Classifier:
     ) -> Classifier:
         """Compare models until the deadline and learn the best; without one it is naive Bayes."""
         import discern.models.space_model as spatial
-        from discern.models.search import Contest, gives_up
+        from discern.models.search import Search, limitation
 
         request = self.request
 
@@ -348,9 +348,9 @@ class Classifier:
             return take(choose(sample))
         self.min_df = request.min_df or 1
         entries, changes = request.entries(features, sample.rows), request.changes(features)
-        standings = Contest(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
-        winner, self.gives_up = standings[0], gives_up(standings)
-        self.leaderboard = [standing.to_json() for standing in standings]
+        results = Search(sample, features, entries, choose, deadline, self.min_df, changes, watch).run()
+        winner, self.limitation = results[0], limitation(results)
+        self.leaderboard = [result.to_json() for result in results]
         calibration = None if request.calibrate is False else winner.calibration
         if winner.entry.recipe is not None:
             return self._take(spatial.fit(sample, features, winner.entry.recipe).calibrated(calibration), left_out)
@@ -386,7 +386,7 @@ class Classifier:
         """
         if not self.is_fitted:
             return self.fit(data, reading=reading)
-        self.exchange(iter(()), data, reading=reading)
+        self.relabel(iter(()), data, reading=reading)
         return self
 
     @_one_at_a_time
@@ -398,21 +398,17 @@ class Classifier:
 
         Returns a receipt: the checksum of the model file, which equals that of a model that never saw the rows.
         """
-        forgotten = self.take_back(data, reading=reading)
+        forgotten = self.relabel(data, iter(()), reading=reading)
         return Receipt(self.checksum(), forgotten, self.rows, self._ledger is not None)
 
-    def take_back(self, data: Any, *, reading: Reading | None = None) -> int:
-        """Forget rows as :meth:`forget` does, without a receipt; return how many."""
-        return self.exchange(data, iter(()), reading=reading)
-
     @_one_at_a_time
-    def exchange(self, old: Any, new: Any, *, reading: Reading | None = None) -> int:
+    def relabel(self, old: Any, new: Any, *, reading: Reading | None = None) -> int:
         """Forget some rows and learn others in one step, or change nothing; return how many were forgotten.
 
         Examples
         --------
         >>> model = Classifier().fit([{"label": "a", "text": "x1"}, {"label": "b", "text": "y1"}])
-        >>> model.exchange([{"label": "a", "text": "x1"}], [{"label": "c", "text": "x1"}])
+        >>> model.relabel([{"label": "a", "text": "x1"}], [{"label": "c", "text": "x1"}])
         1
         >>> model.labels
         ('b', 'c')
@@ -704,7 +700,7 @@ class Classifier:
         """
         return self.solved.weights(label_text(label), top)
 
-    def _scored(self, model: Model | SpaceModel, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Said]]:
+    def _scored(self, model: Model | SpaceModel, data: Any, reading: Reading | None) -> Iterator[tuple[Batch, Scores]]:
         # The model is given: learning in another thread may put a new one in its place meanwhile.
         for batch in batches(data, reading):
             named = _named(batch, model.features)
@@ -1028,7 +1024,7 @@ def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
         raise ValueError(f"the decision says nothing of the label {missing[0]!r}; it is for {list(decision.labels)}")
 
 
-def _decided(model: Model | SpaceModel, decision: Decision | None, said: Said) -> NDArray[np.str_]:
+def _decided(model: Model | SpaceModel, decision: Decision | None, said: Scores) -> NDArray[np.str_]:
     if decision is None:
         return np.asarray(model.label_array[said.scores.argmax(axis=1)])
     decided: NDArray[np.str_] = decision(model.posterior(said), model.label_array).astype(np.str_)

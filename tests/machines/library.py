@@ -178,7 +178,7 @@ class Machine(Walker):
         label = random.choice([*self.reference.labels, self.source.new_label(random)])
         self.source.own.add(label)
         new = [{**row, "label": label} for row in old]
-        self._expect(self.reference.exchanged(old, new), lambda: self.model.exchange(old, new))
+        self._expect(self.reference.exchanged(old, new), lambda: self.model.relabel(old, new))
 
     def change_a_copy(self, random: Random) -> None:
         old, new = self._held(random, 2), self.source.rows(random, 2)
@@ -406,7 +406,7 @@ class Machine(Walker):
         strange = self.source.stranger(random, random.choice(self.reference.labels))
         rows = random.choice([[strange], [*self._held(random, 1), strange]])
         self._refused(lambda: self.model.forget(rows))
-        self._refused(lambda: self.model.exchange(rows, self._held(random, 1)))
+        self._refused(lambda: self.model.relabel(rows, self._held(random, 1)))
 
     def forget_a_mixture(self, random: Random) -> None:
         """Forget a row that the counts allow and that was never learned: only a ledger can tell."""
@@ -432,7 +432,7 @@ class Machine(Walker):
         if self.reference.rule is None or self.reference.rule.unsure is None:
             return
         self._refused(lambda: self.model.learn(rows))
-        self._refused(lambda: self.model.exchange(self.reference.rows[:1], rows))
+        self._refused(lambda: self.model.relabel(self.reference.rows[:1], rows))
 
     def learn_nonsense(self, random: Random) -> None:
         row = self.source.row(random, random.choice(self.reference.labels))

@@ -29,7 +29,7 @@ def logistic_objective(model: Classifier, rows: Any) -> tuple[float, float]:
     """What the model's weights cost, and the least that any cost."""
     matrix, classes = matrix_of(model, rows)
     count = len(model.labels)
-    penalty = np.append(np.full(matrix.shape[1], 1 / model.recipe.strength.cost), 0.0)
+    penalty = np.append(np.full(matrix.shape[1], 1 / model.recipe.regularization.cost), 0.0)
     objective = logistic.Objective(logistic.Rows(matrix, classes, count), penalty)
     decider = model.solved.decider
     found = np.hstack([decider.weights.T, decider.bias[:, None]])

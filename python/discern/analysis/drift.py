@@ -68,7 +68,7 @@ class Window:
                 self.model.learn(iter(new))
                 new = []
             if old or new:
-                self.model.exchange(iter(old), iter(new))
+                self.model.relabel(iter(old), iter(new))
             self._kept = kept
         return self.model
 

@@ -19,13 +19,13 @@ class Similar:
 
     Examples
     --------
-    >>> Similar(row=2, label="b", likeness=0.5).label
+    >>> Similar(row=2, label="b", similarity=0.5).label
     'b'
     """
 
     row: int
     label: str
-    likeness: float
+    similarity: float
     """The cosine of the angle between texts, from 0 to 1; for tables without texts minus the distance."""
 
 
@@ -47,10 +47,10 @@ def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> l
     near = solved.decider
     matrix, _, _ = solved.space.of_batch(_batch(model, row), 1)
     found, places = near.known.nearest(matrix if near.is_cosine else matrix.toarray(), min(top, len(near.known)))
-    likeness = 1.0 - found[0] if near.is_cosine else -found[0]
+    similarity = 1.0 - found[0] if near.is_cosine else -found[0]
     return [
         Similar(int(near.known.ids[place]) + 1, solved.labels[near.known.classes[place]], float(like))
-        for place, like in zip(places[0].tolist(), likeness.tolist(), strict=True)
+        for place, like in zip(places[0].tolist(), similarity.tolist(), strict=True)
     ]
 
 

@@ -146,7 +146,7 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet
         return
     if classifier.leaderboard:
         show_leaderboard(classifier.leaderboard)
-    say(f"the best is {classifier.winner}" + (f": {classifier.gives_up}" if classifier.gives_up else ""))
+    say(f"the best is {classifier.winner}" + (f": {classifier.limitation}" if classifier.limitation else ""))
 
 
 def _classifier(**settings: Any) -> Classifier:

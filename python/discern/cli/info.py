@@ -184,12 +184,12 @@ def similar(
     names = [feature.name for feature in classifier.features]
     from discern.cli.show import console, plain_table, show
 
-    table = plain_table("row", "likeness", "label", *(names if data else ()), left=0)
+    table = plain_table("row", "similarity", "label", *(names if data else ()), left=0)
     for column in table.columns[2:]:
         column.justify = "left"
     for one in found:
         values = [_short(shown[one.row].get(name)) for name in names] if data else []
-        table.add_row(f"{one.row:,}", f"{one.likeness:.4f}", visible(one.label), *values)
+        table.add_row(f"{one.row:,}", f"{one.similarity:.4f}", visible(one.label), *values)
     show(console(), table)
 
 

@@ -231,7 +231,7 @@ def relabel(
             raise ValueError(
                 f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
             )
-        moved = classifier.exchange(*(labelled(rows, classifier.label, label) for label in (old, new)))
+        moved = classifier.relabel(*(labelled(rows, classifier.label, label) for label in (old, new)))
         checksum = classifier.save(model)
     size = model.stat().st_size
     if json:

@@ -102,7 +102,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         parts, y = self._checked(X, y, reset=False)
         if not np.isin(y, self.classes_).all():
             raise ValueError("these rows were never learned: there is a label that the model does not know")
-        self.classifier_.take_back(_labelled(parts, np.searchsorted(self.classes_, y)))
+        self.classifier_.relabel(_labelled(parts, np.searchsorted(self.classes_, y)), iter(()))
         kept = self.classes_[[int(label) for label in self.classifier_.labels]]
         self._renumber(kept)
         self.classes_ = kept

@@ -36,7 +36,7 @@ NEAR_CHOSEN = 2000
 
 
 @dataclass(frozen=True)
-class Spoken:
+class Contribution:
     """What was said for one class against another: to begin with, by axes that are zero, by axes and by near rows."""
 
     prior: float
@@ -62,13 +62,13 @@ class Linear:
         """Score rows."""
         return self.of_functions(np.asarray(matrix @ self.weights) + self.bias)
 
-    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+    def spoken(self, row: Any, label: int, against: int) -> Contribution:
         """Describe what each axis of the only row of a matrix said."""
         weights = self.of_functions(self.weights[row.indices])
         said = row.data * (weights[:, label] - weights[:, against])
         bias = self.of_functions(self.bias[None, :])[0]
         axes = dict(zip(row.indices.tolist(), said.tolist(), strict=True))
-        return Spoken(float(bias[label] - bias[against]), 0.0, axes)
+        return Contribution(float(bias[label] - bias[against]), 0.0, axes)
 
     def odds(self, label: int) -> Array | None:
         """Return what a unit on each axis says for a class, against the mean of the others."""
@@ -123,7 +123,7 @@ class Quadratic:
         parts = [((rows - mean) @ white) for mean, white in zip(self.means, self.matrices, strict=True)]
         return np.stack([-0.5 * (part**2).sum(axis=1) for part in parts], axis=1) + self.levels
 
-    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+    def spoken(self, row: Any, label: int, against: int) -> Contribution:
         """Describe what each axis of the only row of a matrix said: its share of the two quadratic forms."""
         values, said = row.toarray()[0], np.zeros(row.shape[1])
         for place, sign in ((label, -0.5), (against, 0.5)):
@@ -132,7 +132,7 @@ class Quadratic:
         there = np.zeros(len(said), bool)
         there[row.indices] = True
         axes = {place: float(said[place]) for place in row.indices.tolist()}
-        return Spoken(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
+        return Contribution(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
 
     def odds(self, label: int) -> Array | None:
         """Return None: what a unit says depends on where it starts from."""
@@ -164,7 +164,7 @@ class Quadratic:
 
 @dataclass(frozen=True)
 class Nearest:
-    """Scores log (votes of the nearest rows + share of the class); by cosine each vote weighs its likeness."""
+    """Scores log (votes of the nearest rows + share of the class); by cosine each vote weighs its similarity."""
 
     known: Neighbours
     count: int
@@ -186,7 +186,7 @@ class Nearest:
         np.add.at(sums, (np.arange(len(sums))[:, None], self.known.classes[places]), votes)
         return np.log(sums + self.shares)
 
-    def spoken(self, row: Any, label: int, against: int) -> Spoken:
+    def spoken(self, row: Any, label: int, against: int) -> Contribution:
         """Describe what each near row said: its part in the votes of its class."""
         places, votes = (found[0] for found in self._votes(row))
         classes, said = self.known.classes[places], np.zeros(len(places))
@@ -197,7 +197,7 @@ class Nearest:
                 said[own] = sign * votes[own] / total * np.log1p(total / self.shares[place])
         spoke = np.flatnonzero(said)
         rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(said[i])) for i in spoke)
-        return Spoken(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
+        return Contribution(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
 
     def odds(self, label: int) -> Array | None:
         """Return None: rows vote, not axes."""
@@ -255,14 +255,14 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Strength:
+class Regularization:
     """How closely a model follows its rows: the cost of an error, and the smoothing of the log count ratios."""
 
     cost: float = 1.0
     smoothing: Smoothing = ADD_ONE
 
 
-def learn(model: str, table: Table, strength: Strength) -> Decider:
+def learn(model: str, table: Table, regularization: Regularization) -> Decider:
     """Learn the decider of a model of that name.
 
     Examples
@@ -270,7 +270,7 @@ def learn(model: str, table: Table, strength: Strength) -> Decider:
     >>> import scipy.sparse
     >>> matrix = scipy.sparse.csr_array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
     >>> table = Table(matrix, np.array([0, 0, 1, 1], np.int32), np.array([0.5, 0.5]), has_text=False)
-    >>> learn("linear-svm", table, Strength()).scores(matrix).argmax(axis=1).tolist()
+    >>> learn("linear-svm", table, Regularization()).scores(matrix).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
     if table.width < 2 or not table.matrix.shape[1]:  # there is nothing to tell apart, or nothing to tell by
@@ -280,32 +280,32 @@ def learn(model: str, table: Table, strength: Strength) -> Decider:
         bias = np.array([bias[1] - bias[0]]) if table.width == 2 else bias
         constant = Linear(np.zeros((table.matrix.shape[1], functions)), bias, table.width)
         return constant if model not in KINDS else _constant(model, table, constant)
-    return LEARNERS[model](table, strength)
+    return LEARNERS[model](table, regularization)
 
 
 def _constant(model: str, table: Table, linear: Linear) -> Decider:
     if model == "knn":
-        return _nearest(table, Strength())
+        return _nearest(table, Regularization())
     width = table.matrix.shape[1]
     bias = linear.of_functions(linear.bias[None, :])[0]
     return Quadratic(np.zeros((table.width, width)), np.zeros((table.width, width, 1)), bias)
 
 
-def _margins(table: Table, strength: Strength) -> Decider:
-    settings = MarginSettings(cost=strength.cost)
+def _margins(table: Table, regularization: Regularization) -> Decider:
+    settings = MarginSettings(cost=regularization.cost)
     found = fit_margins(table.matrix, table.classes, table.width, settings, threads=table.threads)
     return Linear(np.ascontiguousarray(found.coef.T), np.asarray(found.intercept), table.width)
 
 
-def _nbsvm(table: Table, strength: Strength) -> Decider:
-    settings = MarginSettings(cost=strength.cost, intercept="none")
+def _nbsvm(table: Table, regularization: Regularization) -> Decider:
+    settings = MarginSettings(cost=regularization.cost, intercept="none")
     found, _ = fit_nbsvm(
-        table.matrix, table.classes, table.width, settings, smoothing=strength.smoothing, threads=table.threads
+        table.matrix, table.classes, table.width, settings, smoothing=regularization.smoothing, threads=table.threads
     )
     return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.width)
 
 
-def _unit_bayes(table: Table, strength: Strength) -> Decider:
+def _unit_bayes(table: Table, regularization: Regularization) -> Decider:
     """Solve naive Bayes of terms that are there, each class against the rest, as a linear decider.
 
     On rows of unit length its scores are divided by √(terms): words that depend on each other say less together, and
@@ -314,9 +314,9 @@ def _unit_bayes(table: Table, strength: Strength) -> Decider:
     """
     there = table.matrix.copy()
     there.data = np.ones_like(there.data)
-    smoothing = strength.smoothing
+    smoothing = regularization.smoothing
     if isinstance(smoothing, Laplace):
-        smoothing = Laplace(smoothing.alpha / strength.cost)
+        smoothing = Laplace(smoothing.alpha / regularization.cost)
     ratios = log_count_ratios(there, table.classes, table.width, smoothing)
     sizes = np.diff(table.matrix.indptr)
     short = float(np.mean(1.0 / np.sqrt(np.maximum(sizes, 1))))
@@ -324,8 +324,8 @@ def _unit_bayes(table: Table, strength: Strength) -> Decider:
     return Linear(np.ascontiguousarray(ratios.T), short * np.log(own / (1.0 - own)), table.width)
 
 
-def _logistic(table: Table, strength: Strength) -> Decider:
-    penalty = np.append(np.full(table.matrix.shape[1], 1.0 / strength.cost), 0.0)
+def _logistic(table: Table, regularization: Regularization) -> Decider:
+    penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
 
     def coefficients(classes: NDArray[np.int32], width: int) -> Array:
         return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
@@ -338,18 +338,18 @@ def _logistic(table: Table, strength: Strength) -> Decider:
     return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.width)
 
 
-def _ridge(table: Table, strength: Strength) -> Decider:
+def _ridge(table: Table, regularization: Regularization) -> Decider:
     rows = ridge.Rows.of(table.matrix, table.classes)
     if table.matrix.shape[1] > MOST_EXACT:
         # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
-        weights, bias, _ = ridge.solve_rows(rows, 1.0 / strength.cost, True, 1e-4, None)
+        weights, bias, _ = ridge.solve_rows(rows, 1.0 / regularization.cost, True, 1e-4, None)
         return Linear(np.ascontiguousarray(weights), bias, table.width)
     normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.width, pooled=True))
     weights = ridge.solve(normal, ridge.choose_penalty(normal, rows).penalty)
     return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.width)
 
 
-def _linear_discriminant(table: Table, strength: Strength) -> Decider:
+def _linear_discriminant(table: Table, regularization: Regularization) -> Decider:
     scatter = Scatter.of(table.dense(), table.classes, table.width, pooled=True)
     return linear_of_scatter(scatter, table.priors, table.has_text)
 
@@ -364,7 +364,7 @@ def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear
     return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
 
 
-def _quadratic_discriminant(table: Table, strength: Strength) -> Decider:
+def _quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
     scatter = Scatter.of(table.dense(), table.classes, table.width)
     return quadratic_of_scatter(scatter, table.priors, table.has_text)
 
@@ -382,7 +382,7 @@ def _square(white: Array) -> Array:
     return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
 
 
-def _nearest(table: Table, strength: Strength) -> Decider:
+def _nearest(table: Table, regularization: Regularization) -> Decider:
     rows = table.matrix if table.has_text else table.dense()
     known = Neighbours.of("cosine" if table.has_text else "euclidean", rows, table.classes)
     counts = np.bincount(table.classes, minlength=table.width)
@@ -400,7 +400,7 @@ def _neighbours(known: Neighbours, classes: int) -> int:
     return choose_count(known.classes[places], known.classes[some], classes)[0]
 
 
-LEARNERS: dict[str, Callable[[Table, Strength], Decider]] = {
+LEARNERS: dict[str, Callable[[Table, Regularization], Decider]] = {
     "logistic": _logistic,
     "linear-svm": _margins,
     "nbsvm": _nbsvm,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-Spoken = tuple[str, int, float]
+Contribution = tuple[str, int, float]
 """A term of a row, how often it is there, and what it says for one label against another."""
 FEW = 8
 """Up to so many rows are scored without building a table for the whole vocabulary."""
@@ -139,15 +139,15 @@ class _SummingMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class Said:
+class Scores:
     """What a column says of rows: scores of rows × classes, how many terms of each are known and unknown."""
 
     scores: Array
     known: NDArray[np.int64]
     unknown: NDArray[np.int64]
 
-    def __add__(self, other: Said) -> Said:
-        return Said(self.scores + other.scores, self.known + other.known, self.unknown + other.unknown)
+    def __add__(self, other: Scores) -> Scores:
+        return Scores(self.scores + other.scores, self.known + other.known, self.unknown + other.unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,14 +196,14 @@ class TextColumn:
         found, _ = self.vocabulary.rows([text], 1)
         return int(self._score_few(found, 1)[0].argmax())
 
-    def of_batch(self, batch: Batch, threads: int) -> Said:
+    def of_batch(self, batch: Batch, threads: int) -> Scores:
         """Score the texts of a batch."""
         name, rows = self.feature.name, batch.rows
         if rows > FEW and self.scores.weights is not None:
-            return batch.read_texts(name, lambda texts, strict: Said(*self.scorer.score(texts, threads, strict)))
+            return batch.read_texts(name, lambda texts, strict: Scores(*self.scorer.score(texts, threads, strict)))
         found, unknown = self.vocabulary.rows(batch.texts(name), 1 if rows <= FEW else threads)
         scores = self._score_few(found, rows) if rows <= FEW else self.scores.of_rows(self.matrix(found, rows))
-        return Said(scores, self._lengths(found), unknown)
+        return Scores(scores, self._lengths(found), unknown)
 
     def _score_few(self, found: _native.Rows, rows: int) -> Array:
         weights = self.scores.at(found.terms)
@@ -227,7 +227,7 @@ class TextColumn:
 
         return scipy.sparse.csr_matrix((found.counts, found.terms, found.starts), shape=(rows, len(self.terms)))
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
         """Describe what each term of the only row said, and how many are unknown."""
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), 1)
         weights = self.scores.at(found.terms)
@@ -279,11 +279,11 @@ class LevelColumn:
         """Make now what the first answer would wait for, as far as it costs little."""
         _ = self._places
 
-    def of_batch(self, batch: Batch, _: int) -> Said:
+    def of_batch(self, batch: Batch, _: int) -> Scores:
         """Score the values of a batch."""
         numbers, levels = levels_of(batch, self.feature)
         said, known = self.of_levels(numbers, levels)
-        return Said(said, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
+        return Scores(said, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
 
     def of_levels(self, numbers: NDArray[Any], levels: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
         """Score rows by the numbers of their levels, −1 where one is missing, and say which are known."""
@@ -292,7 +292,7 @@ class LevelColumn:
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])
         return table[places], places >= 0
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
         """Describe what the value of the only row said."""
         said = self.of_batch(batch, 1)
         numbers, levels = levels_of(batch, self.feature)
@@ -332,10 +332,10 @@ class NormalColumn:
     def ready(self) -> None:
         """Nothing has to be made."""
 
-    def of_batch(self, batch: Batch, _: int) -> Said:
+    def of_batch(self, batch: Batch, _: int) -> Scores:
         """Score the numbers of a batch."""
         said, known = self.of_numbers(numbers_of(batch, self.feature.name))
-        return Said(said, known.astype(np.int64), np.zeros(len(known), np.int64))
+        return Scores(said, known.astype(np.int64), np.zeros(len(known), np.int64))
 
     def of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
         """Score rows by their numbers, and say which have one."""
@@ -343,7 +343,7 @@ class NormalColumn:
         scores = log_normal(np.where(known, values, 0.0)[:, None], self.means, self.variances)
         return np.where(known[:, None], scores, 0.0), known
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Spoken], int]:
+    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
         """Describe what the number of the only row said."""
         said, value = self.of_batch(batch, 1), numbers_of(batch, self.feature.name)[0]
         if not said.known[0]:
@@ -509,18 +509,18 @@ class Model:
         only = self.columns[0] if len(self.columns) == 1 else None
         return only if isinstance(only, TextColumn) else None
 
-    def of_batch(self, batch: Batch, threads: int | None) -> Said:
+    def of_batch(self, batch: Batch, threads: int | None) -> Scores:
         """Return log P(k) + Σ over columns of log P(column|k), and how many terms are known and unknown."""
         threads = threads or default_threads()
         if self.only_text is not None:
             return self.columns[0].of_batch(batch, threads)
         rows = np.zeros(batch.rows, np.int64)
-        said = Said(np.tile(self.start, (batch.rows, 1)), rows, rows)
+        said = Scores(np.tile(self.start, (batch.rows, 1)), rows, rows)
         for column in self.columns:
             said = said + column.of_batch(batch, threads)
         return said
 
-    def posterior(self, said: Said, raw: bool = False) -> Array:
+    def posterior(self, said: Scores, raw: bool = False) -> Array:
         """Turn scores into probabilities."""
         if self.calibration is None or raw or len(self.labels) == 1:  # one column of scores would be taken for two
             return posterior(said.scores)

@@ -105,7 +105,7 @@ def _places(numbers: NDArray[Any]) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True)
-class KeptText:
+class TextRows:
     """A text column, its rows kept as counts of terms."""
 
     terms: Strings
@@ -117,7 +117,7 @@ class KeptText:
     @classmethod
     def of(
         cls, texts: Sequence[Any], text: TextSettings, classes: NDArray[np.int32], labels: tuple[str, ...]
-    ) -> KeptText:
+    ) -> TextRows:
         """Count the terms of each row of several batches."""
         counter, place = _native.Counter(text.native, keep_rows=True), 0
         for part, rows in texts:
@@ -128,7 +128,7 @@ class KeptText:
         return cls(Strings(offsets, data), held_out, classes, labels)
 
     @classmethod
-    def of_rows(cls, terms: Strings, rows: Rows, classes: NDArray[np.int32], labels: tuple[str, ...]) -> KeptText:
+    def of_rows(cls, terms: Strings, rows: Rows, classes: NDArray[np.int32], labels: tuple[str, ...]) -> TextRows:
         """Take rows that were counted."""
         return cls(terms, _native.HeldOut(*rows, len(terms), classes, max(len(labels), 1)), classes, labels)
 
@@ -147,7 +147,7 @@ class KeptText:
 
         return scipy.sparse.csr_matrix((self.rows[2], self.rows[1], self.rows[0]), (len(self.classes), len(self.terms)))
 
-    def single_words(self) -> KeptText:
+    def single_words(self) -> TextRows:
         """Return the rows without n-grams of several words."""
         spaces = np.concatenate([[0], np.cumsum(self.terms.data == ord(" "))])
         keep = spaces[self.terms.offsets[1:]] == spaces[self.terms.offsets[:-1]]
@@ -156,7 +156,7 @@ class KeptText:
         ends = np.concatenate([[0], np.cumsum(kept)])
         number = (np.cumsum(keep) - 1).astype(np.int32)
         rows = (ends[starts], number[terms[kept]], counts[kept])
-        return KeptText.of_rows(self.terms.take(keep), rows, self.classes, self.labels)
+        return TextRows.of_rows(self.terms.take(keep), rows, self.classes, self.labels)
 
     def language(self) -> str | None:
         """Return the language that the words seem to be of, if there is a stemmer for it."""
@@ -237,7 +237,7 @@ class _Left:
     class_rows: NDArray[np.int64]
 
     def contrasts(self, smoothings: Sequence[Smoothing]) -> tuple[list[tuple[Array, Array]], Array]:
-        """Score the rows as :meth:`KeptText.contrasts` has it."""
+        """Score the rows as :meth:`TextRows.contrasts` has it."""
         of_term, total = self.table.sum(axis=1, keepdims=True), self.in_class.sum()
         margins, found = Margins(of_term, self.in_class, self.class_rows, max(self.size, 1)), []
         for smoothing in smoothings:
@@ -258,7 +258,7 @@ def _by_class(rows: Any, classes: NDArray[np.int32], width: int) -> Any:
 
 
 @dataclass(frozen=True)
-class KeptLevels:
+class LevelRows:
     """A column of levels, the level of each row kept as a number, −1 where it is missing."""
 
     numbers: NDArray[np.int64]
@@ -310,7 +310,7 @@ class KeptLevels:
 
 
 @dataclass(frozen=True)
-class KeptNumbers:
+class NumberRows:
     """A column of numbers with normal densities, NaN where one is missing."""
 
     values: Array
@@ -351,7 +351,7 @@ class KeptNumbers:
         return Moments(np.repeat(pivot, len(folds.ends)), *sums)
 
 
-Kept = KeptText | KeptLevels | KeptNumbers
+Kept = TextRows | LevelRows | NumberRows
 
 
 @dataclass
@@ -364,7 +364,7 @@ class Sample:
     classes: NDArray[np.int32]
     labels: tuple[str, ...]
     threads: int | None = None
-    _texts: dict[tuple[str, TextSettings], KeptText] = field(default_factory=dict)
+    _texts: dict[tuple[str, TextSettings], TextRows] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batches: list[Batch], label: str, names: Sequence[str], threads: int | None) -> Sample:
@@ -405,7 +405,7 @@ class Sample:
         """Return rows to be left out one by one: all, or a random part of them, in the order of their keys."""
         return Folds.one_by_one(np.argsort(self.keys, kind="stable")[:most].astype(np.int64))
 
-    def text(self, name: str, settings: TextSettings) -> KeptText:
+    def text(self, name: str, settings: TextSettings) -> TextRows:
         """Return a text column with the terms of its rows counted, once for each of the settings."""
         key = (name, settings)
         if key not in self._texts:
@@ -414,14 +414,14 @@ class Sample:
                 self._texts[key] = self._texts[longer].single_words()
             else:
                 parts = [(batch.texts(name), batch.rows) for batch in self.batches]
-                self._texts[key] = KeptText.of(parts, settings, self.classes, self.labels)
+                self._texts[key] = TextRows.of(parts, settings, self.classes, self.labels)
         return self._texts[key]
 
     def keep_only(self, settings: Sequence[TextSettings]) -> None:
         """Let go of the rows counted with other settings."""
         self._texts = {key: kept for key, kept in self._texts.items() if key[1] in settings}
 
-    def levels(self, feature: Feature) -> KeptLevels:
+    def levels(self, feature: Feature) -> LevelRows:
         """Return a column of levels."""
         places: dict[str, int] = {}
         parts = []
@@ -433,7 +433,7 @@ class Sample:
         if feature.is_binned:
             places = {name: place for place, name in enumerate(feature.bins())}
             parts = [assign(self.numbers(feature.name), np.asarray(feature.edges))]
-        return KeptLevels(np.concatenate(parts), tuple(places), self.classes, self.labels, least, feature.is_binned)
+        return LevelRows(np.concatenate(parts), tuple(places), self.classes, self.labels, least, feature.is_binned)
 
     def numbers(self, name: str) -> Array:
         """Return a column of numbers."""
@@ -444,7 +444,7 @@ class Sample:
         if feature.role == "text":
             return self.text(feature.name, text)
         if feature.is_normal:
-            return KeptNumbers(self.numbers(feature.name), self.classes, len(self.labels))
+            return NumberRows(self.numbers(feature.name), self.classes, len(self.labels))
         return self.levels(feature)
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:

@@ -70,19 +70,21 @@ Watch = Callable[[list[dict[str, Any]]], None]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Candidate:
     """A model that takes part: its name, its terms in words, and its recipe; naive Bayes has none."""
 
     model: str
     terms: str
     recipe: Recipe | None = None
 
-    def with_cost(self, factor: float) -> Entry | None:
+    def with_cost(self, factor: float) -> Candidate | None:
         """Return the entry with another cost of an error; None if it has none."""
         if self.recipe is None or self.model not in TUNED:
             return None
-        strength = replace(self.recipe.strength, cost=float(f"{factor * self.recipe.strength.cost:.2g}"))
-        return replace(self, recipe=replace(self.recipe, strength=strength))
+        regularization = replace(
+            self.recipe.regularization, cost=float(f"{factor * self.recipe.regularization.cost:.2g}")
+        )
+        return replace(self, recipe=replace(self.recipe, regularization=regularization))
 
 
 @dataclass(frozen=True)
@@ -93,14 +95,14 @@ class Change:
     slower: float
     plan: Callable[[Plan], Plan]
 
-    def of(self, entry: Entry) -> Entry | None:
+    def of(self, entry: Candidate) -> Candidate | None:
         """Return the changed entry; None if there is nothing to change."""
         if entry.recipe is None:
             return None
         plan = self.plan(entry.recipe.plan)
         if plan == entry.recipe.plan:
             return None
-        return Entry(entry.model, f"{entry.terms}, {self.name}", replace(entry.recipe, plan=plan))
+        return Candidate(entry.model, f"{entry.terms}, {self.name}", replace(entry.recipe, plan=plan))
 
 
 def with_characters(plan: Plan) -> Plan:
@@ -175,10 +177,10 @@ SHORT_CHARACTERS = (1, 4)
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class Result:
     """How an entry did in the last round that it took part in; ``scores`` of rows left out, divided by temperature."""
 
-    entry: Entry
+    entry: Candidate
     rows: int
     seconds: float
     scores: Array
@@ -201,7 +203,7 @@ class Standing:
 
     @property
     def rank(self) -> tuple[int, float, float]:
-        """What standings are sorted by: more rows, then more of them right, then a lower log loss."""
+        """What results are sorted by: more rows, then more of them right, then a lower log loss."""
         return -self.rows, -self.accuracy, self.log_loss
 
     def expected(self, rows: int) -> float:
@@ -215,18 +217,18 @@ class Standing:
         same = self.seconds * (COUNTING + 1.25 * of_a_fold)
         return float(same * (rows / self.rows) ** GROWTH_POWER)
 
-    def beats(self, other: Standing) -> bool:
+    def beats(self, other: Result) -> bool:
         """Return whether it is better on the same rows: more of them right, or as many and more sure of them."""
         gain, sure = self.right.astype(np.float64) - other.right, other.losses - self.losses
         return _is_above(gain) or (float(gain.mean()) >= 0 and _is_above(sure))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the standing in plain values."""
+        """Return the result in plain values."""
         return {
             "model": self.entry.model,
             "terms": self.entry.terms,
             "rows": self.rows,
-            "cost": None if self.entry.recipe is None else self.entry.recipe.strength.cost,
+            "cost": None if self.entry.recipe is None else self.entry.recipe.regularization.cost,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "seconds": round(self.seconds, 3),
@@ -269,12 +271,12 @@ def another_deal(sample: Sample, folds: int) -> Folds:
 
 
 @dataclass
-class Contest:
+class Search:
     """A contest of entries on rows; ``choose`` gives what naive Bayes would learn them with."""
 
     sample: Sample
     features: Sequence[Feature]
-    entries: Sequence[Entry]
+    entries: Sequence[Candidate]
     choose: Callable[[Sample], Choice]
     deadline: float
     min_df: int = 1
@@ -282,30 +284,32 @@ class Contest:
     watch: Watch | None = None
     cheap: float = 0.0
 
-    def run(self) -> list[Standing]:
-        """Hold all rounds that there is time for; gives the standings, the winner first."""
-        standings: list[Standing] = []
+    def run(self) -> list[Result]:
+        """Hold all rounds that there is time for; gives the results, the winner first."""
+        results: list[Result] = []
         left, self.cheap = list(self.entries), CHEAP * (self.deadline - time.monotonic())
         sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
         while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
             sizes.append(GROWTH * sizes[-1])
         for rows in [*sizes, self.sample.rows]:
-            known = {standing.entry: standing for standing in standings}
+            known = {result.entry: result for result in results}
             judged = self._round(rows, left, known)
-            standings = sorted({**known, **judged}.values(), key=lambda standing: standing.rank)
+            results = sorted({**known, **judged}.values(), key=lambda result: result.rank)
             if not judged:
                 break
             if rows != PROBED or rows == self.sample.rows:
-                standings = [self._status(standing, standings[0]) for standing in standings]
-            left = [one.entry for one in standings if one.rows == rows and not one.status]
+                results = [self._status(result, results[0]) for result in results]
+            left = [one.entry for one in results if one.rows == rows and not one.status]
             if len(left) < 2:
                 break
-        standings = self._combined(self._refined(standings))
-        return [replace(one, status="won" if place == 0 else one.status) for place, one in enumerate(standings)]
+        results = self._combined(self._refined(results))
+        return [replace(one, status="won" if place == 0 else one.status) for place, one in enumerate(results)]
 
-    def _round(self, rows: int, entries: Sequence[Entry], known: dict[Entry, Standing]) -> dict[Entry, Standing]:
+    def _round(
+        self, rows: int, entries: Sequence[Candidate], known: dict[Candidate, Result]
+    ) -> dict[Candidate, Result]:
         """Judge entries, the best first, those that there is time for; ``known`` loses those whose cost is changed."""
-        part, found = self.sample.part(rows), dict[Entry, Standing]()
+        part, found = self.sample.part(rows), dict[Candidate, Result]()
         folds = folds_of(part)
         for entry in entries:
             before = known.get(entry)
@@ -327,11 +331,11 @@ class Contest:
         """Return whether an entry can be judged, and then learned from all rows."""
         return judging + learning < SPARE * (self.deadline - time.monotonic())
 
-    def _show(self, standings: list[Standing]) -> None:
+    def _show(self, results: list[Result]) -> None:
         if self.watch is not None:
-            self.watch([one.to_json() for one in sorted(standings, key=lambda standing: standing.rank)])
+            self.watch([one.to_json() for one in sorted(results, key=lambda result: result.rank)])
 
-    def _tuned(self, part: Sample, folds: Folds, start: Standing) -> Standing:
+    def _tuned(self, part: Sample, folds: Folds, start: Result) -> Result:
         """Change the cost of an error, down or up, as long as that makes the entry better."""
         best = start
         for factor in (STEP, 1 / STEP):
@@ -347,15 +351,15 @@ class Contest:
 
     # -------------------------------------------------------------------------------------------- the winner
 
-    def _refined(self, standings: list[Standing]) -> list[Standing]:
+    def _refined(self, results: list[Result]) -> list[Result]:
         """Change the cost of the winner, and its terms one thing at a time, while there is time."""
-        winner = standings[0]
+        winner = results[0]
         part = self.sample.part(self._rows_to_refine(winner))
         folds = folds_of(part)
         if part.rows > winner.rows:
             winner = self._judge(part, winner.entry, folds)
-            standings = [winner, *standings[1:]]
-        standings, winner = self._with_tuned(part, folds, standings, winner)
+            results = [winner, *results[1:]]
+        results, winner = self._with_tuned(part, folds, results, winner)
         changed = winner
         for change in self.changes:
             entry = change.of(winner.entry)
@@ -367,22 +371,22 @@ class Contest:
             part.keep_only(entry.recipe.plan.text if entry.recipe is not None else ())
             if tried.beats(winner):
                 winner = tried
-            standings = [*standings, tried]
-            self._show(standings)
+            results = [*results, tried]
+            self._show(results)
         if winner is not changed:
-            standings, winner = self._with_tuned(part, folds, standings, winner)
+            results, winner = self._with_tuned(part, folds, results, winner)
         # One that is ahead by less than what a change must bring stays behind what was changed.
-        others = sorted((one for one in standings if one is not winner), key=lambda standing: standing.rank)
+        others = sorted((one for one in results if one is not winner), key=lambda result: result.rank)
         return [winner, *others]
 
     def _with_tuned(
-        self, part: Sample, folds: Folds, standings: list[Standing], winner: Standing
-    ) -> tuple[list[Standing], Standing]:
-        """Change the cost of the winner; gives the standings with the changed one in its place."""
+        self, part: Sample, folds: Folds, results: list[Result], winner: Result
+    ) -> tuple[list[Result], Result]:
+        """Change the cost of the winner; gives the results with the changed one in its place."""
         tuned = self._tuned(part, folds, winner)
-        return [tuned if one is winner else one for one in standings], tuned
+        return [tuned if one is winner else one for one in results], tuned
 
-    def _rows_to_refine(self, winner: Standing) -> int:
+    def _rows_to_refine(self, winner: Result) -> int:
         """Return on how many rows there is time to judge the winner again and with each change."""
         work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.entry) is not None)
         rows = self.sample.rows
@@ -395,13 +399,13 @@ class Contest:
 
     # ------------------------------------------------------------------------------------------ several models
 
-    def _combined(self, standings: list[Standing]) -> list[Standing]:
+    def _combined(self, results: list[Result]) -> list[Result]:
         """Add models to the winner, each time the one that makes the log loss least, as long as the sum is better.
 
         Of the sums on that way, the one that is right most often is kept; of equals the last, which is most sure.
         """
-        left = self._judged_again([one for one in standings if self._can_join(standings[0], one)])
-        winner = left[0] if left else standings[0]
+        left = self._judged_again([one for one in results if self._can_join(results[0], one)])
+        winner = left[0] if left else results[0]
         chosen, losses, best = [winner], winner.losses, winner
         while left and len(chosen) <= MOST_ADDED:
             tried = [losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
@@ -413,16 +417,16 @@ class Contest:
             chosen.append(left[place])
             entry, scores = combination(chosen)
             seconds = sum(one.seconds for one in _each_once(chosen))
-            found = standing_of(entry, winner.rows, seconds, scores, winner.classes)
+            found = result_of(entry, winner.rows, seconds, scores, winner.classes)
             best = found if found.accuracy >= best.accuracy else best
-        return [*([best] if best is not winner else []), winner, *standings[1:]]
+        return [*([best] if best is not winner else []), winner, *results[1:]]
 
-    def _judged_again(self, joining: list[Standing]) -> list[Standing]:
+    def _judged_again(self, joining: list[Result]) -> list[Result]:
         """Judge the winner, which is the first, and the best of the others on another deal of folds, if there is time.
 
         Without time for it, all are given as they are.
         """
-        others = sorted(joining[1:], key=lambda standing: standing.log_loss)
+        others = sorted(joining[1:], key=lambda result: result.log_loss)
         of_each = {one.entry.model: one for one in reversed(others)}
         chosen = _each_once([*joining[:1], *others[:MOST_AGAIN], *of_each.values()])
         judging = 1.25 * AGAIN_FOLDS / FOLDS * sum(one.seconds for one in chosen)
@@ -434,7 +438,7 @@ class Contest:
         again = [(one, self._judge(sample, one.entry, folds)) for one in chosen]
         return [replace(new, seconds=old.seconds, status=old.status) for old, new in again]
 
-    def _can_join(self, winner: Standing, other: Standing) -> bool:
+    def _can_join(self, winner: Result, other: Result) -> bool:
         """Return whether an entry can be added to the winner: both linear, evaluated on the same rows, same bins."""
         if winner.entry.model not in TUNED or other.entry.model not in TUNED or winner.rows != other.rows:
             return False
@@ -443,12 +447,12 @@ class Contest:
         has_numbers = any(feature.role == "number" for feature in self.features)
         return not has_numbers or winner.entry.recipe.numbers == other.entry.recipe.numbers
 
-    def _learning(self, standings: list[Standing]) -> float:
-        return sum(one.learning(self.sample.rows) for one in _each_once(standings))
+    def _learning(self, results: list[Result]) -> float:
+        return sum(one.learning(self.sample.rows) for one in _each_once(results))
 
     # ---------------------------------------------------------------------------------------------- judging
 
-    def _judge(self, part: Sample, entry: Entry, folds: Folds) -> Standing:
+    def _judge(self, part: Sample, entry: Candidate, folds: Folds) -> Result:
         start, choice, lengths = time.monotonic(), None, None
         if entry.recipe is not None:
             scores = spatial.held_out(part, self.features, entry.recipe, folds)
@@ -456,34 +460,34 @@ class Contest:
             choice = self.choose(part)
             said = held_out(part, choice.features, choice.settings, choice.text, folds, self.min_df)
             scores, lengths = said.scores, said.known if np.ptp(said.known) else None
-        found = standing_of(entry, part.rows, 0.0, scores, part.classes[folds.order], lengths)
+        found = result_of(entry, part.rows, 0.0, scores, part.classes[folds.order], lengths)
         return replace(found, seconds=max(time.monotonic() - start, 1e-6), choice=choice)
 
-    def _status(self, standing: Standing, leader: Standing) -> Standing:
+    def _status(self, result: Result, leader: Result) -> Result:
         """Return whether a result is out, and why."""
-        if standing.status or standing is leader:
-            return standing
-        if standing.rows < leader.rows:
-            return replace(standing, status="no time for more rows")
-        behind = leader.right.astype(np.float64) - standing.right
+        if result.status or result is leader:
+            return result
+        if result.rows < leader.rows:
+            return replace(result, status="no time for more rows")
+        behind = leader.right.astype(np.float64) - result.right
         error = float(behind.std()) / max(len(behind), 1) ** 0.5
         is_out = behind.mean() > max(CLEAR * error, MUCH)
-        return replace(standing, status="behind" if is_out else "")
+        return replace(result, status="behind" if is_out else "")
 
 
-def standing_of(
-    entry: Entry,
+def result_of(
+    entry: Candidate,
     rows: int,
     seconds: float,
     scores: Array,
     classes: NDArray[np.int32],
     lengths: NDArray[np.int64] | None = None,
-) -> Standing:
+) -> Result:
     """Return how an entry did, by its scores of rows left out."""
     calibration = Temperature.fit(scores, classes, lengths)
     divided = scores / (calibration.temperature if lengths is None else calibration.divisors(lengths)[:, None])
     right = scores.argmax(axis=1) == classes
-    return Standing(entry, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
+    return Result(entry, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
 
 
 def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
@@ -492,13 +496,13 @@ def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
     return np.asarray(-np.log(np.maximum(shares[np.arange(len(classes)), classes], 1e-12)))
 
 
-def sum_of(standings: Sequence[Standing]) -> Array:
+def sum_of(results: Sequence[Result]) -> Array:
     """Return the sum of the scores of rows left out, each divided by its temperature."""
-    return np.asarray(np.sum([one.scores for one in standings], axis=0))
+    return np.asarray(np.sum([one.scores for one in results], axis=0))
 
 
-def combination(chosen: Sequence[Standing]) -> tuple[Entry, Array]:
-    """Return the first of some standings with the others added, some perhaps twice, and the scores of rows left out.
+def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
+    """Return the first of some results with the others added, some perhaps twice, and the scores of rows left out.
 
     Scores are divided by their temperatures and added; in the recipe, all are in units of the first.
     """
@@ -510,24 +514,24 @@ def combination(chosen: Sequence[Standing]) -> tuple[Entry, Array]:
         others.append((unit * chosen.count(one) / one.calibration.temperature, one.entry.recipe))
         terms.append(f"and {one.entry.model}: {one.entry.terms}")
     recipe = replace(first.entry.recipe, others=tuple(others))
-    return Entry(first.entry.model, "; ".join(terms), recipe), unit * sum_of(chosen)
+    return Candidate(first.entry.model, "; ".join(terms), recipe), unit * sum_of(chosen)
 
 
-def _each_once(standings: Sequence[Standing]) -> list[Standing]:
-    return list({id(one): one for one in standings}.values())
+def _each_once(results: Sequence[Result]) -> list[Result]:
+    return list({id(one): one for one in results}.values())
 
 
-def gives_up(standings: Sequence[Standing]) -> str:
+def limitation(results: Sequence[Result]) -> str:
     """Describe what a winner that is no sum gives up, and what it gains."""
-    winner = standings[0]
+    winner = results[0]
     if winner.entry.recipe is None:
         return ""
     gain = ""
-    for other in standings[1:]:
+    for other in results[1:]:
         if other.entry.recipe is None and other.rows >= min(FIRST, winner.rows):
             gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
     return f"{winner.entry.model} cannot learn more rows, forget or merge{gain}"
 
 
-def _figures(standing: Standing) -> str:
-    return f"{standing.accuracy:.1%} of {standing.rows:,} rows left out"
+def _figures(result: Result) -> str:
+    return f"{result.accuracy:.1%} of {result.rows:,} rows left out"

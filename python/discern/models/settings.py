@@ -16,7 +16,7 @@ from discern.statistics.ledger import as_salt
 if TYPE_CHECKING:
     from discern.models.choice import Choice
     from discern.models.rows import Sample
-    from discern.models.search import Change, Entry
+    from discern.models.search import Candidate, Change
     from discern.models.space_model import Recipe
 
 EVENTS = {
@@ -187,7 +187,7 @@ class Request:
     def recipe_of(self, model: str, characters: tuple[int, int] | None = None) -> Recipe:
         """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
         from discern.models.space import Plan
-        from discern.models.space_model import MOST_TERMS, Recipe, strength_of
+        from discern.models.space_model import MOST_TERMS, Recipe, regularization_of
 
         text, lengths = self.text, self.characters or characters
         if self.ngrams is None:
@@ -202,42 +202,42 @@ class Request:
         least, select = self.min_df or (1 if presence else 2), self.select.replace("-", "_")
         plan = Plan(texts, presence, least, most, select, unit=model == "unit-bayes")
         smoothing = None if self.chooses_smoothing else self.learner.smoothing
-        return Recipe(model, plan, strength_of(model, smoothing), self.learner.priors, numbers)
+        return Recipe(model, plan, regularization_of(model, smoothing), self.learner.priors, numbers)
 
     def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
         return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
 
-    def entries(self, features: Sequence[Feature], rows: int) -> list[Entry]:
+    def entries(self, features: Sequence[Feature], rows: int) -> list[Candidate]:
         """Return the models that ``"best"`` compares for columns: the most likely winners first.
 
         Of few rows more are compared: with many, changes of the winner bring more in the same time.
         """
-        from discern.models.search import ENOUGH, Entry
+        from discern.models.search import ENOUGH, Candidate
 
         if all(feature.role != "text" for feature in features):
-            return [Entry("naive-bayes", ""), *(Entry(name, "", self.recipe_of(name)) for name in NO_TABLE)]
+            return [Candidate("naive-bayes", ""), *(Candidate(name, "", self.recipe_of(name)) for name in NO_TABLE)]
         words, free = self.text.analyzer == "word", self.ngrams is None
         usual = "words and pairs of words" if words and free else f"{self.text.analyzer} n-grams"
-        both = [Entry("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
+        both = [Candidate("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
         return [
-            *(Entry(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
+            *(Candidate(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
             *(both if words else ()),
-            Entry("naive-bayes", "words, or pairs too"),
-            Entry("ridge", f"{usual}, selected", self.recipe_of("ridge")),
-            Entry("logistic", usual, self.recipe_of("logistic")),
+            Candidate("naive-bayes", "words, or pairs too"),
+            Candidate("ridge", f"{usual}, selected", self.recipe_of("ridge")),
+            Candidate("logistic", usual, self.recipe_of("logistic")),
             *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
-            *([Entry("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
+            *([Candidate("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
         ]
 
-    def _unit_bayes(self, terms: str) -> Entry:
+    def _unit_bayes(self, terms: str) -> Candidate:
         """Return naive Bayes of rows of unit length, with punctuation if texts may be cut freely."""
-        from discern.models.search import Entry, with_punctuation
+        from discern.models.search import Candidate, with_punctuation
 
         recipe = self.recipe_of("unit-bayes")
         plan = recipe.plan if self._is_cut_by_request else with_punctuation(recipe.plan)
         if plan != recipe.plan:
             terms = f"{terms}, punctuation"
-        return Entry("unit-bayes", terms, replace(recipe, plan=plan))
+        return Candidate("unit-bayes", terms, replace(recipe, plan=plan))
 
     def _of_words(self) -> Recipe:
         recipe = self.recipe_of("linear-svm")

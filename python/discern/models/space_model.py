@@ -18,9 +18,9 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_from_json, smoothing_to_json
-from discern.models.deciders import KINDS, LEARNERS, Decider, Linear, Spoken, Strength, Table, added, learn
+from discern.models.deciders import KINDS, LEARNERS, Contribution, Decider, Linear, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
-from discern.models.naive_bayes import Said
+from discern.models.naive_bayes import Scores
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.space import Columns, Plan, Space, TermAxes
 from discern.models.validation import with_numbers
@@ -45,7 +45,7 @@ class Recipe:
 
     model: str
     plan: Plan
-    strength: Strength = field(default_factory=Strength)
+    regularization: Regularization = field(default_factory=Regularization)
     priors: str | tuple[tuple[str, float], ...] = "data"
     numbers: str = "gaussian"
     others: tuple[tuple[float, Recipe], ...] = ()
@@ -71,8 +71,8 @@ class Recipe:
         return {
             "model": self.model,
             "plan": self.plan.to_json(),
-            "cost": self.strength.cost,
-            "smoothing": smoothing_to_json(self.strength.smoothing),
+            "cost": self.regularization.cost,
+            "smoothing": smoothing_to_json(self.regularization.smoothing),
             "numbers": self.numbers,
             **({"others": others} if others else {}),
         }
@@ -80,19 +80,19 @@ class Recipe:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Recipe:
         """Make a recipe of what :meth:`to_json` gave."""
-        strength = Strength(float(values["cost"]), smoothing_from_json(values["smoothing"]))
+        regularization = Regularization(float(values["cost"]), smoothing_from_json(values["smoothing"]))
         return cls(
             str(values["model"]),
             Plan.from_json(values["plan"]),
-            strength,
+            regularization,
             numbers=str(values["numbers"]),
             others=tuple((float(one["factor"]), cls.from_json(one)) for one in values.get("others", ())),
         )
 
 
-def strength_of(model: str, smoothing: Smoothing | None = None) -> Strength:
+def regularization_of(model: str, smoothing: Smoothing | None = None) -> Regularization:
     """Return how closely a model follows its rows unless told otherwise."""
-    return Strength(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
+    return Regularization(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -132,12 +132,12 @@ class SpaceModel:
         """Return the model with other probabilities for the same decisions."""
         return replace(self, calibration=calibration)
 
-    def of_batch(self, batch: Batch, threads: int | None) -> Said:
+    def of_batch(self, batch: Batch, threads: int | None) -> Scores:
         """Score the rows of a batch, and say how many terms are known and unknown."""
         matrix, known, unknown = self.space.of_batch(batch, threads)
-        return Said(self.decider.scores(matrix), known, unknown)
+        return Scores(self.decider.scores(matrix), known, unknown)
 
-    def posterior(self, said: Said, raw: bool = False) -> Array:
+    def posterior(self, said: Scores, raw: bool = False) -> Array:
         """Turn scores into probabilities."""
         return posterior(said.scores) if self.calibration is None or raw else self.calibration(said.scores)
 
@@ -148,7 +148,7 @@ class SpaceModel:
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
-        said = Said(self.decider.scores(matrix), known, unknown)
+        said = Scores(self.decider.scores(matrix), known, unknown)
         order = np.argsort(-said.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         spoken = self.decider.spoken(matrix, label, against)
@@ -163,7 +163,7 @@ class SpaceModel:
             unknown=int(unknown[0]),
         )
 
-    def _terms(self, spoken: Spoken, batch: Batch) -> list[TermEvidence]:
+    def _terms(self, spoken: Contribution, batch: Batch) -> list[TermEvidence]:
         counts, terms = self.space.counts(batch), []
         for place, weight in spoken.axes.items():
             axes, own = self.space.axis(place)
@@ -264,7 +264,7 @@ def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceMod
 def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
     fitted = columns_of(sample, features, recipe).fitted(np.arange(sample.rows))
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
-    return fitted.space, learn(recipe.model, table, recipe.strength)
+    return fitted.space, learn(recipe.model, table, recipe.regularization)
 
 
 def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
@@ -300,7 +300,7 @@ def _scores_without(columns: Columns, recipe: Recipe, rest: NDArray[np.int64], f
         priors = tuple((label, share) for label, share in priors if label in labels)
     shares = np.exp(log_priors(labels, class_rows, priors))
     table = Table(fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads)
-    decider = learn(recipe.model, table, recipe.strength)
+    decider = learn(recipe.model, table, recipe.regularization)
     scores = np.full((len(fold), len(sample.labels)), -np.inf)
     scores[:, present] = decider.scores(columns.seen_by(fitted, fold))
     return scores

@@ -28,9 +28,9 @@ from discern.learners.bayes import (
     log_priors,
 )
 from discern.models.choice import Choice
-from discern.models.naive_bayes import Column, LevelColumn, NormalColumn, Said, TextColumn, level_alpha, solve_columns
+from discern.models.naive_bayes import Column, LevelColumn, NormalColumn, Scores, TextColumn, level_alpha, solve_columns
 from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.models.rows import MOST_VALIDATED, Folds, Kept, KeptLevels, KeptNumbers, KeptText, Sample, stratified
+from discern.models.rows import MOST_VALIDATED, Folds, Kept, LevelRows, NumberRows, Sample, TextRows, stratified
 from discern.statistics.counts import Counts
 from discern.statistics.moments import Moments
 from discern.statistics.sums import Sums
@@ -77,7 +77,7 @@ def held_out(
     text: TextSettings,
     folds: Folds,
     min_df: int = 1,
-) -> Said:
+) -> Scores:
     """Score rows under the model of all rows but their fold's: exactly as if trained again."""
     has_text = any(feature.role == "text" for feature in features)
     if has_text and (settings.event == "bernoulli" or settings.most_terms is not None):
@@ -85,7 +85,7 @@ def held_out(
     if has_text and settings.event in WITHOUT_PRIOR:
         return contrasted(sample, features, [settings], text, folds, min_df)[0]
     said, lengths = _said(sample, features, settings, text, folds, min_df)
-    return Said(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
+    return Scores(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
 
 
 def _said(
@@ -103,9 +103,9 @@ def _said(
     known: NDArray[Any]
     for feature in features:
         kept = sample.kept(feature, text)
-        if isinstance(kept, KeptText):
+        if isinstance(kept, TextRows):
             said, known = kept.scores(settings, folds, min_df, sample.threads or default_threads())
-        elif isinstance(kept, KeptLevels):
+        elif isinstance(kept, LevelRows):
             said, known = kept.scores(level_alpha(settings), folds)
         else:
             said, known = kept.scores(folds)
@@ -120,7 +120,7 @@ def contrasted(
     text: TextSettings,
     folds: Folds,
     min_df: int = 1,
-) -> list[Said]:
+) -> list[Scores]:
     """Score rows as :func:`held_out` does by models that compare a class with the rest; all count terms alike."""
     texts, others = ([one for one in features if (one.role == "text") == is_text] for is_text in (True, False))
     smoothings = list(dict.fromkeys(one.smoothing for one in models))
@@ -133,7 +133,7 @@ def contrasted(
             own, rest = said[smoothings.index(one.smoothing)]
             scores = scores + (share * own if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
             lengths = lengths + known
-        found.append(Said(np.asarray(scores), lengths, nothing))
+        found.append(Scores(np.asarray(scores), lengths, nothing))
     return found
 
 
@@ -159,11 +159,11 @@ def _trained_again(
     text: TextSettings,
     folds: Folds,
     min_df: int,
-) -> Said:
+) -> Scores:
     """Do the same by solving each fold's sums: for event models that change with every row left out."""
     kept = [sample.kept(feature, text) for feature in features]
     total = sample.sums(features, text)
-    normal = [column.without(folds) if isinstance(column, KeptNumbers) else None for column in kept]
+    normal = [column.without(folds) if isinstance(column, NumberRows) else None for column in kept]
     parts = []
     for number, fold in enumerate(folds):
         left = _with_moments(total - _sums_of(sample, kept, fold), normal, number, sample.labels)
@@ -177,19 +177,19 @@ def _trained_again(
             lengths += known
         parts.append((wide, lengths))
     scores, known = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Said(scores, known, np.zeros(len(known), np.int64))
+    return Scores(scores, known, np.zeros(len(known), np.int64))
 
 
 def _said_of_kept(column: Column, kept: Kept, rows: NDArray[np.int64]) -> tuple[Array, NDArray[Any]]:
     """Score kept rows by the solved model of their column, and say how much of each it knows."""
-    if isinstance(column, TextColumn) and isinstance(kept, KeptText):
+    if isinstance(column, TextColumn) and isinstance(kept, TextRows):
         matrix = kept.matrix(rows, column.terms)
         lengths = np.diff(matrix.indptr) if column.scores.presence else np.asarray(matrix.sum(axis=1)).ravel()
         return column.scores.of_rows(matrix), lengths
-    if isinstance(column, LevelColumn) and isinstance(kept, KeptLevels):
+    if isinstance(column, LevelColumn) and isinstance(kept, LevelRows):
         return column.of_levels(kept.numbers[rows], kept.levels)
     assert isinstance(column, NormalColumn)
-    assert isinstance(kept, KeptNumbers)
+    assert isinstance(kept, NumberRows)
     return column.of_numbers(kept.values[rows])
 
 
@@ -211,9 +211,9 @@ def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> S
     labels = tuple(sample.labels[place] for place in used)
     columns: list[Counts | Moments] = []
     for column in kept:
-        if isinstance(column, KeptText):
+        if isinstance(column, TextRows):
             columns.append(_text_sums(column, rows, classes))
-        elif isinstance(column, KeptLevels):
+        elif isinstance(column, LevelRows):
             columns.append(Counts.of_levels(column.numbers[rows], column.levels, classes, sample.labels))
         else:
             moments = Moments.of(column.values[rows][:, None], classes, column.width, None, 1)
@@ -221,12 +221,12 @@ def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> S
     return Sums(labels, class_rows[used], tuple(columns))
 
 
-def _text_sums(column: KeptText, rows: NDArray[np.int64], classes: NDArray[np.int32]) -> Counts:
+def _text_sums(column: TextRows, rows: NDArray[np.int64], classes: NDArray[np.int32]) -> Counts:
     starts, terms, counts = column.rows
     lengths = np.diff(starts)[rows]
     places = np.repeat(starts[:-1][rows] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    part = KeptText.of_rows(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
+    part = TextRows.of_rows(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
     used = part.class_documents > 0
     number = np.cumsum(used) - 1
     labels = tuple(label for label, keep in zip(part.labels, used, strict=True) if keep)
@@ -250,7 +250,7 @@ def judge(sample: Sample, choice: Choice, folds: Folds, min_df: int) -> Choice:
     return judged(choice, said, sample.classes[folds.order])
 
 
-def judged(choice: Choice, said: Said, classes: NDArray[np.int32]) -> Choice:
+def judged(choice: Choice, said: Scores, classes: NDArray[np.int32]) -> Choice:
     """Do the same by what was said of the rows."""
     finite = np.where(np.isneginf(said.scores), -1e300, said.scores)
     calibration = Temperature.fit(said.scores, classes, said.known if np.ptp(said.known) else None)
@@ -367,7 +367,7 @@ def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:
     return sharpest if gains.mean() > CLEAR * gains.std() / len(gains) ** 0.5 else chosen
 
 
-def _rights(said: Said, classes: NDArray[np.int32]) -> Array:
+def _rights(said: Scores, classes: NDArray[np.int32]) -> Array:
     return np.asarray(said.scores.argmax(axis=1) == classes, np.float64)
 
 

@@ -72,7 +72,7 @@ def fit_space(
     priors = np.exp(log_priors(labels, class_rows, recipe.priors))
     if len(labels) < 2 or not space.width:  # there is nothing to tell apart, or nothing to tell by
         nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
-        return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.strength))
+        return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.regularization))
     with Vectors(frame, label, labels, class_rows, recipe, space) as vectors:
         decider = _decider(vectors, recipe, priors, sample)
     return SpaceModel(labels, class_rows, recipe, space, decider)
@@ -284,7 +284,7 @@ def _table(space: Space, sample: Sample) -> Any:
 
 def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample | None, table: Any) -> Array:
     """Minimise, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
-    hinge, cost = recipe.model == "linear-svm", recipe.strength.cost
+    hinge, cost = recipe.model == "linear-svm", recipe.regularization.cost
     problem = (_hinge if hinge else _logistic)(vectors, cost, alone)
     if sample is None or table is None:
         return minimise(problem, np.zeros(problem.shape))
