@@ -1,5 +1,8 @@
 //! Extrapolation: the best point of the plane that the last two steps span, which needs no row (Narkiss and Zibulevsky,
 //! "Sequential subspace optimization", 2005).
+//!
+//! Gain (reviews as tf–idf rows, gap 1e-6): hinge 1.5× faster, squared hinge 1.0× at C = 1 and 1.4× at C = 10. On rows
+//! of few numbers (a9a, w8a) it costs 10 to 25%.
 
 use super::{Dual, Value, diagonal, upper};
 

