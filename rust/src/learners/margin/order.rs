@@ -57,7 +57,7 @@ pub fn sorted_keys(rows: usize, weights: Option<&[f64]>, mut key: impl FnMut(usi
     keyed
 }
 
-/// Give rows of the same key a second key, and sort them by it.
+/// Assign a second key to rows of the same key, and sort them by it.
 pub fn untie(keyed: &mut [(u64, u32)], second: impl Fn(usize) -> u64) {
     for tied in keyed
         .chunk_by_mut(|left, right| left.0 == right.0)
