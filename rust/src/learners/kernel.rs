@@ -27,7 +27,7 @@ pub enum Kernel {
     Given,
 }
 
-/// Turns x·z into κ(x, z), for the row with squared norm `own` and those with `norms`.
+/// Converts x·z to κ(x, z), for the row with squared norm `own` and those with `norms`.
 struct Apply<'a> {
     kernel: Kernel,
     products: &'a mut [f64],
