@@ -69,8 +69,8 @@ pub(super) fn learn_online<'py>(
     if positives.len() != states.len() || factors.len() != states.len() {
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
-    rule_of(&rule, points.as_ref())?; // an unknown rule is an error before any work
-    let shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings))? {
+    let any_rule = rule_of(&rule, points.as_ref())?;
+    let shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings, &any_rule))? {
         Ok(shown) => shown,
         Err(Unfit::Repeats) => return Ok(None),
         Err(Unfit::Numbers) => {
@@ -95,6 +95,7 @@ pub(super) fn learn_online<'py>(
             classes,
             positive,
             factors: [negative_factor, positive_factor],
+            narrow: shown.narrow.as_ref(),
         };
         let rule = rule_of(&rule, points.as_ref())?;
         let state = state_of(state, &rule, &table)?;

@@ -1,11 +1,15 @@
 //! The rows to show, equal ones pooled, in an order that depends only on their contents.
 
-use super::Settings;
+use super::narrow::{Narrow, Sample, extent};
+use super::{Rule, Settings};
 use crate::learners::margin::FEW_ROWS;
 use crate::learners::margin::order::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
 use crate::system::cancel::checkpoint;
 use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
+
+/// Fewer epochs are not worth a copy of the rows.
+const FEW_EPOCHS: u64 = 3;
 
 /// The rows to show: which, how often, and the factor of an update for each sign.
 pub struct Rows<'a> {
@@ -15,6 +19,8 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
+    /// The narrow copy of the rows.
+    pub narrow: Option<&'a Narrow>,
 }
 
 impl Rows<'_> {
@@ -37,29 +43,7 @@ pub enum Unfit {
 /// The largest sum of squares for which the weights cannot overflow.
 const LARGEST_SQUARES: f64 = 1e150;
 
-/// Lanes in which squares are summed: a single sum would wait for each addition.
-const LANES: usize = 8;
-
-/// Check the numbers of sparse rows; those of dense ones were checked before.
-fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
-    let Vectors::Sparse { values, .. } = table else {
-        return Ok(());
-    };
-    let squares = vectorised(
-        #[inline(always)]
-        || {
-            let mut sums = [0.0; LANES];
-            for values in values.chunks(1 << 12) {
-                checkpoint();
-                let (groups, rest) = values.as_chunks::<LANES>();
-                for group in groups {
-                    (0..LANES).for_each(|lane| sums[lane] += group[lane] * group[lane]);
-                }
-                rest.iter().for_each(|value| sums[0] += value * value);
-            }
-            sums.iter().sum::<f64>()
-        },
-    );
+fn squares_fit(squares: f64) -> Result<(), Unfit> {
     if squares <= LARGEST_SQUARES {
         Ok(())
     } else {
@@ -67,38 +51,92 @@ fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
     }
 }
 
-/// The rows to show and how much each weighs.
+/// Check the numbers of sparse rows; those of dense ones were checked before.
+fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
+    match table {
+        Vectors::Dense { .. } => Ok(()),
+        Vectors::Sparse { values, .. } => squares_fit(vectorised(
+            #[inline(always)]
+            || {
+                let mut sum = 0.0;
+                for values in values.chunks(1 << 12) {
+                    checkpoint();
+                    sum += extent(values).1;
+                }
+                sum
+            },
+        )),
+    }
+}
+
+/// The rows to show and how much each weighs; and a narrow copy of them, where this helps.
 pub struct Shown {
     pub rows: Vec<u32>,
     pub weights: Vec<f64>,
+    pub narrow: Option<Narrow>,
 }
 
 impl Shown {
     /// Take the rows of positive weight. If they are to be shuffled, equal ones of a class are pooled and the order
     /// depends only on their contents. Then no column may occur twice in a row.
-    pub fn new(table: &Vectors<'_>, classes: &[i32], weights: &[f64], settings: &Settings) -> Result<Self, Unfit> {
-        if settings.shuffle && table.repeats_columns() {
-            return Err(Unfit::Repeats);
+    pub fn new(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: &[f64],
+        settings: &Settings,
+        rule: &Rule<'_>,
+    ) -> Result<Self, Unfit> {
+        if !settings.shuffle {
+            return numbers_fit(table).map(|()| Self::as_given(weights));
         }
-        numbers_fit(table)?;
-        Ok(if settings.shuffle {
-            Self::pooled(table, classes, weights)
+        let presence = copied_as(table, settings, rule);
+        let gathered = |zeros: bool| {
+            let mut sample = Sample::new(table);
+            let mut shown = Self::pooled(table, classes, weights, zeros, |row, vector| sample.see(row, vector));
+            shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence, sample));
+            shown
+        };
+        // Few tables store zeros; copying shows whether this one does.
+        let mut shown = gathered(presence.is_none());
+        if presence.is_some() && shown.narrow.as_ref().is_none_or(|copy| copy.has_zeros) {
+            shown = gathered(true);
+        }
+        let (repeats, fits) = match &shown.narrow {
+            Some(copy) if weights.iter().all(|weight| *weight > 0.0) => (copy.repeats, squares_fit(copy.squares())),
+            _ => (table.repeats_columns(), numbers_fit(table)),
+        };
+        if repeats {
+            Err(Unfit::Repeats)
         } else {
-            Self::as_given(weights)
-        })
+            fits.map(|()| shown)
+        }
     }
 
     fn as_given(weights: &[f64]) -> Self {
         let rows = (0..).zip(weights).filter(|&(_, &weight)| weight > 0.0);
         let (rows, weights) = rows.unzip();
-        Shown { rows, weights }
+        Shown {
+            rows,
+            weights,
+            narrow: None,
+        }
     }
 
-    /// Sort by the columns of the rows, then by their contents; columns whose number is zero do not count.
-    fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> Self {
+    /// Sort by the columns of the rows, then by their contents; with `zeros`, columns whose number is zero do not
+    /// count.
+    fn pooled(
+        table: &Vectors<'_>,
+        classes: &[i32],
+        weights: &[f64],
+        zeros: bool,
+        mut see: impl FnMut(usize, Vector<'_>),
+    ) -> Self {
         let (weights, key) = (Some(weights), key_of(0));
         let keyed = if table.rows() <= FEW_ROWS {
-            sorted_keys(classes.len(), weights, |row| hash_of_few(table.row(row), classes[row]))
+            sorted_keys(classes.len(), weights, |row| {
+                see(row, table.row(row));
+                hash_of_few(table.row(row), classes[row])
+            })
         } else {
             let mut keyed = vectorised(
                 #[inline(always)]
@@ -107,7 +145,10 @@ impl Shown {
                         classes.len(),
                         weights,
                         #[inline(always)]
-                        |row| columns_hash(table.row(row), key),
+                        |row| {
+                            see(row, table.row(row));
+                            columns_hash(table.row(row), key, zeros)
+                        },
                     )
                 },
             );
@@ -118,8 +159,16 @@ impl Shown {
         Shown {
             rows: order.rows(),
             weights: order.merged.iter().map(|merged| merged.weight).collect(),
+            narrow: None,
         }
     }
+}
+
+/// Return whether a narrow copy of the rows would hold only presence; `None` where it would not help.
+fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Option<bool> {
+    let sparse = matches!(table, Vectors::Sparse { .. });
+    let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.skips_correct_rows();
+    helps.then_some(matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. }))
 }
 
 /// The hash by which few rows are sorted, of numbers that are not zero and their columns.
@@ -144,7 +193,7 @@ mod tests {
     fn equal_rows_are_pooled_whatever_their_order() {
         let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
         let rows = Vectors::dense(&table, 3, 2).unwrap();
-        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights);
+        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights, true, |_, _| ());
         let mut shown = pooled(&[0, 0, 0], &[1.0, 2.0, 3.0]);
         assert_eq!(shown.weights.iter().sum::<f64>(), 6.0);
         shown.rows.sort_unstable();
