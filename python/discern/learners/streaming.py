@@ -3,7 +3,7 @@
 A text is the vector of 1 + ln(count) of its terms, with a 1 for the bias, divided by its length. Each weight has its
 own rate, which falls with the gradients it has seen (AdaGrad: Duchi, Hazan and Singer 2011), and steps are implicit
 (Kulis and Bartlett 2010): a step never goes further than to where its own gradient ends. The equations are in
-``rust/src/adaptive.rs``.
+``rust/src/learners/streaming.rs``.
 
 What is learned depends on the order of the rows, and on nothing else: not on how they are cut into batches, nor on the
 kind of column they come in, nor on the number of threads. A class is learned from the row on where its label first
