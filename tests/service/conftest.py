@@ -27,3 +27,5 @@ def no_service_is_left() -> Iterator[None]:
                 child.kill()
             process.kill()
             process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
