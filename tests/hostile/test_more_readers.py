@@ -105,7 +105,7 @@ def test_as_many_lines_out_as_in(tmp_path: Path, lines: list[str]) -> None:
 
 
 def test_a_line_of_fifty_megabytes_through_a_pipe_is_not_searched_again_and_again(tmp_path: Path) -> None:
-    program = "from discern.data import batches, Reading\nprint([len(t) for b in batches('-', Reading('text')) for t in b.columns['text'].to_list()])"
+    program = "from discern.data.readers import batches; from discern.data.source import Reading\nprint([len(t) for b in batches('-', Reading('text')) for t in b.columns['text'].to_list()])"
     ran = subprocess.run(
         [sys.executable, "-c", program], input=b"x" * 50_000_000 + b"\ny", capture_output=True, timeout=20, check=True
     )

@@ -134,7 +134,7 @@ def test_rows_of_a_pipe_are_answered_as_they_come(model: Path, tmp_path: Path) -
 def test_input_without_an_end_is_refused(model: Path, name: str) -> None:
     """A line that never ends is refused when it is longer than a row may be."""
     program = (
-        "import sys; from discern.data import Reading, batches; "
+        "import sys; from discern.data.readers import batches; from discern.data.source import Reading; "
         "list(batches('-', Reading(sys.argv[1], longest_row=1 << 24)))"
     )
     with open("/dev/zero", "rb") as endless:
