@@ -3,8 +3,8 @@
 #
 #   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
 #   make bench JOB=name             one benchmark only
-#   make fuzz RUNS=100000           so many inputs for each target
-#   make mutate COUNT=60            so many changes of each module
+#   make fuzz RUNS=100000           inputs for each target
+#   make mutate COUNT=60            changes of each module
 #   make PYTHON=python3.13 test     another interpreter (run `make clean` first)
 
 PYTHON ?= python3
