@@ -1,0 +1,76 @@
+"""Tables of what there is to choose from: models, file formats, event models. One row each, in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Generic, Protocol, TypeVar
+
+
+class Named(Protocol):
+    """A row of a table."""
+
+    @property
+    def name(self) -> str:
+        """The name that users choose it by."""
+
+
+Row = TypeVar("Row", bound=Named)
+
+
+class Registry(Generic[Row]):
+    """Rows by name, in the order in which they were added.
+
+    Modules listed in the environment variable ``DISCERN_EXTENSIONS`` (separated by commas) are imported before the
+    first look-up, and may add rows of their own.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> colors = Registry("color", [SimpleNamespace(name="red")])
+    >>> colors.add(SimpleNamespace(name="blue"))
+    >>> colors.names()
+    ('red', 'blue')
+    >>> colors["bleu"]
+    Traceback (most recent call last):
+    ValueError: unknown color 'bleu'; did you mean 'blue'? There are 'red', 'blue'
+    """
+
+    def __init__(self, kind: str, rows: Iterable[Row] = ()) -> None:
+        self._kind, self._rows = kind, {row.name: row for row in rows}
+
+    def add(self, row: Row) -> None:
+        """Add a row; its name must be new."""
+        if row.name in self._rows:
+            raise ValueError(f"There is already a {self._kind} {row.name!r}")
+        self._rows[row.name] = row
+
+    def __iter__(self) -> Iterator[Row]:
+        load_extensions()
+        return iter(tuple(self._rows.values()))
+
+    def __contains__(self, name: object) -> bool:
+        load_extensions()
+        return name in self._rows
+
+    def __getitem__(self, name: str) -> Row:
+        """Return the row of a name; raises ValueError with the names there are."""
+        if name in self:
+            return self._rows[name]
+        from discern.data.batch import did_you_mean
+
+        raise ValueError(f"unknown {self._kind} {name!r}{did_you_mean(name, self.names())}")
+
+    def names(self) -> tuple[str, ...]:
+        """Return all names."""
+        return tuple(row.name for row in self)
+
+
+@cache
+def load_extensions() -> None:
+    """Import the modules that the environment names, once."""
+    for module in os.environ.get("DISCERN_EXTENSIONS", "").split(","):
+        if module.strip():
+            import_module(module.strip())
