@@ -108,7 +108,7 @@ FORMATS.add(
         name="eml",
         title="eml",
         suffixes=(".eml",),
-        about="The same for a single message.",
+        about="The columns of a mail, of a single message.",
         read=read_message,
         is_table=False,
     )
