@@ -54,7 +54,7 @@ _HOMES = {
     "Perceptron": "discern.estimators.online",
     "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
     "QuadraticFeatures": "discern.estimators.basis",
-    "Receipt": "discern.classifier",
+    "Receipt": "discern.models.fitted",
     "RidgeClassifier": "discern.estimators.ridge",
     "SVC": "discern.estimators.kernel",
     "SelectKBest": "discern.estimators.select",
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from discern.analysis.similarity import Similar as Similar
     from discern.analysis.similarity import similar as similar
     from discern.classifier import Classifier as Classifier
-    from discern.classifier import Receipt as Receipt
     from discern.classifier import load as load
     from discern.data.strings import DataError as DataError
     from discern.data.text import TextSettings as TextSettings
@@ -167,6 +166,7 @@ if TYPE_CHECKING:
     from discern.learners.separation import find_separation as find_separation
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
+    from discern.models.fitted import Receipt as Receipt
     from discern.statistics.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.statistics.weighting import Weighting as Weighting
 

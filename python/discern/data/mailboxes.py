@@ -25,7 +25,7 @@ BYTES_AT_ONCE = 1 << 22
 class Mails(Batch):
     """Rows with the columns of a mail; a model of a single ``text`` is given subject and body."""
 
-    shortest: ClassVar[int] = 1
+    min_word_length: ClassVar[int] = 1
     """Pairs with the single letters and digits of prices, numbers and names tell spam from good mail."""
 
     def is_text(self, name: str) -> bool:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Named(Protocol):
@@ -74,3 +74,16 @@ def load_extensions() -> None:
     for module in os.environ.get("DISCERN_EXTENSIONS", "").split(","):
         if module.strip():
             import_module(module.strip())
+
+
+@cache
+def imported(place: str) -> Any:
+    """Return what ``module:name`` names: rows of a table name code that is only imported when it is used.
+
+    Examples
+    --------
+    >>> imported("math:sqrt")(4)
+    2.0
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

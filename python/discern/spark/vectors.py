@@ -21,7 +21,10 @@ from discern.data.roles import Feature
 from discern.learners.bayes import log_priors
 from discern.learners.margins import MarginSettings, fit_margins, squared_hinge
 from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
+from discern.models.fitting import in_space
+from discern.models.resolved import Resolved
 from discern.models.rows import Sample
+from discern.models.settings import Settings
 from discern.models.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
 from discern.models.space_model import Recipe, SpaceModel
 from discern.spark.frames import (
@@ -50,8 +53,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Blocks = Iterator[tuple[Any, NDArray[np.int32]]]
 
-LEARNED = ("lda", "qda", "logistic", "linear-svm")
-"""The models in a vector space that can be learned by reduces."""
 FEW_PARTS = 64
 """The sums of more partitions are added up by executors first."""
 NEARLY = 0.03
@@ -158,8 +159,9 @@ class Vectors:
         self.labels, self.space, self.rows = labels, space, int(class_rows.sum())
         functions = 1 if len(labels) == 2 else len(labels)
         none = Linear(np.zeros((space.width, functions)), np.zeros(functions), len(labels))
-        shell = Classifier(label, model="linear-svm")
-        shell._take(SpaceModel(labels, class_rows, replace(recipe, model="linear-svm"), space, none), {})
+        settings = Settings(label, model="linear-svm")
+        model = SpaceModel(labels, class_rows, replace(recipe, model="linear-svm"), space, none)
+        shell = Classifier.of(settings, in_space(settings, Resolved(settings.naive_bayes, settings.text, ()), model))
         names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
         shipped = distribute(session_of(frame), shell)
         rows = columns_of(frame, names)
