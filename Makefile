@@ -86,8 +86,8 @@ accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every d
 	@$(BIN)/python -W ignore -m benchmarks --accuracy
 
 instructions: $(MADE)/native $(MADE)/valgrind ## count the instructions of the inner loops: no more than were kept
-	@echo "==> benchmarks.instructions"
-	@$(BIN)/python -m benchmarks.instructions
+	@echo "==> benchmarks.harness.instructions"
+	@$(BIN)/python -m benchmarks.harness.instructions
 
 fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that break the library
 	@echo "==> pytest -m fuzz"
