@@ -1,9 +1,9 @@
 """Where the CPU time of counting on Spark goes.
 
-``DISCERN_DATA=... python -m benchmarks.speed.spark_parts [NAME=VALUE...]``: four jobs take turns in one warm session, on a few rows and on many: Spark reads Parquet and drops the rows; it hands
-them to Python, which drops them; it hands them to the counter; workers read them for the counter. What the few rows
-cost is the price of a job and its tasks; the rest is the price of bytes. What is given are settings of the session, to
-see what they change.
+``DISCERN_DATA=... python -m benchmarks.speed.spark_parts [NAME=VALUE...]`` runs four jobs in turn in one warm session,
+on a few rows and on many. Spark reads Parquet and drops the rows; it hands them to Python, which drops them; it hands
+them to the counter; workers read them for the counter. The few rows show the price of a job and its tasks, the rest is
+the price of bytes. The arguments are settings of the session, to see what they change.
 """
 
 import sys

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 import discern
-from benchmarks import tasks
 from benchmarks.harness.data import MESSAGES, REVIEWS, TYPES, path_of, read, vocabulary
 from benchmarks.harness.job import (
     SCIKIT_LEARN,
@@ -25,6 +24,7 @@ from benchmarks.harness.job import (
     relatively_close,
 )
 from benchmarks.harness.measure import LeftOutError, Side, command, cpu, each, require, task, wall
+from benchmarks.speed import tasks
 from discern.data.batch import as_texts
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings, solve
