@@ -131,6 +131,7 @@ def interrupt(program: str) -> tuple[float, str]:
         child.kill()
 
 
+@pytest.mark.alone
 def test_control_c_is_answered_at_once() -> None:
     program = """
 import time
@@ -146,6 +147,7 @@ except KeyboardInterrupt:
     assert seconds < 0.5
 
 
+@pytest.mark.alone
 def test_control_c_while_counting() -> None:
     program = """
 import numpy as np
