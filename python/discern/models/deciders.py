@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern.learners.discriminants as gaussian
-import discern.learners.logistic as logistic
 import discern.learners.ridge as ridge
 from discern.learners.bayes import Laplace, Smoothing
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours import Neighbours
 from discern.models.naive_bayes import float_array
@@ -328,7 +329,7 @@ def _logistic(table: Table, regularization: Regularization) -> Decider:
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
 
     def coefficients(classes: NDArray[np.int32], width: int) -> Array:
-        return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+        return fit_logistic(LabeledRows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
 
     if table.width == 2 or table.width * table.matrix.shape[1] <= MOST_JOINT:
         found = coefficients(table.classes, table.width)
@@ -339,7 +340,7 @@ def _logistic(table: Table, regularization: Regularization) -> Decider:
 
 
 def _ridge(table: Table, regularization: Regularization) -> Decider:
-    rows = ridge.Rows.of(table.matrix, table.classes)
+    rows = ridge.TargetRows.of(table.matrix, table.classes)
     if table.matrix.shape[1] > MOST_EXACT:
         # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
         weights, bias, _ = ridge.solve_rows(rows, 1.0 / regularization.cost, True, 1e-4, None)
