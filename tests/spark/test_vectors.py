@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import discern.classifier
-import discern.learners.logistic as logistic
 import discern.spark
 import discern.spark.vectors as vectors
 from discern.classifier import Classifier
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import MarginSettings, fit_margins
 from discern.models.rows import Sample
 from discern.spark.frames import batch_of
@@ -30,10 +32,10 @@ def logistic_objective(model: Classifier, rows: Any) -> tuple[float, float]:
     matrix, classes = matrix_of(model, rows)
     count = len(model.labels)
     penalty = np.append(np.full(matrix.shape[1], 1 / model.resolved.recipe.regularization.cost), 0.0)
-    objective = logistic.Objective(logistic.Rows(matrix, classes, count), penalty)
+    objective = PenalizedLoss(LabeledRows(matrix, classes, count), penalty)
     decider = model.solved.decider
     found = np.hstack([decider.weights.T, decider.bias[:, None]])
-    optimum = logistic.fit(objective.rows, penalty, tol=1e-12, solver="truncated newton")
+    optimum = fit_logistic(objective.rows, penalty, tol=1e-12, solver="truncated newton")
     return objective.at(found, hessian=False).loss, optimum.convergence.objective
 
 

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 import discern.learners.discriminants as gaussian
-import discern.learners.logistic as logistic
 import discern.learners.ridge as ridge
 from discern.data.registry import imported
 from discern.learners.bayes import Laplace, Smoothing
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours import Neighbours
 from discern.models.naive_bayes import float_array
@@ -361,7 +362,7 @@ def learn_logistic(table: Table, regularization: Regularization) -> Decider:
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
 
     def coefficients(classes: NDArray[np.int32], width: int) -> Array:
-        return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+        return fit_logistic(LabeledRows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
 
     if table.n_classes == 2 or table.n_classes * table.matrix.shape[1] <= MOST_JOINT:
         found = coefficients(table.classes, table.n_classes)
@@ -373,7 +374,7 @@ def learn_logistic(table: Table, regularization: Regularization) -> Decider:
 
 def learn_ridge(table: Table, regularization: Regularization) -> Decider:
     """Learn least squares, the penalty chosen by leave-one-out where there are few axes."""
-    rows = ridge.Rows.of(table.matrix, table.classes)
+    rows = ridge.TargetRows.of(table.matrix, table.classes)
     if table.matrix.shape[1] > MOST_EXACT:
         # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
         weights, bias, _ = ridge.solve_rows(rows, 1.0 / regularization.cost, True, 1e-4, None)

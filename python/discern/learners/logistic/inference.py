@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky
 
-from discern.learners.logistic import Convergence, Inverse, Objective, Rows, dense_table, newton, probabilities
+from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.rows import LabeledRows, dense_table
+from discern.learners.logistic.solvers import Convergence, newton
+from discern.learners.logistic.sums import probabilities
+from discern.learners.newton import Inverse
 
 Array = NDArray[Any]
 
@@ -139,7 +143,7 @@ class Posterior:
     convergence: Convergence
 
 
-def laplace(rows: Rows, prior_scale: float, *, tol: float = 1e-8, max_iter: int = 100) -> Posterior:
+def laplace(rows: LabeledRows, prior_scale: float, *, tol: float = 1e-8, max_iter: int = 100) -> Posterior:
     """Approximate the posterior under independent priors N(0, prior_scale²); the intercept's is flat.
 
     log p(y|X) ≈ log p(y|ŵ) + log p(ŵ) + (d/2) log 2π − ½ log|H|, with H the Hessian of −log p(y, w) at its mode ŵ
@@ -148,7 +152,7 @@ def laplace(rows: Rows, prior_scale: float, *, tol: float = 1e-8, max_iter: int 
     features = rows.table.shape[1]
     penalty = np.zeros(rows.columns)
     penalty[:features] = prior_scale**-2
-    found = newton(Objective(rows, penalty), np.zeros((rows.outputs, rows.columns)), tol, max_iter)
+    found = newton(PenalizedLoss(rows, penalty), np.zeros((rows.outputs, rows.columns)), tol, max_iter)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian + _intercept_lift(rows))
     log_evidence = -found.convergence.objective - 0.5 * inverse.log_determinant()
@@ -159,7 +163,7 @@ def laplace(rows: Rows, prior_scale: float, *, tol: float = 1e-8, max_iter: int 
     return Posterior(found.coefficients, spread, prior_scale, float(log_evidence), found.convergence)
 
 
-def _intercept_lift(rows: Rows) -> Array:
+def _intercept_lift(rows: LabeledRows) -> Array:
     """Return what makes the Hessian definite along equal changes of all intercepts, which change no probability."""
     lift = np.zeros((rows.outputs * rows.columns,) * 2)
     if rows.intercept and rows.outputs > 1:
@@ -168,7 +172,7 @@ def _intercept_lift(rows: Rows) -> Array:
     return lift
 
 
-def best_prior_scale(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> float:
+def best_prior_scale(rows: LabeledRows, *, tol: float = 1e-8, max_iter: int = 100) -> float:
     """Return the width of the prior with the greatest evidence, between 1e-3 and 1e3."""
     from scipy.optimize import minimize_scalar
 
@@ -179,7 +183,7 @@ def best_prior_scale(rows: Rows, *, tol: float = 1e-8, max_iter: int = 100) -> f
     return float(np.exp(found.x))
 
 
-def score_covariances(rows: Rows, posterior: Posterior) -> Array:
+def score_covariances(rows: LabeledRows, posterior: Posterior) -> Array:
     """Return the covariance of each row's scores under the posterior, of shape (rows, outputs, outputs)."""
     table, (outputs, columns) = dense_table(rows), posterior.mean.shape
     blocks = posterior.covariance.reshape(outputs, columns, outputs, columns)
@@ -209,10 +213,10 @@ def probit_probabilities(scores: Array, covariances: Array) -> Array:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def sampled_probabilities(rows: Rows, posterior: Posterior, samples: int, random: np.random.Generator) -> Array:
+def sampled_probabilities(rows: LabeledRows, posterior: Posterior, samples: int, random: np.random.Generator) -> Array:
     """Average the probability over coefficients drawn from the posterior."""
     root = cholesky(posterior.covariance, lower=True)
-    total = np.zeros((rows.table.shape[0], rows.width))
+    total = np.zeros((rows.table.shape[0], rows.n_classes))
     for _ in range(samples):
         drawn = posterior.mean + (root @ random.standard_normal(root.shape[1])).reshape(posterior.mean.shape)
         total += probabilities(rows.scores(drawn))
