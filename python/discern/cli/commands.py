@@ -132,8 +132,8 @@ def _effort(how: Reading, started: float) -> dict[str, Any]:
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         memory = most if sys.platform == "darwin" else 1024 * most
-    rate = how.read / seconds if seconds > 0 else None
-    return {"bytes_read": how.read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
+    rate = how.bytes_read / seconds if seconds > 0 else None
+    return {"bytes_read": how.bytes_read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
 
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet: bool) -> None:

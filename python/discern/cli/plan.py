@@ -128,7 +128,7 @@ def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
             break
     if not found.rows:
         raise DataError("there are no rows to learn from")
-    found.bytes = how.read
+    found.bytes = how.bytes_read
     return found
 
 

@@ -71,9 +71,11 @@ class Registry(Generic[Row]):
 @cache
 def load_extensions() -> None:
     """Import the modules that the environment names, once."""
-    for module in os.environ.get("DISCERN_EXTENSIONS", "").split(","):
-        if module.strip():
-            import_module(module.strip())
+    for module in filter(None, map(str.strip, os.environ.get("DISCERN_EXTENSIONS", "").split(","))):
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ValueError(f"cannot import {module!r}, which DISCERN_EXTENSIONS names: {error}") from error
 
 
 @cache

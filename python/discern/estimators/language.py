@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.data.text import TextSettings
 from discern.estimators.checks import numbered
 from discern.estimators.text import _length, raw_texts
@@ -179,9 +179,9 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
             stem=self.stem,
         )
 
-    def _labels(self, y: Any, rows: int) -> Numbered:
+    def _labels(self, y: Any, rows: int) -> EncodedLabels:
         if y is None:
-            return Numbered(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
+            return EncodedLabels(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         if len(y) != rows:
