@@ -34,7 +34,7 @@ class Batch:
     rows: int
     source: str = "the rows"
     start: int = 1
-    shortest: ClassVar[int] = 2
+    min_word_length: ClassVar[int] = 2
     """The least number of characters of a word of such rows, unless it is given."""
 
     def column(self, name: str) -> Column:

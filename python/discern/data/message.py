@@ -78,7 +78,7 @@ BLOCK_TAGS = frozenset(
 class Mails(Batch):
     """Mails as rows. A model of a single column ``text`` gets subject, body and html."""
 
-    shortest: ClassVar[int] = 1
+    min_word_length: ClassVar[int] = 1
     """Pairs with the single letters and digits of prices, numbers and names tell spam from good mail."""
 
     def is_text(self, name: str) -> bool:

@@ -173,7 +173,10 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
 
     def _text(self) -> TextSettings:
         return TextSettings(
-            lowercase=self.lowercase, shortest=self.shortest, stop_words=tuple(self.stop_words or ()), stem=self.stem
+            lowercase=self.lowercase,
+            min_word_length=self.shortest,
+            stop_words=tuple(self.stop_words or ()),
+            stem=self.stem,
         )
 
     def _labels(self, y: Any, rows: int) -> EncodedLabels:
