@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from discern import _native
 from discern.classifier import Classifier
-from discern.data import source
+from discern.data import buffer as buffers
 from discern.data.batch import Batch
 from discern.data.formats import jsonl, lines
 from discern.data.formats.csv import CsvRowEnds, read_csv
@@ -86,8 +86,8 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.bytes = 0
-        parse, find, reallocate = _native.parse_csv, CsvRowEnds.find, source.ReadBuffer._reallocate
-        line_end, last = source.LineEnds.find, source.last_line_end
+        parse, find, reallocate = _native.parse_csv, CsvRowEnds.find, buffers.ReadBuffer._reallocate
+        line_end, last = buffers.LineEnds.find, buffers.last_line_end
 
         def parse_csv(block: Any, *arguments: Any, **named: Any) -> Any:
             self.bytes += len(block)
@@ -115,9 +115,9 @@ class Work:
 
         patch.setattr(_native, "parse_csv", parse_csv)
         patch.setattr(CsvRowEnds, "find", csv_find)
-        patch.setattr(source.LineEnds, "find", line_find)
-        patch.setattr(source.ReadBuffer, "_reallocate", moved)
-        for module in (jsonl, lines, source):
+        patch.setattr(buffers.LineEnds, "find", line_find)
+        patch.setattr(buffers.ReadBuffer, "_reallocate", moved)
+        for module in (jsonl, lines, buffers):
             patch.setattr(module, "last_line_end", last_line_end)
 
 
@@ -202,8 +202,8 @@ def test_the_limit_does_not_depend_on_the_pieces(piece: int) -> None:
 
 
 def test_memory_of_a_long_row_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "BLOCK", 1 << 10)
-    buffer = source.ReadBuffer(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
+    monkeypatch.setattr(buffers, "BLOCK", 1 << 10)
+    buffer = buffers.ReadBuffer(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
     assert buffer.fill_row(1)
     largest = len(buffer._buffer)
     assert 100_000 < largest < 300_000

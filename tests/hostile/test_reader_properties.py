@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discern.data import source
+from discern.data import buffer
 from discern.data.strings import DataError
 from tests.hostile.reader_cases import rows
 from tests.hostile.test_readers import TABLES, put, read, write
@@ -25,7 +25,7 @@ lines = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\n
 def test_any_rows_come_back(tmp_path: Path, kind: str, found: list, size: int) -> None:
     path = write(tmp_path / f"rows.{kind}", rows(*found))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "BLOCK", size)
+        patch.setattr(buffer, "BLOCK", size)
         assert read(path) == rows(*found)
 
 
@@ -42,7 +42,7 @@ def test_search_for_bytes_read_otherwise_in_blocks(tmp_path: Path, content: byte
     results = []
     for block_size in (size, 1 << 22):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(source, "BLOCK", block_size)
+            patch.setattr(buffer, "BLOCK", block_size)
             for name in ("rows.csv", "rows.tsv", "rows.jsonl"):
                 try:
                     results.append(read(put(tmp_path / name, content)))
@@ -57,7 +57,7 @@ def test_search_for_bytes_read_otherwise_in_blocks(tmp_path: Path, content: byte
 def test_search_for_csv_read_otherwise_than_by_python(tmp_path: Path, text: str, size: int) -> None:
     content = "x,y\n" + text
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(source, "BLOCK", size)
+        patch.setattr(buffer, "BLOCK", size)
         try:
             found = [list(row.values()) for row in read(put(tmp_path / "rows.csv", content.encode()))]
         except DataError:

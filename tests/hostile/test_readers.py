@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from discern.classifier import Classifier
 from discern.cli import app
-from discern.data import source
+from discern.data import buffer
 from discern.data.batch import Batch
 from discern.data.readers import Sources, batches, can_be_read_again
 from discern.data.source import COMPRESSIONS, Reading
@@ -35,7 +35,7 @@ TABLES = ["csv", "tsv", "jsonl", "parquet"]
 @pytest.fixture(params=BLOCKS)
 def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Run a test with files read in blocks of this size."""
-    monkeypatch.setattr(source, "BLOCK", request.param)
+    monkeypatch.setattr(buffer, "BLOCK", request.param)
     return request.param
 
 
@@ -140,7 +140,7 @@ def test_a_file_in_blocks_of_any_size(
 ) -> None:
     path = put(tmp_path / f"rows.{kind}", case.content)
     for size in BLOCKS if len(case.content) < 1000 else BLOCKS[-1:]:
-        monkeypatch.setattr(source, "BLOCK", size)
+        monkeypatch.setattr(buffer, "BLOCK", size)
         reading = {"encoding": case.encoding}
         if isinstance(case.expected, tuple):
             message = refusal(path, **reading)

@@ -1,1 +1,1 @@
-"""Rows in: files, frames and mail become batches of named, typed columns and their terms."""
+"""Input: files, frames and mail as batches of named, typed columns and their terms."""

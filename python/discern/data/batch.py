@@ -1,4 +1,4 @@
-"""Rows with named columns, what their values are, and what is said of bad ones."""
+"""Rows with named columns: their texts, numbers, labels and values, from any container."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ class Batch:
     source: str = "the rows"
     start: int = 1
     min_word_length: ClassVar[int] = 2
-    """The least number of characters of a word of such rows, unless it is given."""
+    """The default for the shortest word of such rows, in characters."""
 
     def column(self, name: str) -> Column:
-        """Return a column, or say which ones there are."""
+        """Return a column; raises ``DataError`` with the names of all columns if there is none of this name."""
         if name in self.columns:
             return self.columns[name]
         raise DataError(f"{self.source_has} no column {name!r}{did_you_mean(name, self.columns)}")
 
     @property
     def source_has(self) -> str:
-        """The source and its verb, for messages."""
+        """The source and "has" or "have", for messages."""
         return f"{self.source} {'have' if self.source == 'the rows' else 'has'}"
 
     def is_text(self, name: str) -> bool:
-        """Return whether a column is known to be a text, whatever its values look like."""
+        """Return whether a column is known to hold text, whatever its values look like."""
         return name == "text"
 
     def texts(self, name: str) -> Any:
-        """Return a text column as the native code takes it; a missing text is an empty one."""
+        """Return a text column as the native code takes it; missing texts are empty."""
         if name not in self._texts:
             self._texts[name] = self._as_texts(name)
         return self._texts[name]
@@ -62,10 +62,10 @@ class Batch:
         return as_texts(self.column(name), f"column {name!r} of {self.source}", self.start, **how)
 
     def read_texts(self, name: str, read: Callable[[Any, bool], T]) -> T:
-        """Call ``read`` with a text column, and whether it must raise ``UnicodeError`` at a text that is not UTF-8.
+        """Call ``read`` with a text column, and with whether it must raise ``UnicodeError`` for invalid UTF-8.
 
-        Arrow's texts may be anything. To look them through takes as long as to fetch them from memory, so who reads
-        them all anyway should look on the way.
+        Texts of Arrow may be invalid. To check them first takes as long as to fetch them from memory, so a function
+        that reads them all should check them on the way.
         """
         if name in self._texts or not is_arrow(self.column(name)):
             return read(self.texts(name), False)
@@ -73,18 +73,18 @@ class Batch:
         try:
             result = read(texts, True)
         except UnicodeError:
-            self.texts(name)  # says which row it is
+            self.texts(name)  # raises DataError with the number of the row
             raise
         self._texts[name] = texts
         return result
 
     @cached_property
     def _texts(self) -> dict[str, Any]:
-        """The text columns that were asked for, checked once."""
+        """The text columns that have been checked."""
         return {}
 
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
-        """Return the number of each row's label and the distinct labels; a missing label is an error."""
+        """Return the code of each row's label and the distinct labels; raises ``DataError`` for a missing label."""
         numbers, offsets, data = _native.distinct(self._as_texts(name, missing="label"))
         numbers, labels = merged(numbers, map(canonical, Strings(offsets, data).to_list()))
         for number, label in enumerate(labels):
@@ -96,7 +96,7 @@ class Batch:
 
     @property
     def size(self) -> int:
-        """About how many bytes the rows take."""
+        """The approximate size of the rows in bytes."""
         return sum(_size(column) for column in self.columns.values())
 
     def take(self, keep: NDArray[np.bool_]) -> Batch:
@@ -119,11 +119,11 @@ class Batch:
 
 
 SHORT = 32
-"""Bytes of a text up to which it counts as much as a number does: numbers, dates and truth values are not longer."""
+"""A text of at most this many bytes has the size of a number: numbers, dates and truth values are not longer."""
 
 
 def row_sizes(batch: Batch) -> NDArray[np.int64]:
-    """Return about how many bytes each row takes: the same in whatever form the columns come.
+    """Return the approximate size of each row in bytes, which is the same in every container.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def row_sizes(batch: Batch) -> NDArray[np.int64]:
 
 
 def _value_sizes(column: Column) -> NDArray[np.int64] | int:
-    """Return about how many bytes each value takes."""
+    """Return the approximate size of each value in bytes."""
     lengths = _lengths(column)
     return 16 if lengths is None else 8 + np.where(lengths > SHORT, lengths, 8)
 
@@ -148,7 +148,7 @@ def _size(column: Column) -> int:
 
 
 def _lengths(column: Column) -> NDArray[np.int64] | None:
-    """Return the bytes of each text in UTF-8, 0 where there is none; None if the column holds no texts."""
+    """Return the length of each text in bytes, 0 if it is missing; None if the column does not hold text."""
     if isinstance(column, Strings):
         return column.lengths
     if is_arrow(column):
@@ -186,7 +186,7 @@ def _taken(column: Column, places: NDArray[np.int64]) -> Column:
 
 
 def values_of(column: Column) -> list[Any]:
-    """Return the values of a column as Python has them, None for what Arrow lacks; see :mod:`discern.data.values`."""
+    """Return the values of a column as Python objects, None for Arrow's nulls; see :mod:`discern.data.values`."""
     if isinstance(column, Strings):
         return column.to_list()
     if is_arrow(column):
@@ -207,13 +207,13 @@ def part_of(column: Column, start: int, end: int) -> Column:
 
 
 def without_index(table: Any, only_unnamed: bool = False) -> Any:
-    """Leave out the index of a pandas frame: it numbers the rows and is no column to decide by.
+    """Drop the index of a pandas frame, which numbers the rows and is not a predictor.
 
-    In files an index with a name is kept: who wrote it as a column may mean it.
+    Files keep an index that has a name, because it may have been written on purpose.
     """
     try:
         described = table.schema.pandas_metadata or {}
-    except ValueError:  # what the file says of pandas is not JSON: then it says nothing
+    except ValueError:  # the metadata of pandas are not JSON
         return table
     index = described.get("index_columns") if isinstance(described, dict) else None
     listed = index if isinstance(index, list) else []
@@ -222,7 +222,7 @@ def without_index(table: Any, only_unnamed: bool = False) -> Any:
 
 
 def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) -> dict[str, Column]:
-    """Put names to columns, each name once."""
+    """Return columns by name; raises ``DataError`` if two have the same name."""
     named = dict(zip(names, columns, strict=True))
     if len(named) < len(columns):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
@@ -231,7 +231,7 @@ def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return which known names there are, the closest first."""
+    """Return the end of a message about an unknown name: the closest known name, and a list of them."""
     from difflib import get_close_matches
 
     names = list(known)
@@ -243,7 +243,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 def as_texts(column: Column, place: str, start: int = 1, missing: str = "", checked: bool = True) -> Any:
     """Return a column as the native code takes it: a list of ``str``, or a tuple of Arrow buffers.
 
-    Values that are no strings are written as a CSV file holds them. Unless ``checked``, Arrow's texts may be no UTF-8.
+    Other values become texts as in a CSV file. With ``missing``, the name of what is missing, a missing value raises
+    ``DataError``. Unless ``checked``, texts of Arrow may be invalid UTF-8.
     """
     if isinstance(column, Strings):
         return column.native()
@@ -266,9 +267,9 @@ def _text(value: Any, place: str, missing: str) -> str:
 
 
 def typed_numbers(column: Column, truth: bool = True) -> NDArray[np.float64] | None:
-    """Return a column of numbers, NaN where one is missing; None for a column that holds anything else.
+    """Return a column of numbers, NaN where one is missing; None if the column holds anything else.
 
-    Unless ``truth``, truth values are no numbers.
+    With ``truth``, Boolean values are numbers too.
 
     Examples
     --------
@@ -296,12 +297,12 @@ BYTES = frozenset({"binary", "large_binary", "binary_view", "fixed_size_binary"}
 
 
 def is_arrow(column: Column) -> bool:
-    """Return whether a column is Arrow's, of any library."""
+    """Return whether a column is an Arrow array of any library."""
     return hasattr(column, "__arrow_c_array__") or hasattr(column, "__arrow_c_stream__")
 
 
 def as_column(column: Any) -> Column:
-    """Return a column of any library as Arrow or numpy has it, or as a list."""
+    """Return a column of any library as an Arrow or NumPy array, or as a list."""
     if isinstance(column, Strings | list | np.ndarray):
         return column
     if is_arrow(column):
@@ -315,14 +316,14 @@ def as_column(column: Any) -> Column:
 
 
 def is_guessed(column: Any, kind: Any) -> bool:
-    """Return whether Arrow has made one type of the several that a column of pandas has, such as dates of integers."""
+    """Return whether Arrow converted a pandas column of mixed types to one type, such as integers to dates."""
     if str(getattr(column, "dtype", "")) != "object" or _is_kind(kind, STRINGS):
         return False
     return len(set(map(type, column))) > 1 and len({type(value) for value in column if not is_missing(value)}) > 1
 
 
 def _arrow(column: Any) -> Any:
-    """Return a column of Arrow as pyarrow has it."""
+    """Return an Arrow column as a pyarrow array."""
     import pyarrow as pa
 
     if isinstance(column, pa.Array | pa.ChunkedArray):
@@ -351,7 +352,7 @@ def _arrow_numbers(array: Any, truth: bool) -> NDArray[np.float64] | None:
 
 
 def _arrow_values(array: Any) -> list[Any]:
-    """Return the values of an Arrow array; times as texts, since Python's have too few digits."""
+    """Return the values of an Arrow array; times as texts, because Python's times have too few digits."""
     import pyarrow as pa
 
     if pa.types.is_floating(array.type):
@@ -367,7 +368,7 @@ def _arrow_values(array: Any) -> list[Any]:
 
 
 def _text_array(array: Any) -> Any:
-    """Return an Arrow array of any type as one of strings; distinct values are written once."""
+    """Return an Arrow array of any type as strings; each distinct value is converted once."""
     import pyarrow as pa
 
     if isinstance(array, pa.ChunkedArray):

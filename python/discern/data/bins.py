@@ -34,21 +34,21 @@ def edges(
     Parameters
     ----------
     values : ndarray
-        The numbers; what is missing or infinite says nothing about the edges.
+        The numbers. Missing and infinite ones are ignored.
     classes : ndarray of int, optional
         The class of each number, from 0; for ``"mdl"``.
     strategy : {"quantile", "uniform", "mdl"}
-        Bins with equally many numbers, bins of equal width, or bins that tell the classes apart: cut where the entropy
+        Bins with equally many numbers, bins of equal width, or bins that separate the classes: cut where the entropy
         of the classes falls most, as long as that pays for its description (Fayyad and Irani 1993).
     bins : int
-        How many bins; fewer if some would be empty because their edges coincide. ``"mdl"`` finds its own number.
+        The number of bins; fewer if edges coincide. ``"mdl"`` finds its own number.
     weights : ndarray, optional
-        The weight of each number: one of weight 2 is as two numbers.
+        The weight of each number: a number of weight 2 counts twice.
 
     Returns
     -------
     ndarray
-        From the least number to the greatest; −∞ and ∞ if there are not two different numbers.
+        The edges from the smallest number to the greatest; −∞ and ∞ if there are not two different numbers.
 
     Examples
     --------
@@ -81,16 +81,15 @@ def edges(
 def _quantiles(
     values: NDArray[np.float64], shares: NDArray[np.float64], weights: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    """Return the numbers that these shares reach; where one is just reached, the middle between it and the next.
-
-    It is the second definition of Hyndman and Fan (1996), and what NumPy calls ``averaged_inverted_cdf``.
-    """
+    """Return quantiles by the second definition of Hyndman and Fan (1996), NumPy's ``averaged_inverted_cdf``."""
     last = len(values) - 1
     if weights is None:
         targets = shares * len(values)
         first = np.ceil(targets).astype(np.int64) - 1
         just = targets == first + 1
-        values = np.partition(values, np.unique(np.minimum([first, first + 1], last)))  # the rest may lie as it likes
+        values = np.partition(
+            values, np.unique(np.minimum([first, first + 1], last))
+        )  # the order of the others is irrelevant
     else:
         order = np.argsort(values)
         values, reached = values[order], np.cumsum(weights[order])
@@ -108,7 +107,7 @@ def _evenly(least: float, most: float, bins: int) -> NDArray[np.float64]:
 
 
 def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the number of the bin of each number of a column, from 0; −1 if it is missing.
+    """Return the bin of each number of a column, from 0; −1 if it is missing.
 
     Examples
     --------
@@ -119,7 +118,7 @@ def assign(values: NDArray[Any], edges: NDArray[np.float64]) -> NDArray[np.int64
 
 
 def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) -> NDArray[np.int64]:
-    """Return the same for a table of numbers, with the edges of each of its columns."""
+    """Return the bins of a table of numbers, with the edges of each of its columns."""
     between = [column[1:-1].tolist() for column in edges]
     return _native.bin_codes(np.ascontiguousarray(table, np.float64), between, default_threads())
 
@@ -130,7 +129,7 @@ def assign_columns(table: NDArray[Any], edges: Sequence[NDArray[np.float64]]) ->
 def entropy_cuts(
     values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the cuts that tell classes apart, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
+    """Return the cuts that separate the classes, sorted: Fayyad and Irani's recursive minimal-entropy partitioning."""
     lows, highs, sums = _blocks(values, classes, weights)
     bits = _looked_up_bits(len(values)) if weights is None else _bits
     cuts, open_parts = [], [(0, len(lows))]
@@ -147,9 +146,9 @@ def entropy_cuts(
 def _blocks(
     values: NDArray[np.float64], classes: NDArray[Any], weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-    """Sort once and join equal values, and neighbours of one and the same class: no best cut lies between those.
+    """Sort the values and join equal ones, and neighbors of the same class: no best cut lies between those.
 
-    Gives the lowest and the highest value of each block, and how many rows of each class lie before each.
+    Returns the lowest and the highest value of each block, and the number of rows of each class before each block.
     """
     order = np.argsort(values)
     values, classes = values[order], classes[order]
@@ -159,14 +158,14 @@ def _blocks(
     starts = starts[np.r_[True, ~same]]
     ends = np.r_[starts[1:], len(values)]
     block = np.repeat(np.arange(1, len(starts) + 1), ends - starts)
-    width = int(classes.max()) + 1
+    n_classes = int(classes.max()) + 1
     ordered = None if weights is None else weights[order]
-    counts = np.bincount(block * width + classes, ordered, (len(starts) + 1) * width).reshape(-1, width)
+    counts = np.bincount(block * n_classes + classes, ordered, (len(starts) + 1) * n_classes).reshape(-1, n_classes)
     return values[starts], values[ends - 1], np.cumsum(counts, axis=0)
 
 
 def _halfway(low: float, high: float) -> float:
-    """Return a cut between two neighbours: above the first, not above the second."""
+    """Return a cut between two neighbors: above the first, not above the second."""
     middle = low / 2 + high / 2
     return middle if low < middle <= high else high
 
@@ -182,15 +181,15 @@ def _bits(counts: Any) -> Any:
 
 
 def _looked_up_bits(most: int) -> Bits:
-    """Return the same for whole numbers up to ``most``, computed once."""
+    """Return a function that looks up n log₂ n of whole numbers up to ``most``."""
     table = _bits(np.arange(most + 1.0))
     return lambda counts: table[counts]
 
 
 def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
-    """Return the block before which the entropy falls most if cut there; None if that does not pay.
+    """Return the block before which a cut reduces the entropy most; None if no cut pays for its description.
 
-    ``sums`` are the counts of the classes before each block of a part, and of all of it. Fayyad and Irani (1993)
+    ``sums`` are the counts of the classes before each block of a part, and of the whole part. Fayyad and Irani (1993)
     accept a cut of S into S₁ and S₂ with k, k₁ and k₂ classes if
 
         Gain > (log₂(N − 1) + Δ) / N,   Δ = log₂(3^k − 2) − (k Ent(S) − k₁ Ent(S₁) − k₂ Ent(S₂)).
@@ -210,15 +209,15 @@ def _best_cut(sums: NDArray[Any], bits: Bits) -> int | None:
 
 
 def _entropy(counts: NDArray[Any], bits: Bits) -> NDArray[np.float64]:
-    """Return N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of counts of classes."""
+    """Return N · Ent(S) = N log₂ N − Σ n_k log₂ n_k for each row of class counts."""
     return np.asarray(bits(counts.sum(axis=1)) - sum(bits(column) for column in counts.T))
 
 
 # ------------------------------------------------------------------------------------------------------- encoding
 
 
-def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
-    """Return codes as a sparse matrix of zeros and ones, ``widths[j]`` columns for column j; a code of −1 has no one.
+def one_hot(codes: NDArray[np.int64], sizes: Sequence[int]) -> Any:
+    """Return codes as a sparse one-hot matrix with ``sizes[j]`` columns for column j; a code of −1 has only zeros.
 
     Examples
     --------
@@ -227,15 +226,15 @@ def one_hot(codes: NDArray[np.int64], widths: Sequence[int]) -> Any:
     """
     import scipy.sparse
 
-    starts = np.concatenate([[0], np.cumsum(widths)])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
     present = codes >= 0
     columns = (codes + starts[:-1])[present]
     ends = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
     return scipy.sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape=(len(codes), int(starts[-1])))
 
 
-def from_one_hot(matrix: NDArray[Any], widths: Sequence[int]) -> NDArray[np.int64]:
-    """Return the codes that :func:`one_hot` was given, from a dense matrix."""
-    parts = np.split(matrix, np.cumsum(widths)[:-1], axis=1)
+def from_one_hot(matrix: NDArray[Any], sizes: Sequence[int]) -> NDArray[np.int64]:
+    """Return the codes of a dense one-hot matrix: the inverse of :func:`one_hot`."""
+    parts = np.split(matrix, np.cumsum(sizes)[:-1], axis=1)
     codes = [np.where(part.any(axis=1), part.argmax(axis=1), MISSING) for part in parts]
     return np.asarray(np.stack(codes, axis=1), np.int64)

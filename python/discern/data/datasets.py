@@ -1,4 +1,4 @@
-"""Well-known data sets: what they are, under which licence, and where to get them."""
+"""Well-known data sets: their content, their license, and their download."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from discern.data.batch import did_you_mean
 from discern.data.strings import DataError
 
 FOLDER = "DISCERN_DATA"
-"""The environment variable that names a folder with data sets, each in a folder of its own."""
+"""The environment variable with the path of a folder that has a sub-folder for each data set."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set: its name, licence and home, where its files are, and what their hash must be."""
+    """A data set: its name, content, license and homepage, and where to find its files."""
 
     name: str
     about: str
@@ -26,10 +26,10 @@ class Dataset:
     folders: tuple[str, ...]
     """Names of its folder within ``DISCERN_DATA``."""
     urls: tuple[tuple[str, str | None], ...]
-    """Addresses, each with the hash of what is there, if it is known."""
+    """The URLs of its files, each with a hash if it is known."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all there is to know as plain values."""
+        """Return all fields as plain values."""
         return asdict(self)
 
 
@@ -118,7 +118,7 @@ CATALOGUE = {
 
 
 def found(dataset: Dataset) -> list[str]:
-    """Return the files of a data set in the folder that ``DISCERN_DATA`` names; none if they are not there."""
+    """Return the files of a data set in the folder ``DISCERN_DATA``, or an empty list."""
     folder = os.environ.get(FOLDER)
     if not folder:
         return []
@@ -129,7 +129,7 @@ def found(dataset: Dataset) -> list[str]:
 def fetch(name: str, *, tell: Callable[[str], object] = lambda _: None) -> list[str]:
     """Return the files of a data set: those in ``DISCERN_DATA``, or else downloaded ones.
 
-    Downloading needs pooch, which keeps what came, so that it comes once. ``tell`` is called with what to know.
+    Downloading needs pooch, which caches the files. ``tell`` gets messages about the license and hashes.
     """
     if name not in CATALOGUE:
         raise DataError(f"there is no data set {name!r}{did_you_mean(name, CATALOGUE)}")

@@ -9,13 +9,17 @@ from pathlib import Path
 import numpy as np
 
 from discern.data.batch import Batch
+from discern.data.buffer import leading_bytes
 from discern.data.formats import FORMATS
-from discern.data.source import Reading, compression_of, leading_bytes, open_file, without_gaps
+from discern.data.source import Reading, compression_of, in_parts, open_file, without_gaps
 from discern.data.strings import DataError, Strings
 
 DOCUMENTS_AT_ONCE = 1000
 BYTES_AT_ONCE = 1 << 22
 LONGEST_DOCUMENT = 1 << 30
+
+Row = tuple[int, dict[str, str]]
+"""The number of a file in its folder, and its columns."""
 
 
 def read_folder(folder: Path, reading: Reading) -> Iterator[Batch]:
@@ -24,35 +28,32 @@ def read_folder(folder: Path, reading: Reading) -> Iterator[Batch]:
     Files that are mails (a Maildir, names that end in .eml, or the format ``"eml"``) get the columns of a mail. All
     others are documents with a column ``text``.
     """
-    from discern.data.formats.mailboxes import read_columns
     from discern.data.message import Mails
 
-    source = str(folder)
-    reading.start(source)
-    rows: list[dict[str, str]] = []
-    numbers: list[int] = []
-    size, kinds = 0, set()
+    reading.start(str(folder))
+    for part in in_parts(_rows(folder, reading), _size, DOCUMENTS_AT_ONCE, BYTES_AT_ONCE):
+        numbers, rows = zip(*part, strict=True)
+        kind = Batch if "text" in rows[0] else Mails
+        columns = {name: Strings.of([row[name] for row in rows]) for name in rows[0]}
+        for batch in without_gaps(columns, np.array(numbers, np.int64), str(folder)):
+            yield kind(batch.columns, batch.rows, batch.source, batch.start)
+
+
+def _size(row: Row) -> int:
+    return sum(map(len, row[1].values()))
+
+
+def _rows(folder: Path, reading: Reading) -> Iterator[Row]:
+    from discern.data.formats.mailboxes import read_columns
+
+    kinds = set()
     for number, (label, path, is_mail) in enumerate(_files(folder, reading), 1):
         kinds.add(is_mail)
         if len(kinds) > 1:
-            raise DataError(f"{source!r} has mails and other documents, such as {str(path)!r}; give --format")
-        values = read_columns(path, reading) if is_mail else _document(path, source, reading)
-        if values is None:
-            continue
-        rows.append({"label": label, **values} if label else values)
-        numbers.append(number)
-        size += sum(map(len, values.values()))
-        if len(rows) == DOCUMENTS_AT_ONCE or size > BYTES_AT_ONCE:
-            yield from _batches(rows, numbers, source, Mails if is_mail else Batch)
-            rows, numbers, size = [], [], 0
-    if rows:
-        yield from _batches(rows, numbers, source, Mails if is_mail else Batch)
-
-
-def _batches(rows: list[dict[str, str]], numbers: list[int], source: str, kind: type[Batch]) -> Iterator[Batch]:
-    columns = {name: Strings.of([row[name] for row in rows]) for name in rows[0]}
-    for batch in without_gaps(columns, np.array(numbers, np.int64), source):
-        yield kind(batch.columns, batch.rows, batch.source, batch.start)
+            raise DataError(f"{str(folder)!r} has mails and other documents, such as {str(path)!r}; give --format")
+        values = read_columns(path, reading) if is_mail else _document(path, str(folder), reading)
+        if values is not None:
+            yield number, {"label": label, **values} if label else values
 
 
 def _files(folder: Path, reading: Reading) -> Iterator[tuple[str, Path, bool]]:

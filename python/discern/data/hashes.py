@@ -1,4 +1,4 @@
-"""Hashes of values that are the same in every container: numbers by their value, anything else by its text."""
+"""Hashes of values that do not depend on the container: numbers by their value, anything else by its text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 _NUMBER = r"^-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _LONGEST = 40
-"""Bytes of the longest text that may be a number, a truth value or a time."""
+"""The limit on the bytes of a text that may be a number, a truth value or a time."""
 _STARTS = np.isin(np.arange(256), np.frombuffer(b"0123456789-.TF", np.uint8))
 
 MISSING_HASH = _native.row_hashes([""])[0]
-"""The hash of a value that is not there."""
+"""The hash of a missing value."""
 
 
 def value_hashes(batch: Batch, name: str) -> Hashes:
@@ -49,7 +49,7 @@ def value_hashes(batch: Batch, name: str) -> Hashes:
 
 
 def _strings(texts: Any) -> Strings:
-    """Return texts as the native code takes them as :class:`Strings`, without a copy if they lie so."""
+    """Convert texts in the form of the native code to :class:`Strings`, without a copy if possible."""
     if isinstance(texts, tuple) and texts[0] == "spans":
         _, starts, ends, data = texts
         return Strings(starts, data, ends)
@@ -57,7 +57,7 @@ def _strings(texts: Any) -> Strings:
 
 
 def _candidates(strings: Strings) -> NDArray[np.int64]:
-    """Return the places of texts that may be a number, a truth value or a time."""
+    """Return the indices of texts that may be a number, a truth value or a time."""
     starts, _ = strings.spans
     lengths = strings.lengths
     short = np.flatnonzero((lengths > 0) & (lengths <= _LONGEST))

@@ -1,4 +1,4 @@
-"""Names of a package that are imported when they are first used."""
+"""Lazy imports: names of a package that are imported on first use."""
 
 import importlib
 import sys
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def from_homes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the ``__getattr__`` of a package: each name is in the module that ``homes`` says.
+    """Return the ``__getattr__`` of a package; ``homes`` maps each name to the module that defines it.
 
     Examples
     --------
@@ -21,7 +21,7 @@ def from_homes(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(home), name)
-        setattr(sys.modules[package], name, value)  # the next time it is there
+        setattr(sys.modules[package], name, value)  # so that this function is called once a name
         return value
 
     return found

@@ -12,9 +12,9 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Wait until no other process changes this file, and keep others out; whoever dies lets go.
+    """Lock a file against other processes, after waiting for those that hold the lock.
 
-    The lock is a file beside it that is there only as long as it is needed.
+    The lock is a file beside it, which is removed afterwards. The operating system frees it if the process dies.
     """
     with _holding(path, wait=True):
         yield
@@ -22,7 +22,7 @@ def locked(path: Path) -> Iterator[None]:
 
 @contextmanager
 def held(path: Path) -> Iterator[bool]:
-    """Keep others out, and say true; say false if others keep us out."""
+    """Lock a file without waiting. The value is False if another process holds the lock."""
     with _holding(path, wait=False) as handle:
         yield handle is not None
 
@@ -36,17 +36,17 @@ def _holding(path: Path, *, wait: bool) -> Iterator[int | None]:
         yield handle
     finally:
         if handle is not None:
-            # First the name, then the lock: whoever has waited sees that the file is gone, and makes a new one.
+            # First the name, then the lock: a process that has waited sees that the file is gone, and makes a new one.
             place.unlink(missing_ok=True)
             os.close(handle)
 
 
 @contextmanager
 def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
-    """Open a file beside another that is to take its place; it is removed unless it was renamed.
+    """Open a file that will replace another one in the same folder; it is removed unless it was renamed.
 
-    Whoever writes such a file holds a lock on it. Files that nobody holds were left behind by a process that was
-    killed, and are removed: they may hold what was forgotten since.
+    The process that writes such a file locks it. Files without a lock were left behind by a process that was killed.
+    They are removed, because they may contain rows that the model has forgotten since.
     """
     import tempfile
 
@@ -56,7 +56,7 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
         path = Path(name)
         try:
             _lock(handle, wait=True)
-            if _is_still(handle, path):  # else another process took it for abandoned before it was locked
+            if _is_still(handle, path):  # else another process removed it as abandoned before it was locked
                 yield handle, path
                 return
         finally:
@@ -108,7 +108,7 @@ def _lock(handle: int, *, wait: bool) -> None:
 
 
 def _is_still(handle: int, place: Path) -> bool:
-    """Return whether the file that was locked is the one that has the name now."""
+    """Return whether the locked file still has this name."""
     try:
         there = place.stat()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Columns and their roles: which column speaks how, and how its values become numbers or levels."""
+"""Roles of columns (text, number, category, flag): inferring them, and reading values as numbers or levels."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 ROLES = ("text", "number", "category", "flag")
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
-"""Values of a category or flag that say that there is none."""
+"""Values of a category or flag that mean a missing one."""
 MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
 MOST_NUMBER = 1e100
-"""The squares of greater numbers, infinities among them, are soon no numbers."""
+"""The limit on numbers, because sums of squares of greater ones overflow."""
 TRUTH = {"true": 1.0, "false": 0.0}
 YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
-"""A column with more different values is no category."""
+"""A column with more distinct values is not a category."""
 LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
-"""Rows by which roles are inferred, and how many bytes they may take."""
+"""The number of rows for inferring roles, and the limit on their bytes."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A column that speaks: its name and role; the edges of its bins, for a number that is cut into them.
+    """A predictor column: its name, its role, and the edges of its bins if it is a binned number.
 
     A number without edges has a normal density in each class.
     """
@@ -70,12 +70,12 @@ class Feature:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Feature:
-        """Make a feature of what :meth:`to_json` gave."""
+        """Make a feature from the result of :meth:`to_json`."""
         edges = values["edges"]
         return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
 
     def bins(self) -> list[str]:
-        """Return the names of the bins, in words and in order; edges with as many digits as tell them apart."""
+        """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""
         edges = [] if self.edges is None else self.edges[1:-1]
         written = ([f"{edge:.{digits}g}" for edge in edges] for digits in (6, 9, 12, 15, 17))
         inner = next(names for names in written if len(set(names)) == len(edges))
@@ -95,7 +95,7 @@ def _edge_to_json(edge: float) -> float | str:
 def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     """Return a column as numbers, NaN where one is missing; true is 1 and false is 0.
 
-    Raises ``DataError`` for a value that is not a number, or whose square is too large for one.
+    Raises ``DataError`` for a value that is not a number or is too large.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[s
 
 
 def yes_or_no(value: str) -> str:
-    """Return "yes" or "no" for the usual ways to say so; anything else stays as it is."""
+    """Return "yes" or "no" for the usual spellings; other values are unchanged."""
     lowered = value.lower()
     return "yes" if lowered in YES else "no" if lowered in NO else value
 
@@ -197,15 +197,15 @@ def yes_or_no(value: str) -> str:
 
 
 def leading_rows(stream: Iterator[Batch]) -> tuple[Batch | None, Iterator[Batch]]:
-    """Return the rows to infer roles from, and the whole stream again.
+    """Return the rows to infer roles from, and a stream of all rows.
 
-    These rows depend on the table alone, and not on how a container cuts it into batches.
+    The rows depend only on the table, and not on its division into batches.
     """
     read, rows, size = list[Batch](), 0, 0
     for batch in stream:
         some = batch.first(LOOKED_AT - rows)
         ends = size + np.cumsum(row_sizes(some))
-        within = int(np.searchsorted(ends, MOST_LOOKED_AT)) + 1  # the row that is too long counts, too
+        within = int(np.searchsorted(ends, MOST_LOOKED_AT)) + 1  # with the row that exceeds the limit
         rows, size = rows + min(within, some.rows), int(ends[-1]) if some.rows else size
         read.append(batch)
         if rows == LOOKED_AT or size >= MOST_LOOKED_AT:
@@ -235,7 +235,7 @@ def _joined(read: list[Batch], rows: int) -> Batch:
 
 
 def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
-    """Infer the role of each column but the label's; also say which columns are left out and why.
+    """Infer the role of each column except the label; also return the columns that are left out, with the reason.
 
     Examples
     --------
@@ -253,7 +253,7 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
         else:
             left_out[name] = role
     strings = [name for name, reason in left_out.items() if reason == DIFFERENT]
-    if not features and strings:  # nothing else is there to decide by
+    if not features and strings:  # there is no other predictor
         features.append(Feature(strings[0], "text"))
         del left_out[strings[0]]
     return features, left_out
@@ -281,7 +281,7 @@ def _role(name: str, values: list[str]) -> str:
 
 
 def _numbers_rows(name: str, values: list[str]) -> bool:
-    """Whether a column holds 1, 2, 3, … or is called an id and is different in every row."""
+    """Return whether a column holds 1, 2, 3, …, or has the name of an id and another value in each row."""
     if len(set(values)) < len(values) or not all(value.isdecimal() for value in values):
         return False
     steps = {int(after) - int(before) for before, after in pairwise(values)}

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class DataError(ValueError):
-    """Bad input: the message says what is wrong, where, and what to do."""
+    """An error in the input data. The message tells the fault, its place, and the remedy."""
 
 
 @dataclass(frozen=True)
 class Strings:
-    """A column of strings as Arrow keeps it: value i is ``data[offsets[i]:offsets[i + 1]]``, in UTF-8.
+    """A column of strings in the layout of Arrow: value i is ``data[offsets[i]:offsets[i + 1]]``, in UTF-8.
 
-    With ``ends``, the strings lie apart, with other bytes between them: value i is ``data[offsets[i]:ends[i]]``.
+    With ``ends``, there may be other bytes between the strings: value i is ``data[offsets[i]:ends[i]]``.
 
     Examples
     --------
@@ -37,7 +37,7 @@ class Strings:
 
     @classmethod
     def of(cls, values: Sequence[str]) -> Strings:
-        """Pack strings; lone surrogates are kept."""
+        """Pack strings, also with lone surrogates."""
         return cls.of_bytes([value.encode("utf-8", "surrogatepass") for value in values])
 
     @classmethod
@@ -55,12 +55,12 @@ class Strings:
 
     @property
     def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the values start, and where they end."""
+        """The start and the end of each value in ``data``."""
         return (self.offsets[:-1], self.offsets[1:]) if self.ends is None else (self.offsets, self.ends)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """The bytes of each value."""
+        """The length of each value in bytes."""
         starts, ends = self.spans
         return ends - starts
 
@@ -70,7 +70,7 @@ class Strings:
         return self.data[int(starts[index]) : int(ends[index])].tobytes()
 
     def joined(self, others: Strings) -> Strings:
-        """Return these values and others behind them."""
+        """Return these values followed by others."""
         mine, theirs = self.packed(), others.packed()
         offsets = np.concatenate([mine.offsets, theirs.offsets[1:] + len(mine.data)])
         return Strings(offsets, np.concatenate([mine.data, theirs.data]))
@@ -88,7 +88,7 @@ class Strings:
         return Strings(starts[places], self.data, ends[places]).packed()
 
     def packed(self) -> Strings:
-        """Return the same values with nothing before, between or behind them."""
+        """Return the same values without other bytes before, between or after them."""
         return Strings(*_native.packed(self.native()))
 
     def to_list(self) -> list[str]:

@@ -17,31 +17,32 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHARACTERS = (2, 5)
-"""The lengths of character n-grams unless told otherwise."""
+"""The default lengths of character n-grams."""
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
 
 
 @dataclass(frozen=True)
 class TextSettings:
-    """Everything that decides which terms a document has.
+    """The settings that determine the terms of a document.
 
     Parameters
     ----------
     analyzer : {"word", "char", "char_wb", "pattern", "given"}
         Words, character n-grams, character n-grams within words, matches of ``pattern``, or finished terms.
     tokenizer : {"words", "sklearn"}
-        ``"sklearn"`` cuts exactly as scikit-learn does by default. ``"words"`` is the same on ASCII and right in every
-        script: combining marks belong to their word, and Chinese, Japanese, Thai, Khmer, Lao and Burmese are segmented.
+        ``"sklearn"`` tokenizes exactly as scikit-learn does by default. ``"words"`` is the same on ASCII and correct in
+        every script: combining marks belong to their word, and Chinese, Japanese, Thai, Khmer, Lao and Burmese are
+        segmented.
     lowercase : bool
         Whether upper and lower case are the same.
     ngrams : tuple of int
         The shortest and the longest n-grams that are terms.
     stop_words : tuple of str
-        Words that are left out before n-grams are formed.
+        Words to remove before n-grams are formed.
     stem : str or None
         The language whose Snowball stemmer is used, such as ``"english"``.
     min_word_length : int
-        The least number of characters of a word.
+        The number of characters of the shortest words to use.
     pattern : str or None
         A regular expression (linear time: no look-around, no back-references), for the analyzer ``"pattern"``.
 
@@ -72,7 +73,7 @@ class TextSettings:
 
     @cached_property
     def native(self) -> _native.Text:
-        """The settings as the native code takes them."""
+        """The settings in the form of the native code."""
         return _native.Text(
             self.analyzer,
             tables=python_tables() if self.tokenizer == "sklearn" else None,
@@ -93,7 +94,7 @@ class TextSettings:
         return [term.decode("utf-8", "surrogatepass") for term in self.native.terms(document)]
 
     def written(self, document: str) -> dict[str, str]:
-        """Return the terms that do not stand in a document as they are, each with the words that it was made of.
+        """Return the terms that differ from the words of the document, each with the words it was made of.
 
         Examples
         --------
@@ -104,7 +105,7 @@ class TextSettings:
         if self.stem is None:
             return {}
         words: dict[str, dict[str, None]] = {}
-        # Words are left out before they are stemmed: the terms of both correspond one to one.
+        # Stop words are removed before stemming: the terms of both correspond one to one.
         for term, word in zip(self.terms(document), self._unstemmed.terms(document), strict=True):
             words.setdefault(term, {})[word] = None
         return {term: " / ".join(forms) for term, forms in words.items() if list(forms) != [term]}
@@ -121,7 +122,7 @@ class TextSettings:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> TextSettings:
-        """Make settings of what :meth:`to_json` gave."""
+        """Make settings from the result of :meth:`to_json`."""
         values = dict(values)
         values["ngrams"] = (int(values["ngrams"][0]), int(values["ngrams"][1]))
         values["stop_words"] = tuple(str(word) for word in values["stop_words"])
@@ -133,13 +134,15 @@ STEMMED = (
     "french", "german", "greek", "hindi", "hungarian", "indonesian", "irish", "italian", "lithuanian", "nepali",
     "norwegian", "portuguese", "romanian", "russian", "serbian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
-"""The languages that have both a stemmer and stop words, by which they are known."""
-LEAST_STOP_WORDS = 0.1
-"""Of the words of a language so many at least are stop words."""
+"""The languages that have both a stemmer and stop words, which identify them."""
+MIN_STOP_WORDS = 0.1
+"""The minimal share of stop words in a text of a language."""
 
 
-def language_of(said: Mapping[str, int], words: int) -> str | None:
-    """Return the language whose stop words are said most often among so many words; None if hardly any are.
+def language_of(occurrences: Mapping[str, int], words: int) -> str | None:
+    """Return the language with the most stop words in a text, or None if the text has hardly any.
+
+    ``occurrences`` are those of each word, ``words`` is their sum.
 
     Examples
     --------
@@ -147,9 +150,9 @@ def language_of(said: Mapping[str, int], words: int) -> str | None:
     ('german', 'english', None)
     """
     known = _stop_words()
-    shares = {language: sum(said.get(word, 0) for word in known[language]) for language in STEMMED}
+    shares = {language: sum(occurrences.get(word, 0) for word in known[language]) for language in STEMMED}
     found = max(STEMMED, key=shares.__getitem__)
-    return found if shares[found] >= max(LEAST_STOP_WORDS * words, 1) else None
+    return found if shares[found] >= max(MIN_STOP_WORDS * words, 1) else None
 
 
 @cache
@@ -160,9 +163,9 @@ def every_stop_word() -> tuple[str, ...]:
 
 
 def stop_words(language: str) -> tuple[str, ...]:
-    """Return words of a language that say little: for every language that Snowball stems but Yiddish, and some more.
+    """Return the stop words of a language: of every language that Snowball stems except Yiddish, and of some more.
 
-    The lists are those of spaCy. ``stop_words="english"`` of ``CountVectorizer`` is scikit-learn's own list.
+    The lists come from spaCy. ``stop_words="english"`` of ``CountVectorizer`` is scikit-learn's own list.
 
     Examples
     --------
@@ -189,14 +192,14 @@ def _stop_words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def python_tables() -> list[list[tuple[int, int]]]:
-    r"""Describe what this Python knows of characters, because each brings another version of Unicode.
+    r"""Return the character tables of this Python, because each version of Python has another version of Unicode.
 
-    The ranges that ``\w`` matches; what ``str.lower`` makes of each character that it changes; and, because the lower
-    case of Σ depends on its neighbours, the ranges of characters with case and of those that it looks past.
+    The ranges that ``\w`` matches; the lower case of each character that ``str.lower`` changes; and, because the lower
+    case of Σ depends on its neighbors, the ranges of characters with case and of those that it ignores.
     """
-    # Beyond these planes there is nothing but characters for private use.
+    # The other planes have only characters for private use.
     every = np.r_[0:0x40000, 0xE0000:0xE1000].astype("<u4")
-    # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbours.
+    # Two characters are left to the native code: İ becomes two, and Σ depends on its neighbors.
     codes = every[(every != 0x130) & (every != 0x3A3)]
     text = codes.tobytes().decode("utf-32-le", "surrogatepass")
     lowered = np.frombuffer(text.lower().encode("utf-32-le", "surrogatepass"), "<u4")

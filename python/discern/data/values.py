@@ -1,4 +1,4 @@
-"""The meaning of a value: which texts, labels and numbers are the same in every container is decided here alone."""
+"""The meaning of values: this module alone decides which texts, labels and numbers are equal in all containers."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _written_time(value: Any) -> str:
 
 
 def _in_common_unit(value: np.datetime64) -> np.datetime64:
-    """Return a moment in a unit that is written as a date, or with hours, minutes and seconds."""
+    """Return a time in a unit that NumPy writes as a date, or with hours, minutes and seconds."""
     unit = np.datetime_data(value.dtype)[0]
     common = "D" if unit in _DAYS_OR_MORE else "s" if unit in _MINUTES_OR_MORE else "ns" if unit in _FINE else None
     return value if common is None else value.astype(f"datetime64[{common}]")
@@ -149,7 +149,7 @@ def label_text(value: Any) -> str:
 
 
 def merged(numbers: NDArray[np.int32], names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Return equal names one number; ``numbers`` are the places of rows among ``names``.
+    """Give equal names one number; ``numbers`` are the indices of rows into ``names``.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def merged(numbers: NDArray[np.int32], names: Iterable[str]) -> tuple[NDArray[np
 def doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
     """Return integers, truth values or floats as 64-bit floats.
 
-    A narrow float becomes the number that its shortest decimal text stands for, so that 0.1 is 0.1 in any width.
+    A 16-bit or 32-bit float becomes the value of its shortest decimal text, so that 0.1 is 0.1 at any precision.
 
     Examples
     --------

@@ -236,7 +236,7 @@ def test_info_on_data(tmp_path: Path) -> None:
 
 
 def test_info_on_rows_that_lack_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discern.data.source.BLOCK", 32)
+    monkeypatch.setattr("discern.data.buffer.BLOCK", 32)
     path = tmp_path / "d.jsonl"
     path.write_text('{"label": "a", "x": 1}\n{"label": "a", "y": null}\n{"label": "b", "y": "t"}\n')
     told = json.loads(well("info", path, "--json").stdout)

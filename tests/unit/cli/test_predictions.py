@@ -108,7 +108,7 @@ def test_values_of_a_table_keep_their_types(tmp_path: Path, model: Path) -> None
 
 
 def test_json_lines_keep_what_each_row_has(tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discern.data.source.BLOCK", 64)
+    monkeypatch.setattr("discern.data.buffer.BLOCK", 64)
     rows = [{"text": "free prize", "a": 1}, {"text": "lunch", "b": {"c": [True, None]}}, {"text": "noon", "a": "x"}]
     (tmp_path / "in.jsonl").write_text("\n".join(map(json.dumps, rows)))
     found = [

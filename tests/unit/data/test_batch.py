@@ -107,7 +107,7 @@ def test_size_of(tmp_path: Path) -> None:
 def test_what_was_read_stays_while_anybody_looks_at_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
 ) -> None:
-    monkeypatch.setattr("discern.data.source.BLOCK", 64)
+    monkeypatch.setattr("discern.data.buffer.BLOCK", 64)
     texts = [f'row {row} says "{"x" * (row % 50)}"' for row in range(200)]
     with open(tmp_path / "rows.csv", "w", newline="") as file:
         csv.writer(file).writerows([("label", "text"), *(("a", text) for text in texts)])

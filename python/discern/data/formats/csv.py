@@ -11,8 +11,9 @@ import numpy as np
 
 import discern._native as _native
 from discern.data.batch import Batch, named_columns
+from discern.data.buffer import LineEnds, ReadBuffer
 from discern.data.formats import FORMATS, Format
-from discern.data.source import LineEnds, ReadBuffer, Reading, decodable, without_gaps
+from discern.data.source import Reading, decodable, without_gaps
 from discern.data.strings import DataError, Strings
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from discern.data.batch import Batch
+from discern.data.buffer import ReadBuffer, last_line_end
 from discern.data.formats import FORMATS, Format
-from discern.data.source import ReadBuffer, Reading, last_line_end, without_gaps
+from discern.data.source import Reading, without_gaps
 
 
 def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from discern.data.batch import Batch
+from discern.data.buffer import ReadBuffer, last_line_end
 from discern.data.formats import FORMATS, Format
-from discern.data.source import ReadBuffer, Reading, decodable, last_line_end, without_gaps
+from discern.data.source import Reading, decodable, without_gaps
 from discern.data.strings import Strings
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from discern.data.batch import Batch
+from discern.data.buffer import ReadBuffer, leading_bytes
 from discern.data.formats import FORMATS, Format
-from discern.data.source import ReadBuffer, Reading, compression_of, leading_bytes, open_file
+from discern.data.source import Reading, compression_of, in_parts, open_file
 from discern.data.strings import DataError
 
 ENVELOPE = re.compile(rb"\n\r?\n(?=From [^\n]{0,400}\d:\d\d)")
@@ -27,16 +28,10 @@ def read_mbox(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch
     """Return the messages of an mbox as rows, a few at a time."""
     from discern.data.message import as_mails
 
-    contents: list[bytes] = []
-    row, size = 1, 0
-    for content in _messages(stream, source, reading):
-        contents.append(content)
-        size += len(content)
-        if len(contents) == MAILS_AT_ONCE or size > BYTES_AT_ONCE:
-            yield as_mails(contents, source, row, reading.given_encoding)
-            row, contents, size = row + len(contents), [], 0
-    if contents:
+    row = 1
+    for contents in in_parts(_messages(stream, source, reading), len, MAILS_AT_ONCE, BYTES_AT_ONCE):
         yield as_mails(contents, source, row, reading.given_encoding)
+        row += len(contents)
 
 
 def read_message(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:

@@ -10,11 +10,12 @@ import numpy as np
 from discern.data.batch import Batch, Column
 from discern.data.formats import FORMATS, Format
 from discern.data.formats.lines import lines_of
-from discern.data.source import Reading, compression_of, open_file, without_gaps
+from discern.data.source import Reading, compression_of, in_parts, open_file, without_gaps
 from discern.data.strings import DataError
 
 MAX_INDICES = 4096
 """The limit on different indices in a file, because each becomes a column."""
+CELLS_AT_ONCE = 1 << 20
 
 Row = tuple[int, str, dict[int, float]]
 """The number of a row, its label, and its values by index."""
@@ -35,24 +36,14 @@ def read_svmlight(path: Path, source: str, reading: Reading) -> Iterator[Batch]:
                 "read it with sklearn.datasets.load_svmlight_file and use an estimator"
             )
     places = {index: place for place, index in enumerate(sorted(indices))}
-    rows: list[Row] = []
-    rows_at_once = max(1, (1 << 20) // max(1, len(places)))
-    for row in _rows(path, source, reading):
-        rows.append(row)
-        if len(rows) == rows_at_once:
-            yield from _batches(rows, places, source)
-            rows = []
-    yield from _batches(rows, places, source)
-
-
-def _batches(rows: list[Row], places: dict[int, int], source: str) -> Iterator[Batch]:
-    table = np.zeros((len(places), len(rows)))
-    for place, (_, _, values) in enumerate(rows):
-        for index, value in values.items():
-            table[places[index], place] = value
-    columns: dict[str, Column] = {"label": [label for _, label, _ in rows]}
-    columns.update({str(index): table[place] for index, place in places.items()})
-    yield from without_gaps(columns, np.array([number for number, _, _ in rows], np.int64), source)
+    for rows in in_parts(_rows(path, source, reading), lambda _: len(places), CELLS_AT_ONCE, CELLS_AT_ONCE):
+        table = np.zeros((len(places), len(rows)))
+        for place, (_, _, values) in enumerate(rows):
+            for index, value in values.items():
+                table[places[index], place] = value
+        columns: dict[str, Column] = {"label": [label for _, label, _ in rows]}
+        columns.update({str(index): table[place] for index, place in places.items()})
+        yield from without_gaps(columns, np.array([number for number, _, _ in rows], np.int64), source)
 
 
 def _rows(path: Path, source: str, reading: Reading) -> Iterator[Row]:
