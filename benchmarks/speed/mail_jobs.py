@@ -29,7 +29,8 @@ from discern.data.batch import Batch
 from discern.data.message import COLUMNS, Mails, as_mails, columns_of, split, with_headers
 from discern.data.strings import Strings
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import Laplace, NaiveBayesSettings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import Laplace
 from discern.models.rows import Folds
 from discern.models.rows import Sample as Rows
 from discern.models.validation import held_out

@@ -28,7 +28,7 @@ _HOMES = {
     "Decision": "discern.evaluation.decisions",
     "DecisionClassifier": "discern.estimators.decide",
     "Density": "discern.learners.densities",
-    "Dirichlet": "discern.learners.bayes",
+    "Dirichlet": "discern.learners.smoothing",
     "Discretizer": "discern.estimators.discretize",
     "Drift": "discern.analysis.drift",
     "Evaluation": "discern.evaluation.evaluation",
@@ -37,9 +37,9 @@ _HOMES = {
     "GaussianNB": "discern.estimators.tables",
     "Guard": "discern.analysis.defence",
     "HashingVectorizer": "discern.estimators.text",
-    "JelinekMercer": "discern.learners.bayes",
+    "JelinekMercer": "discern.learners.smoothing",
     "KNeighborsClassifier": "discern.estimators.neighbours",
-    "Laplace": "discern.learners.bayes",
+    "Laplace": "discern.learners.smoothing",
     "LeastCost": "discern.evaluation.decisions",
     "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
     "LinearSVC": "discern.estimators.linear",
@@ -152,9 +152,6 @@ if TYPE_CHECKING:
     from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
     from discern.evaluation.significance import mcnemar as mcnemar
     from discern.evaluation.significance import wilson as wilson
-    from discern.learners.bayes import Dirichlet as Dirichlet
-    from discern.learners.bayes import JelinekMercer as JelinekMercer
-    from discern.learners.bayes import Laplace as Laplace
     from discern.learners.densities import BayesClassifier as BayesClassifier
     from discern.learners.densities import BayesRate as BayesRate
     from discern.learners.densities import Density as Density
@@ -164,6 +161,9 @@ if TYPE_CHECKING:
     from discern.learners.logistic.separation import SeparationWarning as SeparationWarning
     from discern.learners.logistic.separation import find_separation as find_separation
     from discern.learners.margins import NotSeparableError as NotSeparableError
+    from discern.learners.smoothing import Dirichlet as Dirichlet
+    from discern.learners.smoothing import JelinekMercer as JelinekMercer
+    from discern.learners.smoothing import Laplace as Laplace
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
     from discern.models.fitted import Receipt as Receipt

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from discern.classifier import load
 from discern.cli import app
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from tests.machines.reference import Reference, Rule, same_numbers
 from tests.machines.rows import ENOUGH, ROLES, UNSURE, Row, Source, columns_of, draw_settings, own_strings
 from tests.machines.walking import Walker, require

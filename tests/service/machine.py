@@ -24,7 +24,7 @@ import numpy as np
 from discern.classifier import Classifier
 from discern.data.strings import DataError
 from discern.evaluation.decisions import Decision
-from discern.learners.bayes import Dirichlet, JelinekMercer
+from discern.learners.smoothing import Dirichlet, JelinekMercer
 from discern.service.state import read_base
 from discern.statistics.counts import Counts
 from discern.statistics.moments import Moments

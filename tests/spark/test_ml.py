@@ -7,7 +7,7 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import SQLTransformer
 
 from discern.classifier import Classifier
-from discern.learners.bayes import JelinekMercer
+from discern.learners.smoothing import JelinekMercer
 from discern.spark import SparkClassifier, SparkClassifierModel
 
 

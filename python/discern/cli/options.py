@@ -13,7 +13,7 @@ import typer
 from typer._types import TyperChoice
 
 if TYPE_CHECKING:
-    import discern.learners.bayes as bayes
+    from discern.learners.smoothing import Smoothing as SmoothingMethod
 
 
 class RegistryChoice(TyperChoice[str]):
@@ -105,7 +105,7 @@ class Normalization(StrEnum):
     vocabulary = "vocabulary"
 
 
-def parse_smoothing(value: str) -> bayes.Smoothing | str:
+def parse_smoothing(value: str) -> SmoothingMethod | str:
     """Read ``auto``, ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
 
     Examples
@@ -113,7 +113,7 @@ def parse_smoothing(value: str) -> bayes.Smoothing | str:
     >>> parse_smoothing("dirichlet:500")
     Dirichlet(mass=500.0)
     """
-    from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+    from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
     if value == "auto":
         return value

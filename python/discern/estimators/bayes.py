@@ -20,9 +20,6 @@ from discern.data.encode import EncodedLabels
 from discern.estimators.base import begin_merge
 from discern.estimators.checks import numbered, refuse_huge
 from discern.learners.bayes import (
-    Dirichlet,
-    JelinekMercer,
-    Laplace,
     Margins,
     bernoulli_probability,
     complement_weight,
@@ -31,6 +28,7 @@ from discern.learners.bayes import (
     multinomial_weight,
     posterior,
 )
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 Array = NDArray[Any]
 

@@ -16,8 +16,9 @@ from discern.data.encode import EncodedLabels
 from discern.data.text import TextSettings
 from discern.estimators.checks import numbered
 from discern.estimators.text import _length, raw_texts
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
+from discern.learners.bayes import posterior
 from discern.learners.language import LanguageModels
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, as_smoothing
 from discern.statistics.counts import Counter, Counts
 
 Array = NDArray[Any]

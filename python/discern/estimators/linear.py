@@ -18,8 +18,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 
 from discern.data.encode import native_table
 from discern.estimators.checks import class_weights, refuse_huge
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 Array = NDArray[Any]
 

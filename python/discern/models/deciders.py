@@ -16,11 +16,11 @@ import numpy as np
 import discern.learners.discriminants as gaussian
 import discern.learners.ridge as ridge
 from discern.data.registry import imported
-from discern.learners.bayes import Laplace, Smoothing
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours import Neighbours
+from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.naive_bayes import float_array
 from discern.models.registry import MODELS
 from discern.statistics.scatter import Scatter

@@ -15,7 +15,8 @@ from discern.data.batch import Batch
 from discern.data.roles import NUMBERS, Feature, infer
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
-from discern.learners.bayes import NaiveBayesSettings, as_priors, as_smoothing
+from discern.learners.bayes import NaiveBayesSettings, as_priors
+from discern.learners.smoothing import as_smoothing
 from discern.models.registry import MODELS, ModelKind
 from discern.statistics.ledger import as_salt
 

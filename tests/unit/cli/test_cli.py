@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from discern.classifier import Classifier
 from discern.cli import app, demo, options, output, show
 from discern.data.text import ANALYZERS, TextSettings
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.models.registry import public_models
 
 ROOT = Path(__file__).resolve().parents[3]
