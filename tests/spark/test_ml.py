@@ -28,5 +28,5 @@ def test_pipeline_saved_and_loaded(frame, rows, model_bytes, tmp_path: Path) -> 
 
 
 def test_bad_settings_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="there is no model 'bayes'"):
+    with pytest.raises(ValueError, match="unknown model 'bayes'"):
         SparkClassifier(model="bayes")
