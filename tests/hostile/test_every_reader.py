@@ -18,7 +18,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli.main import app
 
 PARAGRAPH = "\u2028"
 ENVELOPE = b"From a@example.org Thu Aug 22 12:36:23 2002\n"
@@ -282,7 +282,7 @@ LIMITED = """
 import resource, sys, time
 most, model, kind, path = int(sys.argv[1]), *sys.argv[2:]
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
-from discern.cli import app
+from discern.cli.main import app
 start = time.process_time()
 try:
     app(["predict", model, path, "--json", "--threads", "1"], standalone_mode=False)

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 from typer.testing import CliRunner
 
-from discern.cli import app
+from discern.cli.main import app
 
 COLUMNS = ("--text", "text", "--category", "country", "--flag", "paid")
 

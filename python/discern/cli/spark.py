@@ -1,10 +1,10 @@
-"""Learning on Spark from the command line: the session, and what it reads."""
+"""``fit --spark``: the Spark session and its readers."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import PurePath
@@ -14,6 +14,7 @@ import typer
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
+    from discern.cli.options import Rows
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
 HANDING_OVER = {
@@ -23,20 +24,18 @@ HANDING_OVER = {
     "spark.sql.execution.arrow.useLargeVarTypes": "true",
     "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
 }
-"""What makes it cheaper to hand rows to Python: batches that stay in the caches, a socket without TCP, and neither
-sizes nor bounds looked at for every value. Without a limit of bytes, large types have room for any 500 rows."""
+"""Settings that make it cheaper to pass rows to Python: batches that fit the caches, a socket without TCP, and no
+checks of sizes and bounds for every value. Large types have room for any 500 rows, so bytes are not limited."""
 KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".orc": "orc"}
 READ = ("csv", "tsv", "jsonl", "parquet")
-"""The formats that may be given; ORC is known by its name, and anything else is read as Spark's default, Parquet."""
+"""The formats that --format accepts. ORC is recognized by its suffix; all other files are read as Parquet."""
 COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
-def fit_on_spark(
-    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None, slim: bool
-) -> Classifier:
-    """Learn on Spark from what Spark reads: paths of any file system it knows; return what has learned."""
-    if given is not None and given not in READ:
-        raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
+def fit_on_spark(classifier: Classifier, url: str, rows: Rows, slim: bool) -> Classifier:
+    """Learn on Spark from paths of any file system that Spark can read, and return the trained classifier."""
+    if rows.format is not None and rows.format not in READ:
+        raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {rows.format}")
     try:
         from pyspark.errors import PySparkException
     except ImportError as error:
@@ -45,7 +44,7 @@ def fit_on_spark(
 
     try:
         with _session(url) as session:
-            frames = [_read(session, path, given, encoding) for path in data]
+            frames = [_read(session, path, rows.format, rows.encoding) for path in rows.data]
             whole = reduce(lambda one, other: one.unionByName(other), frames)
             fitted: Classifier = discern.spark.fit(whole, classifier, slim=slim)
             return fitted
@@ -65,7 +64,7 @@ def _session(url: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    if running is not None:  # another's: neither changed nor stopped
+    if running is not None:  # not ours: leave it as it is
         yield running
         return
     builder = SparkSession.builder.appName("discern")

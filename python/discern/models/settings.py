@@ -40,6 +40,7 @@ IN_CONTESTS = {**NOT_SUMS, "unit-bayes": "a naive Bayes of rows of unit length"}
 """With those that only take part where the best is looked for."""
 MODELS = (*EVENTS, *NOT_SUMS, "best")
 SELECTS = ("chi2", "mutual-information")
+PRIORS = ("data", "uniform", "auto")
 NO_TABLE = ("logistic", "linear-svm", "lda", "qda", "knn")
 """The models that ``"best"`` compares, beside naive Bayes, where there is no text."""
 
@@ -272,7 +273,7 @@ def naive_bayes(
     """Return the settings of naive Bayes, or where choosing them starts, from what was given."""
     start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
     given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
-    if isinstance(given, str) and given not in ("data", "uniform"):
+    if isinstance(given, str) and given not in PRIORS:
         raise ValueError(
             f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
         )
