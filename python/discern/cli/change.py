@@ -3,77 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-import discern.cli.options as options
 from discern.cli.fit import report_fit
-from discern.cli.options import Output, Rows, command
+from discern.cli.options import ModelFile, NewModelFile, Output, Rows, argument, command, option
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, saved
 from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.data.batch import Batch
 
-LabelAs = Annotated[
-    str | None,
-    typer.Option(
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedRows(Rows):
+    """Rows to learn or forget, their label, and where the changed model goes."""
+
+    label: str | None = option(
+        None,
+        "The label of all rows, for data without labels such as mail.",
         "--label",
         "--label-as",
         metavar="LABEL",
-        help="The label of all rows, for data without labels such as mails.",
         show_default="as in the data",
-    ),
-]
+    )
+    output: Path | None = option(
+        None, "Write here and leave MODEL unchanged.", "--output", "-o", metavar="MODEL", show_default="MODEL itself"
+    )
 
 
 @command(
     "discern learn messages.discern monday.csv tuesday.csv",
     "discern learn mail.discern --label spam junk.mbox ~/Maildir/.Junk",
 )
-def learn(
-    *,
-    model: options.ModelFile,
-    label: LabelAs = None,
-    output: options.OtherModelFile = None,
-    rows: Rows,
-    out: Output,
-) -> None:
+def learn(model: ModelFile, rows: ChangedRows, out: Output) -> None:
     """Learn more rows. The result is identical to training on all rows at once.
 
     Concurrent writers wait for the lock.
     """
-    _change("learned", model, rows, label, output or model, out)
+    _change("learned", model, rows, out)
 
 
 @command("discern forget messages.discern withdrawn.csv")
-def forget(
-    *,
-    model: options.ModelFile,
-    label: LabelAs = None,
-    output: options.OtherModelFile = None,
-    rows: Rows,
-    out: Output,
-) -> None:
+def forget(model: ModelFile, rows: ChangedRows, out: Output) -> None:
     """Forget rows. The result is identical to a model that never saw them. Rows never learned are refused."""
-    _change("forgot", model, rows, label, output or model, out)
+    _change("forgot", model, rows, out)
 
 
-def _change(done: str, model: Path, rows: Rows, label: str | None, output: Path, out: Output) -> None:
+def _change(done: str, model: Path, rows: ChangedRows, out: Output) -> None:
     """Learn or forget rows, and report how the model has changed."""
     from discern.data.readers import batches
 
+    output = rows.output or model
     refuse_bad_place(output)
     with locked(output):
         classifier = loaded(model, threads=rows.threads)
         before, labels, default = _sizes(classifier), set(classifier.labels), _labels_by_default(classifier)
         with rows.reading(rows.data, out.quiet) as how:
             read: Iterable[Batch] = batches(iter(rows.data), how)
-            if label is not None:
-                read = labelled(read, classifier.label, label, "--label")
+            if rows.label is not None:
+                read = labeled(read, classifier.label, rows.label, "--label")
             receipt = classifier.learn(read) if done == "learned" else classifier.forget(read)
         file = saved(classifier, output)
     after = _sizes(classifier)
@@ -129,9 +121,10 @@ def _doubt(added: list[str], known: set[str], out: Output) -> None:
     "discern relabel mail.discern - --format eml --from ham --to spam < message",
 )
 def relabel(
-    model: options.ModelFile,
-    old: Annotated[str, typer.Option("--from", metavar="LABEL", help="The label the rows were learned with.")],
-    new: Annotated[str, typer.Option("--to", metavar="LABEL", help="The correct label.")],
+    *,
+    model: ModelFile,
+    old: str = option(..., "The label the rows were learned with.", "--from", metavar="LABEL"),
+    new: str = option(..., "The correct label.", "--to", metavar="LABEL"),
     rows: Rows,
     out: Output,
 ) -> None:
@@ -153,7 +146,7 @@ def relabel(
             raise ValueError(
                 f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"
             )
-        moved = classifier.relabel(*(labelled(read, classifier.label, one, "relabel") for one in (old, new)))
+        moved = classifier.relabel(*(labeled(read, classifier.label, one, "relabel") for one in (old, new)))
         file = saved(classifier, model)
     if out.json:
         print_json({**file, "moved": moved})
@@ -161,8 +154,8 @@ def relabel(
     out.say(f"moved {counted(moved, 'row')} from {old} to {new}; wrote {model} ({in_bytes(file['bytes'])})")
 
 
-def labelled(rows: Iterable[Batch], column: str, label: str, what: str) -> Iterator[Batch]:
-    """Label all rows for ``what`` asks for it; refuses rows that have labels already."""
+def labeled(rows: Iterable[Batch], column: str, label: str, what: str) -> Iterator[Batch]:
+    """Label all rows, as ``what`` asks for; raises DataError if rows have labels already."""
     from discern.data.strings import DataError
 
     for batch in rows:
@@ -174,11 +167,7 @@ def labelled(rows: Iterable[Batch], column: str, label: str, what: str) -> Itera
 
 @command("discern merge north.discern south.discern -o all.discern")
 def merge(
-    models: Annotated[
-        list[Path], typer.Argument(metavar="MODEL", help="The model files, two or more.", show_default=False)
-    ],
-    output: options.NewModelFile,
-    out: Output,
+    *, models: list[Path] = argument(..., "MODEL", "The model files, two or more."), output: NewModelFile, out: Output
 ) -> None:
     """Merge models with the same settings. The result is identical to training on the rows of all of them."""
     if len(models) < 2:

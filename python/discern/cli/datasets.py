@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
 
 import typer
 
-from discern.cli.options import Output, command
+from discern.cli.options import Output, argument, command
 from discern.cli.output import print_json, to_json
 
 
@@ -21,10 +20,8 @@ class Action(StrEnum):
 @command("discern datasets list", "discern datasets fetch sms-spam")
 def datasets(
     *,
-    action: Annotated[Action, typer.Argument(metavar="ACTION", help="list or fetch.", show_default=False)],
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The data set to fetch.", show_default=False)
-    ] = None,
+    action: Action = argument(..., "ACTION", "list or fetch."),
+    name: str | None = argument(None, "NAME", "The data set to fetch."),
     out: Output,
 ) -> None:
     """List well-known data sets with their licenses, or fetch one and print where its files are.
@@ -45,7 +42,7 @@ def datasets(
         return
     from discern.cli.show import console, plain_table, show
 
-    table = plain_table("name", "what it is", "licence", "homepage", "here", left=5)
+    table = plain_table("name", "what it is", "license", "homepage", "here", left=5)
     for one in CATALOGUE.values():
         table.add_row(one.name, one.about, one.licence, one.homepage, "yes" if found(one) else "no")
     show(console(), table)

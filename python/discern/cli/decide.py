@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discern.cli.options import Input, ModelFile, Output, command
+from discern.cli.options import Input, ModelFile, Output, argument, command, option
 from discern.cli.output import loaded, percent, print_json, refuse_bad_place, saved
 from discern.data.lock import locked
 
@@ -26,23 +26,19 @@ class DecisionRule:
     """A threshold or costs, as they are written on the command line."""
 
     positive: Positive = None
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="P",
-            help="Predict the positive label from this probability on.",
-            show_default="the most probable",
-        ),
-    ] = None
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TRUE:PREDICTED=N",
-            help="The cost of a mistake, such as spam:ham=1; unsure=N allows that answer. May be given more than once.",
-            show_default="every mistake 1",
-        ),
-    ] = None
+    threshold: float | None = option(
+        None,
+        "Predict the positive label from this probability on.",
+        min=0,
+        metavar="P",
+        show_default="the most probable",
+    )
+    cost: list[str] | None = option(
+        None,
+        "The cost of a mistake, such as spam:ham=1; unsure=N allows that answer. May be given more than once.",
+        metavar="TRUE:PREDICTED=N",
+        show_default="every mistake 1",
+    )
 
     def decision(self, labels: Sequence[str]) -> Decision | None:
         """Return the decision rule for these labels; None if no option was given.
@@ -101,25 +97,15 @@ def _number(written: str, what: str) -> tuple[str, float]:
 class Goal:
     """What a threshold chosen on rows must reach."""
 
-    max_false_positive_rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, metavar="SHARE", help="Choose the threshold of highest recall with at most this rate."
-        ),
-    ] = None
-    min_precision: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, metavar="SHARE", help="Choose the threshold of highest recall with at least this precision."
-        ),
-    ] = None
-    least_cost: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FP,FN",
-            help="Choose the threshold of least cost for these costs of a false positive and a negative.",
-        ),
-    ] = None
+    max_false_positive_rate: float | None = option(
+        None, "Choose the threshold of highest recall with at most this rate.", min=0, max=1, metavar="SHARE"
+    )
+    min_precision: float | None = option(
+        None, "Choose the threshold of highest recall with at least this precision.", min=0, max=1, metavar="SHARE"
+    )
+    least_cost: str | None = option(
+        None, "Choose the threshold of least cost for these costs of a false positive and a negative.", metavar="FP,FN"
+    )
 
     @property
     def given(self) -> list[str]:
@@ -151,20 +137,14 @@ class Goal:
 def decide(
     *,
     model: ModelFile,
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="[DATA]", help="The rows learned, to choose a threshold.", show_default=False),
-    ] = None,
+    data: str | None = argument(None, "[DATA]", "The rows learned, to choose a threshold."),
     decision_rule: DecisionRule,
     goal: Goal,
-    held_out: Annotated[
-        bool, typer.Option("--held-out", help="DATA was not learned: predict it with the model as it is.")
-    ] = False,
-    share: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL=SHARE", help="The share of a label among future rows; needed for every label."),
-    ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Predict the most probable label again.")] = False,
+    held_out: bool = option(False, "DATA was not learned: predict it with the model as it is."),
+    share: list[str] | None = option(
+        None, "The share of a label among future rows; needed for every label.", metavar="LABEL=SHARE"
+    ),
+    clear: bool = option(False, "Predict the most probable label again."),
     rows: Input,
     out: Output,
 ) -> None:

@@ -9,11 +9,9 @@ import random
 import shlex
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from discern.cli.options import Output, command
+from discern.cli.options import Output, command, option
 from discern.cli.output import in_bytes, print_json, refuse_bad_place
 
 if TYPE_CHECKING:
@@ -35,10 +33,9 @@ NEW_MESSAGE = "You have won a free holiday, call now to claim your prize"
 @command("discern demo", "discern demo -o /tmp/messages.discern")
 def demo(
     *,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default=MODEL),
-    ] = None,
+    output: Path | None = option(
+        None, "Where to write the model.", "--output", "-o", metavar="MODEL", show_default=MODEL
+    ),
     out: Output,
 ) -> None:
     """Train a model on 766 short messages, ham and spam; evaluate it, explain two predictions, and save it."""
@@ -103,11 +100,7 @@ def _place(output: Path | None) -> Path:
 
 
 def _show(
-    model: Classifier,
-    evaluation: Evaluation,
-    chosen: dict[str, tuple[str, Evidence]],
-    place: Path,
-    quiet: bool,
+    model: Classifier, evaluation: Evaluation, chosen: dict[str, tuple[str, Evidence]], place: Path, quiet: bool
 ) -> None:
     from discern.cli.show import console, show_evaluation, show_evidence
 

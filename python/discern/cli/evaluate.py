@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from discern.cli.decide import DecisionRule, Positive
-from discern.cli.options import Input, Label, ModelFile, OneOf, OtherText, Output, Rows, Source, Text, command
+from discern.cli.options import (
+    DATA_HELP,
+    MODELS,
+    Input,
+    Label,
+    ModelFile,
+    OtherText,
+    Output,
+    Rows,
+    Text,
+    argument,
+    command,
+    option,
+)
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
 
 
@@ -21,9 +31,7 @@ from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad
 def evaluate(
     *,
     model: ModelFile,
-    label: Annotated[
-        str | None, typer.Option(help="The column with the true labels.", show_default="as in the model")
-    ] = None,
+    label: str | None = option(None, "The column with the true labels.", show_default="as in the model"),
     text: OtherText = None,
     rule: DecisionRule,
     rows: Rows,
@@ -51,10 +59,8 @@ def evaluate(
 def report(
     *,
     model: ModelFile,
-    data: Source,
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The page to write.")] = Path(
-        "report.html"
-    ),
+    data: str = argument(..., "DATA", DATA_HELP),
+    output: Path = option(Path("report.html"), "The page to write.", "--output", "-o", metavar="FILE"),
     positive: Positive = None,
     rows: Input,
     out: Output,
@@ -83,24 +89,16 @@ def report(
 )
 def compare(
     *,
-    data: Source,
-    model: Annotated[
-        list[str] | None,
-        typer.Option(
-            click_type=OneOf("discern.models.settings", "MODELS"),
-            help="A model to compare; may be given more than once.",
-            show_default="all",
-        ),
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="The number of folds.")] = 10,
+    data: str = argument(..., "DATA", DATA_HELP),
+    model: list[str] | None = option(
+        None, "A model to compare; may be given more than once.", click_type=MODELS, show_default="all"
+    ),
+    folds: int = option(10, "The number of folds.", min=2),
     label: Label = "label",
     text: Text = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw a box plot of the error in each fold (.svg, .png, .pdf).", show_default="none"
-        ),
-    ] = None,
+    plot: Path | None = option(
+        None, "Draw a box plot of the error in each fold (.svg, .png, .pdf).", metavar="FILE", show_default="none"
+    ),
     rows: Input,
     out: Output,
 ) -> None:
@@ -108,11 +106,10 @@ def compare(
     from discern.analysis.comparison import HEAD
     from discern.analysis.comparison import compare as compare_methods
     from discern.classifier import Classifier
-    from discern.models.settings import MODELS
 
     if plot is not None:
         refuse_bad_place(plot)
-    chosen = dict.fromkeys(model or (name for name in MODELS if name != "best"))
+    chosen = dict.fromkeys(model or (name for name in MODELS.choices if name != "best"))
     methods = {name: Classifier(label, model=name, text=text) for name in chosen}
     with rows.reading([data], out.quiet) as how:
         compared = compare_methods(methods, data, folds=folds, reading=how)

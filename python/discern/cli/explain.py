@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discern.cli.options import Input, ModelFile, Output, Top, command
+from discern.cli.options import Input, ModelFile, Output, Top, argument, command, option
 from discern.cli.output import loaded, print_json, to_json, visible
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST_VALUE = 60
 Values = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
+    list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once.")
 ]
 
 
@@ -26,9 +25,7 @@ Values = Annotated[
 def explain(
     *,
     model: ModelFile,
-    text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text to classify; - is stdin.", show_default=False)
-    ] = None,
+    text: str | None = argument(None, "[TEXT]", "The text to classify; - is stdin."),
     value: Values = None,
     top: Top = 20,
     out: Output,
@@ -81,15 +78,12 @@ def _model_and_row(
 def similar(
     *,
     model: ModelFile,
-    text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text to compare with.", show_default=False)
-    ] = None,
+    text: str | None = argument(None, "[TEXT]", "The text to compare with."),
     value: Values = None,
-    top: Annotated[int, typer.Option(min=1, help="How many rows to show.")] = 10,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(metavar="DATA", help="The training data, to show the rows; may be given more than once."),
-    ] = None,
+    top: int = option(10, "How many rows to show.", min=1),
+    data: list[str] | None = option(
+        None, "The training data, to show the rows; may be given more than once.", metavar="DATA"
+    ),
     rows: Input,
     out: Output,
 ) -> None:

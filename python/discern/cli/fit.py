@@ -6,12 +6,11 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-import discern.cli.options as options
-from discern.cli.options import OneOf, Output, command
+from discern.cli.options import MODELS, Label, NewModelFile, OneOf, Output, Rows, Text, command, option
 from discern.cli.output import counted, in_bytes, print_json, refuse_bad_place, saved
 
 if TYPE_CHECKING:
@@ -107,166 +106,122 @@ def parse_stop_words(value: str) -> tuple[str, ...]:
 class Columns:
     """The roles of columns."""
 
-    label: options.Label = "label"
-    text: options.Text = None
-    number: Annotated[list[str] | None, typer.Option(help="A column with numbers.", show_default="inferred")] = None
-    category: Annotated[list[str] | None, typer.Option(help="A column with categories.", show_default="inferred")] = (
-        None
-    )
-    flag: Annotated[list[str] | None, typer.Option(help="A column with yes or no.", show_default="inferred")] = None
+    label: Label = "label"
+    text: Text = None
+    number: list[str] | None = option(None, "A column with numbers.", show_default="inferred")
+    category: list[str] | None = option(None, "A column with categories.", show_default="inferred")
+    flag: list[str] | None = option(None, "A column with yes or no.", show_default="inferred")
 
 
 @dataclass(frozen=True)
 class Learning:
     """The model and how it is learned."""
 
-    model: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.models.settings", "MODELS"),
-            help="Naive Bayes (its event model chosen by validation, or given), another model, or the best of them. "
-            "Only naive Bayes can learn more rows, forget and merge.",
-        ),
-    ] = "naive-bayes"
-    smoothing: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_smoothing,
-            metavar="NAME",
-            help="auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.",
-        ),
-    ] = "auto"
-    numbers: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.data.roles", "NUMBERS", "auto"),
-            help="Model numeric columns with a normal density or with bins.",
-        ),
-    ] = "auto"
-    calibrate: Annotated[
-        bool | None,
-        typer.Option(help="Calibrate probabilities on held-out rows.", show_default="if the smoothing is auto"),
-    ] = None
-    priors: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.models.settings", "PRIORS"),
-            help="Priors of the labels: as in the data, uniform, or chosen by validation.",
-        ),
-    ] = "data"
-    normalization: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.learners.bayes", "NORMALIZATIONS"),
-            help="What the Bernoulli model divides by.",
-        ),
-    ] = "documents"
-    budget: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_budget,
-            metavar="TIME",
-            help="For --model best: the longest time it may take, such as 60s or 5m.",
-        ),
-    ] = "60s"
-    ledger: Annotated[
-        bool,
-        typer.Option("--ledger", help="Keep a digest of every row, so that rows never learned cannot be forgotten."),
-    ] = False
-    ledger_salt: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEX",
-            help="The salt of these digests, 32 hexadecimal digits. Models to be merged must share it.",
-            show_default="random",
-        ),
-    ] = None
+    model: str = option(
+        "naive-bayes",
+        "Naive Bayes (its event model chosen by validation, or given), another model, or the best of them. Only naive "
+        "Bayes can learn more rows, forget and merge.",
+        click_type=MODELS,
+    )
+    smoothing: Any = option(
+        "auto",
+        "auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.",
+        parser=parse_smoothing,
+        metavar="SMOOTHING",
+    )
+    numbers: str = option(
+        "auto",
+        "Model numeric columns with a normal density or with bins.",
+        click_type=OneOf("discern.data.roles", "NUMBERS", "auto"),
+    )
+    calibrate: bool | None = option(
+        None, "Calibrate probabilities on held-out rows.", show_default="if the smoothing is auto"
+    )
+    priors: str = option(
+        "data",
+        "Priors of the labels: as in the data, uniform, or chosen by validation.",
+        click_type=OneOf("discern.models.settings", "PRIORS"),
+    )
+    normalization: str = option(
+        "documents",
+        "What the Bernoulli model divides by.",
+        click_type=OneOf("discern.learners.bayes", "NORMALIZATIONS"),
+    )
+    budget: Any = option(
+        "60s", "For --model best: the longest time it may take, such as 60s or 5m.", parser=parse_budget, metavar="TIME"
+    )
+    ledger: bool = option(False, "Keep a digest of every row, so that rows never learned cannot be forgotten.")
+    ledger_salt: str | None = option(
+        None,
+        "The salt of these digests, 32 hexadecimal digits. Models to be merged must share it.",
+        metavar="HEX",
+        show_default="random",
+    )
 
 
 @dataclass(frozen=True)
 class Terms:
     """How texts become terms, and which terms are used."""
 
-    analyzer: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.data.text", "ANALYZERS"),
-            help="Terms: words, characters, characters within words, matches of --pattern, or whole texts.",
-        ),
-    ] = "word"
-    tokenizer: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.data.text", "TOKENIZERS"),
-            help="Tokenize every script correctly, or exactly as scikit-learn does.",
-        ),
-    ] = "words"
-    lowercase: Annotated[bool, typer.Option(help="Ignore the difference between upper and lower case.")] = True
-    ngrams: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_lengths,
-            metavar="MIN,MAX",
-            help="The shortest and the longest n-grams, such as 1,2.",
-            show_default="1,1 or 1,2, by model or validation",
-        ),
-    ] = None
-    stop_words: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_stop_words,
-            metavar="WORDS",
-            help="Words to leave out: a list with commas, or @file.",
-            show_default="none",
-        ),
-    ] = ""
-    stem: Annotated[
-        str,
-        typer.Option(
-            metavar="LANGUAGE",
-            help="Stem words as in this language, such as english; none; or auto.",
-            show_default="auto: chosen by validation, none for models in a vector space",
-        ),
-    ] = "auto"
-    min_word_length: Annotated[
-        int | None,
-        typer.Option(min=1, help="The minimum number of characters of a word.", show_default="2, for mails 1"),
-    ] = None
-    pattern: Annotated[
-        str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")
-    ] = None
-    characters: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_lengths,
-            metavar="MIN,MAX",
-            help="Also count character n-grams of these lengths, such as 2,5; not for naive Bayes.",
-        ),
-    ] = None
-    min_df: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Leave out terms that occur in fewer rows.",
-            show_default="1 for naive Bayes and nbsvm, 2 for other models",
-        ),
-    ] = None
-    max_terms: Annotated[
-        Any,
-        typer.Option(
-            parser=parse_terms,
-            metavar="N",
-            help="The number of terms of a text to use, the best by --select; auto: chosen by validation.",
-            show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
-        ),
-    ] = None
-    select: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.models.settings", "SELECTS"),
-            help="The score by which the best terms are selected.",
-        ),
-    ] = "chi2"
+    analyzer: str = option(
+        "word",
+        "Terms: words, characters, characters within words, matches of --pattern, or whole texts.",
+        click_type=OneOf("discern.data.text", "ANALYZERS"),
+    )
+    tokenizer: str = option(
+        "words",
+        "Tokenize every script correctly, or exactly as scikit-learn does.",
+        click_type=OneOf("discern.data.text", "TOKENIZERS"),
+    )
+    lowercase: bool = option(True, "Ignore the difference between upper and lower case.")
+    ngrams: Any = option(
+        None,
+        "The shortest and the longest n-grams, such as 1,2.",
+        parser=parse_lengths,
+        metavar="MIN,MAX",
+        show_default="1,1 or 1,2, by model or validation",
+    )
+    stop_words: Any = option(
+        "",
+        "Words to leave out: a list with commas, or @file.",
+        parser=parse_stop_words,
+        metavar="WORDS",
+        show_default="none",
+    )
+    stem: str = option(
+        "auto",
+        "Stem words as in this language, such as english; none; or auto.",
+        metavar="LANGUAGE",
+        show_default="auto: chosen by validation, none for models in a vector space",
+    )
+    min_word_length: int | None = option(
+        None, "The minimum number of characters of a word.", min=1, show_default="2, for mail 1"
+    )
+    pattern: str | None = option(None, "A regular expression, for --analyzer pattern.", show_default="none")
+    characters: Any = option(
+        None,
+        "Also count character n-grams of these lengths, such as 2,5; not for naive Bayes.",
+        parser=parse_lengths,
+        metavar="MIN,MAX",
+    )
+    min_df: int | None = option(
+        None,
+        "Leave out terms that occur in fewer rows.",
+        min=1,
+        show_default="1 for naive Bayes and nbsvm, 2 for other models",
+    )
+    max_terms: Any = option(
+        None,
+        "The number of terms of a text to use, the best by --select; auto: chosen by validation.",
+        parser=parse_terms,
+        metavar="N",
+        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
+    )
+    select: str = option(
+        "chi2",
+        "The score by which the best terms are selected.",
+        click_type=OneOf("discern.models.settings", "SELECTS"),
+    )
 
 
 KEYWORDS = {"tokenizer": "words", "min_word_length": "shortest", "max_terms": "features"}
@@ -294,24 +249,19 @@ def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str,
 )
 def fit(
     *,
-    output: options.NewModelFile,
+    output: NewModelFile,
     columns: Columns,
     learning: Learning,
     terms: Terms,
-    slim: Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Show what would be done (roles, sizes, about how long), and write nothing."),
-    ] = False,
-    spark: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
-            show_default="on this machine alone",
-        ),
-    ] = None,
-    rows: options.Rows,
+    slim: bool = option(False, "A smaller file that cannot learn, forget or merge."),
+    dry_run: bool = option(False, "Show what would be done (roles, sizes, about how long), and write nothing."),
+    spark: str | None = option(
+        None,
+        "Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
+        metavar="URL",
+        show_default="on this machine alone",
+    ),
+    rows: Rows,
     out: Output,
 ) -> None:
     """Learn from rows with labels, and write a model file."""
@@ -337,7 +287,7 @@ def fit(
         report_fit(classifier, {**saved(classifier, output, slim), **effort}, out)
 
 
-def _fit(classifier: Classifier, rows: options.Rows, out: Output) -> dict[str, Any]:
+def _fit(classifier: Classifier, rows: Rows, out: Output) -> dict[str, Any]:
     """Learn from rows, and return what the work took."""
     from discern.data.readers import Sources
 
@@ -380,7 +330,7 @@ FACTS = (
     "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "chosen", "calibration",
     "leaderboard",
 )  # fmt: skip
-"""What --json tells of a new model, beside its file and the columns that were left out."""
+"""What --json shows of a new model, beside its file and the columns that were left out."""
 
 
 def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from discern.cli.options import Input, Label, Output, Top, command
+from discern.cli.options import Input, Label, Output, Top, argument, command
 from discern.cli.output import loaded, print_json, visible
 
 if TYPE_CHECKING:
@@ -25,9 +23,7 @@ LONGEST_EXAMPLE = 60
 @command("discern info messages.discern", "discern info messages.csv --json")
 def info(
     *,
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A model file, or rows in any format.", show_default=False)
-    ],
+    file: str = argument(..., "FILE", "A model file, or rows in any format."),
     top: Top = 8,
     label: Label = "label",
     rows: Input,
@@ -140,8 +136,8 @@ def _show_data(file: str, seen: Seen, bad: int, given: str | None, out: Output) 
 @command("discern drift january.discern june.discern")
 def drift(
     *,
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The earlier model file.", show_default=False)],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The later model file.", show_default=False)],
+    old: Path = argument(..., "OLD", "The earlier model file."),
+    new: Path = argument(..., "NEW", "The later model file."),
     top: Top = 20,
     out: Output,
 ) -> None:

@@ -6,9 +6,9 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from importlib import import_module
 from inspect import Parameter
 from pathlib import Path
@@ -32,28 +32,45 @@ EXAMPLES: dict[Function, tuple[str, ...]] = {}
 """What the help of each command shows at its end."""
 
 
+def option(default: Any, help: str, *names: str, **details: Any) -> Any:
+    """Declare an option, as the default of a parameter of a command or of a field of a group.
+
+    ``default`` is ``...`` if the option is required. ``names`` are needed if the option is not called as the parameter;
+    ``details`` are those of :func:`typer.Option`. A switch that is off by default has no ``--no-`` form.
+    """
+    declared = partial(typer.Option, *names, help=help, **details)
+    return field(default=MISSING if default is ... else default, metadata={"declared": declared})
+
+
+def argument(default: Any, metavar: str, help: str) -> Any:
+    """Declare a positional argument in the same way."""
+    declared = partial(typer.Argument, metavar=metavar, help=help, show_default=False)
+    return field(default=MISSING if default is ... else default, metadata={"declared": declared})
+
+
 def command(*examples: str) -> Callable[[Function], Function]:
     """Turn a function into a command with examples in its help.
 
     A parameter whose type is a group, which is a dataclass of options, receives an instance of it. On the command line
-    the fields of the group are options like all others. A group may refuse its values by a ValueError.
+    the fields of the group are options like all others. A group may refuse its values with a ValueError.
     """
 
     def expanded(function: Function) -> Function:
         groups: dict[str, Any] = {}
         parameters: list[Parameter] = []
-        for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
             if is_dataclass(parameter.annotation):
-                groups[parameter.name] = parameter.annotation
-                parameters += _parameters(parameter.annotation)
+                groups[name] = parameter.annotation
+                kinds = get_type_hints(parameter.annotation, include_extras=True)
+                parameters += [_parameter(one.name, kinds[one.name], one) for one in fields(parameter.annotation)]
             else:
-                parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+                parameters.append(_parameter(name, parameter.annotation, parameter.default))
 
         @wraps(function)
         def run(**given: Any) -> None:
             try:
                 filled = {
-                    name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+                    name: group(**{one.name: given.pop(one.name) for one in fields(group)})
                     for name, group in groups.items()
                 }
             except ValueError as error:
@@ -67,11 +84,15 @@ def command(*examples: str) -> Callable[[Function], Function]:
     return expanded
 
 
-def _parameters(group: Any) -> Iterator[Parameter]:
-    kinds = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        default = Parameter.empty if field.default is MISSING else field.default
-        yield Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=kinds[field.name])
+def _parameter(name: str, kind: Any, default: Any) -> Parameter:
+    """Return a parameter as typer takes it: with its declaration in the type."""
+    if isinstance(default, Field):
+        declared = default.metadata.get("declared")
+        default = Parameter.empty if default.default is MISSING else default.default
+        if declared is not None:
+            is_switch = kind is bool and default is False and not declared.args
+            kind = Annotated[kind, declared(f"--{name.replace('_', '-')}") if is_switch else declared()]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 class OneOf(TyperChoice[str]):
@@ -88,6 +109,8 @@ class OneOf(TyperChoice[str]):
         return self.choices
 
 
+MODELS = OneOf("discern.models.settings", "MODELS")
+
 # ------------------------------------------------------------------------------------------------- the results
 
 
@@ -95,10 +118,8 @@ class OneOf(TyperChoice[str]):
 class Output:
     """How results and messages are printed."""
 
-    json: Annotated[bool, typer.Option("--json", help="Write the result to stdout as JSON.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")] = (
-        False
-    )
+    json: bool = option(False, "Write the result to stdout as JSON.")
+    quiet: bool = option(False, "Print results only: no messages, no progress bar.", "--quiet", "-q")
 
     def say(self, message: str) -> None:
         """Print a message to stderr."""
@@ -127,18 +148,8 @@ DATA_HELP = (
     "Rows to read: CSV, TSV, JSON lines, Parquet, Arrow, svmlight, one text per line (.txt), mbox or .eml, also as "
     ".gz, .bz2, .xz or .zst; a Maildir, or a folder whose sub-folders are the labels; - is stdin."
 )
-Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-OptionalSources = Annotated[
-    list[str] | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
-]
 Given = Annotated[
-    Format | None,
-    typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
-]
-Threads = Annotated[
-    int | None,
-    typer.Option(min=1, help="The number of threads. It does not change the result.", show_default="all cores"),
+    Format | None, typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin")
 ]
 
 
@@ -147,21 +158,17 @@ class Input:
     """How rows are read."""
 
     format: Given = None
-    encoding: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The encoding of the data, such as latin-1; auto: guess it.",
-            show_default="utf-8, or as marked",
-        ),
-    ] = None
-    on_error: Annotated[
-        str,
-        typer.Option(
-            click_type=OneOf("discern.data.source", "ON_ERROR"),
-            help="For a row that cannot be read: stop, skip it, or keep what is readable. Bad rows are counted.",
-        ),
-    ] = "stop"
+    encoding: str | None = option(
+        None,
+        "The encoding of the data, such as latin-1; auto: guess it.",
+        metavar="NAME",
+        show_default="utf-8, or as marked",
+    )
+    on_error: str = option(
+        "stop",
+        "For a row that cannot be read: stop, skip it, or keep what is readable. Bad rows are counted.",
+        click_type=OneOf("discern.data.source", "ON_ERROR"),
+    )
 
     @contextmanager
     def reading(
@@ -202,29 +209,25 @@ def _report_faults(how: Reading) -> None:
         say(f"{counted(count, 'bad row')} {done}: {how.first}")
 
 
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="The number of threads. It does not change the result.", show_default="all cores"),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rows(Input):
     """Rows from one or more sources."""
 
-    data: Sources
+    data: list[str] = argument(..., "DATA", DATA_HELP)
     threads: Threads = None
 
 
-# ---------------------------------------------------------------------------------------- one option at a time
+# ---------------------------------------------------------------------------- options and arguments of many commands
 
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
 NewModelFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False)
-]
-OtherModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="MODEL",
-        help="Write here and leave MODEL unchanged.",
-        show_default="MODEL itself",
-    ),
 ]
 Label = Annotated[str, typer.Option(help="The column with the labels.")]
 Text = Annotated[
@@ -233,9 +236,5 @@ Text = Annotated[
 ]
 OtherText = Annotated[
     str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
-]
-Values = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
 ]
 Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from discern.cli.options import Input, ModelFile, OptionalSources, OtherText, Output, Threads, command
+from discern.cli.options import DATA_HELP, Input, ModelFile, OtherText, Output, Threads, argument, command, option
 from discern.cli.output import counted, loaded, percent, refuse_bad_place, to_json, visible, whole_or_not, writing
 
 if TYPE_CHECKING:
@@ -39,51 +39,31 @@ class Written(StrEnum):
 class Columns:
     """The columns of the result, beside label and probability."""
 
-    append: Annotated[bool, typer.Option("--append", help="Keep the columns of DATA, before those of the result.")] = (
-        False
+    append: bool = option(False, "Keep the columns of DATA, before those of the result.")
+    proba: bool = option(False, "Add a column for each label: its probability.")
+    unsure: float | None = option(
+        None, 'Predict "unsure" where the probability is below this.', min=0, max=1, metavar="P", show_default="never"
     )
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False
-    unsure: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="P",
-            help='Predict "unsure" where the probability is below this.',
-            show_default="never",
-        ),
-    ] = None
-    evidence: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Add a column with the N most influential words.")
-    ] = 0
+    evidence: int = option(0, "Add a column with the N most influential words.", min=0, metavar="N")
 
 
 @command(
     "discern predict messages.discern new.csv > labels.csv",
-    "discern predict messages.discern new.parquet -o labelled.parquet --append --unsure 0.9 --evidence 3",
+    "discern predict messages.discern new.parquet -o labeled.parquet --append --unsure 0.9 --evidence 3",
     "tail -f log.txt | discern predict messages.discern - --format text --line-buffered --append",
     'discern predict messages.discern --message "Claim your free prize now"',
 )
 def predict(
     *,
     model: ModelFile,
-    data: OptionalSources = None,
-    message: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
-    ] = None,
-    to: Annotated[
-        Written | None,
-        typer.Option(help="The format of the result.", show_default="by the name of FILE; csv for stdout"),
-    ] = None,
+    data: list[str] | None = argument(None, "DATA", DATA_HELP + " Not with --message."),
+    message: list[str] | None = option(
+        None, "Classify this text instead of DATA; may be given more than once.", metavar="TEXT"
+    ),
+    output: Path | None = option(None, "Where to write.", "--output", "-o", metavar="FILE", show_default="stdout"),
+    to: Written | None = option(None, "The format of the result.", show_default="by the name of FILE; csv for stdout"),
     columns: Columns,
-    line_buffered: Annotated[
-        bool, typer.Option("--line-buffered", help="Write each prediction as soon as its row is read.")
-    ] = False,
+    line_buffered: bool = option(False, "Write each prediction as soon as its row is read."),
     text: OtherText = None,
     threads: Threads = None,
     rows: Input,

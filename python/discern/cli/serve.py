@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from discern.cli.options import ModelFile, Output, command
+from discern.cli.options import ModelFile, Output, command, option
 from discern.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -20,52 +20,24 @@ if TYPE_CHECKING:
 class Limits:
     """What a client may send."""
 
-    max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest JSON body.")] = 8 << 20
-    max_stream: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest stream or CSV file.")] = (
-        1 << 30
+    max_body: int = option(8 << 20, "The largest JSON body.", min=1024, metavar="BYTES")
+    max_stream: int = option(1 << 30, "The largest stream or CSV file.", min=1024, metavar="BYTES")
+    max_row: int = option(8 << 20, "The largest row of CSV or JSON lines.", min=1024, metavar="BYTES")
+    max_rows: int = option(10_000, "The most rows in one JSON body.", min=1)
+    max_tokens: int = option(200_000, "The most words in one text.", min=1)
+    rate: float | None = option(
+        None,
+        "Requests per second from one address; 0: no limit.",
+        min=0,
+        metavar="N",
+        show_default="100; no limit on 127.0.0.1",
     )
-    max_row: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest row of CSV or JSON lines.")] = (
-        8 << 20
-    )
-    max_rows: Annotated[int, typer.Option(min=1, help="The most rows in one JSON body.")] = 10_000
-    max_tokens: Annotated[int, typer.Option(min=1, help="The most words in one text.")] = 200_000
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Requests per second from one address; 0: no limit.",
-            show_default="100; no limit on 127.0.0.1",
-        ),
-    ] = None
 
     def of_service(self) -> ServiceLimits:
         """Return the limits as the service takes them."""
         from discern.service.settings import Limits as ServiceLimits
 
         return ServiceLimits(**{name.removeprefix("max_"): value for name, value in vars(self).items()})
-
-
-@dataclass(frozen=True)
-class Tokens:
-    """The secrets that clients must know."""
-
-    read_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file with the token for reading.",
-            show_default="DISCERN_READ_TOKEN_FILE or DISCERN_READ_TOKEN",
-        ),
-    ] = None
-    teach_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="The file with the token for teaching.",
-            show_default="DISCERN_TEACH_TOKEN_FILE or DISCERN_TEACH_TOKEN",
-        ),
-    ] = None
 
 
 @command(
@@ -76,47 +48,40 @@ class Tokens:
 def serve(
     *,
     model: ModelFile,
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS", help="The address to listen on. One that other machines can reach needs tokens."
-        ),
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="The number of processes.")] = 1,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL", help="The feedback log: a file, or postgresql://…", show_default="MODEL.feedback"
-        ),
-    ] = None,
-    tokens: Tokens,
-    host_name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A host name under which clients reach it; may be given more than once."),
-    ] = None,
-    behind_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--behind-proxy",
-            help="Take the client's address from a proxy on this machine, and send each streamed answer as a whole.",
-        ),
-    ] = False,
-    held_out: Annotated[
-        Path | None,
-        typer.Option(metavar="DATA", help="Held-out rows with labels, for the model card.", show_default="none"),
-    ] = None,
+    host: str = option(
+        "127.0.0.1", "The address to listen on. One that other machines can reach needs tokens.", metavar="ADDRESS"
+    ),
+    port: int = option(8000, "The port; 0 takes a free one.", min=0, max=65535),
+    workers: int = option(1, "The number of processes.", min=1, max=64),
+    store: str | None = option(
+        None, "The feedback log: a file, or postgresql://…", metavar="FILE|URL", show_default="MODEL.feedback"
+    ),
+    read_token_file: Path | None = option(
+        None,
+        "The file with the token for reading.",
+        metavar="FILE",
+        show_default="DISCERN_READ_TOKEN_FILE or DISCERN_READ_TOKEN",
+    ),
+    teach_token_file: Path | None = option(
+        None,
+        "The file with the token for teaching.",
+        metavar="FILE",
+        show_default="DISCERN_TEACH_TOKEN_FILE or DISCERN_TEACH_TOKEN",
+    ),
+    host_name: list[str] | None = option(
+        None, "A host name under which clients reach it; may be given more than once.", metavar="NAME"
+    ),
+    behind_proxy: bool = option(
+        False, "Take the client's address from a proxy on this machine, and send each streamed answer as a whole."
+    ),
+    held_out: Path | None = option(
+        None, "Held-out rows with labels, for the model card.", metavar="DATA", show_default="none"
+    ),
     limits: Limits,
-    compact_after: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="ROWS", help="Write the log into the model file when it has this many rows; 0: never."
-        ),
-    ] = 100_000,
-    accept_file: Annotated[
-        bool,
-        typer.Option("--accept-file", help="Serve a file that is older than the log, without the feedback in between."),
-    ] = False,
+    compact_after: int = option(
+        100_000, "Write the log into the model file when it has this many rows; 0: never.", min=0, metavar="ROWS"
+    ),
+    accept_file: bool = option(False, "Serve a file that is older than the log, without the feedback in between."),
     out: Output,
 ) -> None:
     """Serve a model over HTTP, with a page: predict, explain, learn, forget, evaluate.
@@ -136,8 +101,8 @@ def serve(
         port=port,
         workers=workers,
         store=store,
-        read_token=_token(tokens.read_token_file, "DISCERN_READ_TOKEN"),
-        teach_token=_token(tokens.teach_token_file, "DISCERN_TEACH_TOKEN"),
+        read_token=_token(read_token_file, "DISCERN_READ_TOKEN"),
+        teach_token=_token(teach_token_file, "DISCERN_TEACH_TOKEN"),
         host_names=tuple(host_name or ()),
         behind_proxy=behind_proxy,
         held_out=None if held_out is None else str(held_out),

@@ -58,9 +58,9 @@ def show(screen: Console, *parts: Any) -> None:
 
 def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
     """Print accuracy, log loss, the confusion matrix and a table of the labels."""
-    right = round(evaluation.accuracy * evaluation.rows)
+    correct = round(evaluation.accuracy * evaluation.rows)
     summary = Table.grid(padding=(0, 2))
-    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{right:,} of {evaluation.rows:,} rows")
+    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{correct:,} of {evaluation.rows:,} rows")
     summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
     summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
     if evaluation.unseen:
@@ -81,8 +81,8 @@ def confusion_table(evaluation: Evaluation) -> Table:
     return table
 
 
-def _count(rows: int, right: bool) -> Text:
-    return Text(f"{rows:,}", "dim" if not rows else "bold green" if right else "bold red")
+def _count(rows: int, correct: bool) -> Text:
+    return Text(f"{rows:,}", "dim" if not rows else "bold green" if correct else "bold red")
 
 
 def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
@@ -116,9 +116,7 @@ def show_evidence(
 ) -> None:
     """Print a message with its words colored by their evidence, and a table of the strongest."""
     verdict = Text.assemble(
-        (visible(evidence.label), "bold green"),
-        f"  {percent(evidence.probability)}",
-        (_runner_up(evidence), "dim"),
+        (visible(evidence.label), "bold green"), f"  {percent(evidence.probability)}", (_runner_up(evidence), "dim")
     )
     screen.print()
     colored = colored_message(classifier, message, evidence, marked=not screen.is_terminal)
@@ -209,7 +207,7 @@ def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
 
 def leaderboard_table(results: Sequence[Mapping[str, Any]]) -> Table:
     """Return the models that were compared, the best first."""
-    table = plain_table("model", "terms", "rows", "right", "log loss", "seconds", "", left=2)
+    table = plain_table("model", "terms", "rows", "accuracy", "log loss", "seconds", "", left=2)
     table.columns[-1].justify = "left"
     for one in results:
         figures = (f"{one['rows']:,}", f"{one['accuracy']:.2%}", f"{one['log_loss']:.4f}", f"{one['seconds']:.1f}")
@@ -262,10 +260,10 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
     if about["leaderboard"]:
         best = about["leaderboard"][0]
-        yield "", f"the best of {len(about['leaderboard'])}: {best['accuracy']:.2%} of rows left out are right"
+        yield "", f"the best of {len(about['leaderboard'])}: held-out accuracy {best['accuracy']:.2%}"
     if about["chosen"]:
-        loss, right = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
-        yield "", f"chosen by validation: {right:.2%} of rows left out are right, log loss {loss:.4f}"
+        loss, accuracy = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
+        yield "", f"chosen by validation: held-out accuracy {accuracy:.2%}, log loss {loss:.4f}"
     if about["calibration"]:
         calibration = about["calibration"]
         power = f" · length^{calibration['power']:.2f}" if calibration["power"] else ""
@@ -318,11 +316,7 @@ def _text_settings(about: Mapping[str, Any]) -> str:
     settings = about["settings"]
     shortest, longest = settings["ngrams"]
     plan = about["recipe"]["plan"] if about["recipe"] else {"text": [], "features": None}
-    parts = [
-        f"analyzer {settings['analyzer']}",
-        f"words {settings['words']}",
-        f"n-grams {shortest} to {longest}",
-    ]
+    parts = [f"analyzer {settings['analyzer']}", f"words {settings['words']}", f"n-grams {shortest} to {longest}"]
     if not settings["lowercase"]:
         parts.append("case kept")
     if settings["stem"]:

@@ -56,7 +56,7 @@ def _sentence(error: Exception) -> str:
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     if "JAVA_GATEWAY_EXITED" in first:
         return "Java did not start, and Spark needs Java 17 or 21: install it, or set JAVA_HOME to where it is"
-    return f"Spark says: {first}"
+    return f"Spark reports: {first}"
 
 
 @contextmanager

@@ -6,12 +6,12 @@ import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from discern.cli.filter.client import HAM_CUTOFF, SPAM_CUTOFF
-from discern.cli.options import ModelFile, Output, command
+from discern.cli.options import ModelFile, Output, command, option
 from discern.cli.output import loaded, print_json, refuse_bad_place, to_json
 
 if TYPE_CHECKING:
@@ -26,27 +26,23 @@ SPAM, HAM, NOT_SURE, ERROR = range(4)
 class Cutoffs:
     """The probabilities from which a message is spam and up to which it is not; None: not given."""
 
-    spam: Annotated[str, typer.Option(metavar="LABEL", help="The label that counts as spam.")] = "spam"
-    spam_cutoff: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="P",
-            help="The message is spam from this probability on.",
-            show_default=f"the decision rule of the model, or {SPAM_CUTOFF}",
-        ),
-    ] = None
-    ham_cutoff: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="P",
-            help="The message is not spam up to this probability of spam.",
-            show_default=f"the decision rule of the model, or {HAM_CUTOFF}",
-        ),
-    ] = None
+    spam: str = option("spam", "The label that counts as spam.", metavar="LABEL")
+    spam_cutoff: float | None = option(
+        None,
+        "The message is spam from this probability on.",
+        min=0,
+        max=1,
+        metavar="P",
+        show_default=f"the decision rule of the model, or {SPAM_CUTOFF}",
+    )
+    ham_cutoff: float | None = option(
+        None,
+        "The message is not spam up to this probability of spam.",
+        min=0,
+        max=1,
+        metavar="P",
+        show_default=f"the decision rule of the model, or {HAM_CUTOFF}",
+    )
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:
@@ -91,16 +87,11 @@ def filter(
     *,
     model: ModelFile,
     cutoffs: Cutoffs,
-    exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Write nothing and answer by the exit code, as bogofilter does.")
-    ] = False,
-    daemon: Annotated[
-        bool, typer.Option("--daemon", help="Keep running and answer at the socket until SIGTERM or Ctrl-C.")
-    ] = False,
-    socket: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The socket at which a daemon answers.", show_default="MODEL.socket"),
-    ] = None,
+    exit_code: bool = option(False, "Write nothing and answer by the exit code, as bogofilter does."),
+    daemon: bool = option(False, "Keep running and answer at the socket until SIGTERM or Ctrl-C."),
+    socket: Path | None = option(
+        None, "The socket at which a daemon answers.", metavar="FILE", show_default="MODEL.socket"
+    ),
     out: Output,
 ) -> None:
     """Classify one message from stdin, and write it to stdout with X-Discern headers. Its body is unchanged.
