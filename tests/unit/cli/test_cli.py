@@ -17,10 +17,12 @@ import subprocess
 import sys
 import threading
 import typing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
@@ -213,6 +215,37 @@ def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
 def test_every_setting_of_the_classifier_is_an_option_of_fit() -> None:
     fit = inspect.signature(next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit"))
     assert set(inspect.signature(Classifier).parameters) <= {KEYWORDS.get(name, name) for name in fit.parameters}
+
+
+@dataclass(frozen=True)
+class Group:
+    first: int = options.option(..., "A number.", metavar="N")
+    second: bool = options.option(False, "A switch.")
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            raise ValueError("too small")
+
+
+def test_a_group_is_one_object_for_the_command_and_many_options_on_the_command_line() -> None:
+    found: list[Any] = []
+
+    @options.command("an example")
+    def run(
+        *,
+        group: Group,
+        third: str = options.option("x", "A choice.", click_type=options.OneOf("discern.data.text", "ANALYZERS", "x")),
+    ) -> None:
+        """Do it."""
+        found.append((group, third))
+
+    small = typer.Typer()
+    small.command()(run)
+    assert CliRunner().invoke(small, ["--first", "3", "--second"]).exit_code == 0
+    assert found == [(Group(3, True), "x")]
+    for wrong in (["--first", "-1"], [], ["--first", "1", "--no-second"], ["--first", "1", "--third", "y"]):
+        assert CliRunner().invoke(small, wrong).exit_code == 2, wrong
+    assert options.EXAMPLES[run] == ("an example",)
 
 
 def test_smoothing_is_read() -> None:
@@ -574,6 +607,7 @@ def test_start_up_is_light(model: Path) -> None:
 import json, runpy, sys
 heavy = {HEAVY!r}
 import discern.cli.__main__
+import discern.cli.main
 assert not {{"rich", "numpy", *heavy}} & set(sys.modules), "import"
 for arguments in (["--help"], ["predict", {str(model)!r}, "--message", "free prize"]):
     sys.argv = ["discern", *arguments]
