@@ -283,21 +283,22 @@ def fit(
         with rows.reading(rows.data, out.quiet, busy=True) as how:
             show(classifier, rows.data, how, out)
     else:
-        effort = _fit(classifier, rows, out)
-        report_fit(classifier, {**saved(classifier, output, slim), **effort}, out)
+        started = time.perf_counter()
+        how = _fit(classifier, rows, out)
+        report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
 
 
-def _fit(classifier: Classifier, rows: Rows, out: Output) -> dict[str, Any]:
-    """Learn from rows, and return what the work took."""
+def _fit(classifier: Classifier, rows: Rows, out: Output) -> Reading:
+    """Learn from rows, and return how they were read."""
     from discern.data.readers import Sources
 
-    started, best = time.perf_counter(), classifier.model == "best"
+    best = classifier.model == "best"
     with rows.reading(rows.data, out.quiet, busy=best) as how:  # "best" shows its leaderboard instead of a progress bar
         if best:
             _fit_best(classifier, Sources(tuple(rows.data)), how, out)
         else:
             classifier.fit(Sources(tuple(rows.data)), reading=how)
-    return _effort(how, started)
+    return how
 
 
 def _effort(how: Reading, started: float) -> dict[str, Any]:
