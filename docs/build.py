@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import typer.main
 
 from discern.cli.main import COMMANDS, EXIT_CODES, app, application
 from discern.cli.options import EXAMPLES
+from discern.data.formats import FORMATS
 
 PAGE = Path(__file__).with_name("cli.md")
+DATA = Path(__file__).with_name("data.md")
 OPENING = """\
 # The command line
 
@@ -135,10 +138,21 @@ def table(title: str, parameters: list[Any]) -> str:
     return "\n".join(lines)
 
 
+def with_formats(page: str) -> str:
+    """Return a page with the table of all file formats between its markers."""
+    lines = ["| format | names | rows and columns | from stdin |", "| --- | --- | --- | --- |"]
+    for form in FORMATS:
+        suffixes, stdin = ", ".join(f"`{suffix}`" for suffix in form.suffixes), "no" if form.needs_path else "yes"
+        about = form.about.replace("|", "\\|")
+        lines.append(f"| `{form.name}` | {suffixes} | {about} | {stdin} |")
+    return re.sub(r"(?<=-->\n)[^<]*(?=<!-- end of formats -->)", lambda _: "\n".join([*lines, ""]), page)
+
+
 def main() -> None:
     """Write the pages."""
     PAGE.write_text(page(), "utf-8")
-    print(f"wrote {PAGE.name}")
+    DATA.write_text(with_formats(DATA.read_text("utf-8")), "utf-8")
+    print(f"wrote {PAGE.name} and the formats of {DATA.name}")
 
 
 if __name__ == "__main__":

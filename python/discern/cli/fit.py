@@ -224,10 +224,6 @@ class Terms:
     )
 
 
-KEYWORDS = {"tokenizer": "words", "min_word_length": "shortest", "max_terms": "features"}
-"""Keyword arguments of Classifier, of options that have another name."""
-
-
 def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str, Any]:
     """Return the keyword arguments of Classifier for these options."""
     given = {**vars(columns), **vars(learning), **vars(terms)}
@@ -236,7 +232,7 @@ def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str,
         given["calibrate"] = "auto"
     if given["stem"] == "none":
         given["stem"] = None
-    return {KEYWORDS.get(name, name): value for name, value in given.items()}
+    return given
 
 
 # ---------------------------------------------------------------------------------------------------- the command
@@ -310,8 +306,8 @@ def _effort(how: Reading, started: float) -> dict[str, Any]:
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         memory = most if sys.platform == "darwin" else 1024 * most
-    rate = how.read / seconds if seconds > 0 else None
-    return {"bytes_read": how.read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
+    rate = how.bytes_read / seconds if seconds > 0 else None
+    return {"bytes_read": how.bytes_read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
 
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> None:
@@ -324,7 +320,8 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> N
         return
     if classifier.leaderboard:
         show_leaderboard(classifier.leaderboard)
-    out.say(f"the best is {classifier.winner}" + (f": {classifier.limitation}" if classifier.limitation else ""))
+    limitation = classifier.fitted.limitation
+    out.say(f"the best is {classifier.winner}" + (f": {limitation}" if limitation else ""))
 
 
 FACTS = (
@@ -343,7 +340,7 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> No
         return
     from discern.cli.show import described as in_words
 
-    if not classifier.request.given:
+    if not classifier.settings.columns:
         found = ", ".join(in_words(feature) for feature in described["features"])
         left_out = "".join(f"; {name!r} is left out: {reason}" for name, reason in classifier.left_out.items())
         out.say(f"columns inferred: {found}{left_out}")

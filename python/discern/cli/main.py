@@ -127,7 +127,7 @@ def application(
     """Train a classifier from a CSV file in seconds. Every prediction comes with a calibrated probability and the words
     that drove it.
 
-    Data are CSV, TSV, JSON lines, Parquet, Arrow, svmlight, text or mail files, plain or compressed (.gz, .bz2, .xz,
+    Data are files such as CSV, JSON lines, Parquet or mailboxes (all: --format), plain or compressed (.gz, .bz2, .xz,
     .zst), patterns such as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, or - for stdin.
     Results go to stdout, messages to stderr. To begin, run: discern demo
     """

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
-from enum import StrEnum
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from importlib import import_module
 from inspect import Parameter
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -96,20 +96,23 @@ def _parameter(name: str, kind: Any, default: Any) -> Parameter:
 
 
 class OneOf(TyperChoice[str]):
-    """A choice between names that a module of the library lists; it is imported when the option is used."""
+    """A choice between names that a module of the library lists; it is imported when the option is used.
+
+    ``names`` is a list in the module, or a function that returns one, such as ``FORMATS.names``.
+    """
 
     def __init__(self, module: str, names: str, *more: str) -> None:
         self.case_sensitive = True
         self._module, self._names, self._more = module, names, more
 
-    def __getattr__(self, name: str) -> Any:
-        if name != "choices":
-            raise AttributeError(name)
-        self.choices = (*self._more, *getattr(import_module(self._module), self._names))
-        return self.choices
+    @cached_property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        """The names."""
+        names = attrgetter(self._names)(import_module(self._module))
+        return (*self._more, *(names() if callable(names) else names))
 
 
-MODELS = OneOf("discern.models.settings", "MODELS")
+MODELS = OneOf("discern.models.registry", "public_models")
 
 # ------------------------------------------------------------------------------------------------- the results
 
@@ -130,34 +133,22 @@ class Output:
 # -------------------------------------------------------------------------------------------------- rows to read
 
 
-class Format(StrEnum):
-    """How rows are written."""
-
-    csv = "csv"
-    tsv = "tsv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    arrow = "arrow"
-    svmlight = "svmlight"
-    text = "text"
-    mbox = "mbox"
-    eml = "eml"
-
-
 DATA_HELP = (
-    "Rows to read: CSV, TSV, JSON lines, Parquet, Arrow, svmlight, one text per line (.txt), mbox or .eml, also as "
-    ".gz, .bz2, .xz or .zst; a Maildir, or a folder whose sub-folders are the labels; - is stdin."
+    "Rows to read: files in a format of --format, also as .gz, .bz2, .xz or .zst; a Maildir, or a folder whose "
+    "sub-folders are the labels; - is stdin."
 )
-Given = Annotated[
-    Format | None, typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin")
-]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Input:
     """How rows are read."""
 
-    format: Given = None
+    format: str | None = option(
+        None,
+        "The format of the data.",
+        click_type=OneOf("discern.data.formats", "FORMATS.names"),
+        show_default="by the name; csv for stdin",
+    )
     encoding: str | None = option(
         None,
         "The encoding of the data, such as latin-1; auto: guess it.",
@@ -178,26 +169,19 @@ class Input:
 
         At the end, report how many rows could not be read.
         """
+        from discern.data.formats import FORMATS
+        from discern.data.readers import total_size
         from discern.data.source import Reading
 
         how = Reading(self.format, encoding=self.encoding, on_error=self.on_error, at_once=at_once)
-        total = self._total(sources)
-        if self.format in (Format.parquet, Format.arrow) and "-" in sources:
-            raise typer.BadParameter(f"{self.format.capitalize()} cannot be read from stdin; give a file")
+        total = total_size(sources, self.format)
+        if self.format is not None and FORMATS[self.format].needs_path and "-" in sources:
+            raise typer.BadParameter(f"{FORMATS[self.format].title} cannot be read from stdin; give a file")
         hidden = quiet or busy or not sys.stderr.isatty() or (total is not None and total < SMALL)
         with nullcontext() if hidden else progress_bar(how, total):
             yield how
         if not quiet:
             _report_faults(how)
-
-    def _total(self, sources: Sequence[str]) -> int | None:
-        """Return the size of all sources in bytes; None if it is not known."""
-        from discern.data.readers import size_of
-
-        if self.format == Format.parquet or any(source.endswith(".parquet") for source in sources):
-            return None  # its size on disk is not the number of bytes that are read
-        sizes = [size_of(source) for source in sources]
-        return sum(size for size in sizes if size is not None) if None not in sizes else None
 
 
 def _report_faults(how: Reading) -> None:
@@ -205,8 +189,8 @@ def _report_faults(how: Reading) -> None:
         say(f"{source} is not UTF-8: it was read as {encoding}")
     count = sum(how.faults.values())
     if count:
-        done = "kept as far as readable" if how.keeps else "left out"
-        say(f"{counted(count, 'bad row')} {done}: {how.first}")
+        done = "kept as far as readable" if how.keeps_bad_rows else "left out"
+        say(f"{counted(count, 'bad row')} {done}: {how.first_fault}")
 
 
 Threads = Annotated[

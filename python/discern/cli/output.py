@@ -128,7 +128,9 @@ def loaded(path: Path, text: str | None = None, threads: int | None = None, labe
     classifier = Classifier.load(path)
     if text is not None:
         classifier.read_text_from(text)
-    classifier.label, classifier.threads = label or classifier.label, threads
+    if label is not None:
+        classifier.read_labels_from(label)
+    classifier.threads = threads
     return classifier
 
 

@@ -128,7 +128,7 @@ def predictions(classifier: Classifier, data: Any, how: Reading | None, columns:
     from discern.evaluation.decisions import probability_given
 
     for batch in batches(data, how):
-        [(given, shares)] = classifier.judged(batch)
+        [(given, shares)] = classifier.predict_batches(batch)
         labels, own = given.tolist(), probability_given(given, shares, classifier.labels)
         if columns.unsure is not None:
             labels = [label if share >= columns.unsure else UNSURE for label, share in zip(labels, own, strict=True)]

@@ -165,7 +165,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
             analyzer=self.analyzer,
             ngrams=(int(lengths[0]), int(lengths[1])),
             lowercase=self.lowercase,
-            shortest=self.shortest,
+            min_word_length=self.shortest,
             stop_words=tuple(self.stop_words or ()),
             stem=self.stem,
         )

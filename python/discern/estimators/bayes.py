@@ -16,7 +16,7 @@ from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.estimators.base import begin_merge
 from discern.estimators.checks import numbered, refuse_huge
 from discern.learners.bayes import (
@@ -82,7 +82,7 @@ class _NaiveBayes(ClassifierMixin, BaseEstimator):
             self.__dict__.update(before)
             raise
 
-    def _known(self, y: Array) -> Numbered:
+    def _known(self, y: Array) -> EncodedLabels:
         """Number the labels of rows to take back, all of which the model must know."""
         labels = numbered(y)
         if not np.isin(labels.distinct, self.classes_).all():
@@ -199,7 +199,7 @@ class _CountingNB(_NaiveBayes):
             class_count[places], feature_count[places] = self.class_count_, self.feature_count_
         self.classes_, self.class_count_, self.feature_count_ = classes, class_count, feature_count
 
-    def _add(self, X: Any, labels: Numbered, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Any, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
         weights, numbers = checked_weights(sample_weight, X), labels.within(self.classes_)
         rows = np.ones(len(numbers)) if weights is None else weights
         sums = _by_class(numbers, rows, len(self.classes_)) @ X

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.estimators.checks import refuse_huge
 from discern.learners.centres import Centres, KernelCentres
 from discern.learners.kernel import Kernel

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from discern.data.encode import Numbered, number
+from discern.data.encode import EncodedLabels, encode_labels
 
 LARGEST = 1e75
 """Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
@@ -79,12 +79,12 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def numbered(y: NDArray[Any]) -> Numbered:
+def numbered(y: NDArray[Any]) -> EncodedLabels:
     """Number the labels of rows, refusing those that are no classes."""
     if y.dtype.kind not in "biuU":
         check_classification_targets(y)
-        return number(y)
-    labels = number(y)
+        return encode_labels(y)
+    labels = encode_labels(y)
     if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
         check_classification_targets(y)
     return labels

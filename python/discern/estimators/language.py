@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.data.text import TextSettings
 from discern.estimators.checks import numbered
 from discern.estimators.text import _length, raw_texts
@@ -173,12 +173,15 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
 
     def _text(self) -> TextSettings:
         return TextSettings(
-            lowercase=self.lowercase, shortest=self.shortest, stop_words=tuple(self.stop_words or ()), stem=self.stem
+            lowercase=self.lowercase,
+            min_word_length=self.shortest,
+            stop_words=tuple(self.stop_words or ()),
+            stem=self.stem,
         )
 
-    def _labels(self, y: Any, rows: int) -> Numbered:
+    def _labels(self, y: Any, rows: int) -> EncodedLabels:
         if y is None:
-            return Numbered(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
+            return EncodedLabels(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         if len(y) != rows:

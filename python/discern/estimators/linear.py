@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
-from discern.data.vectors import native_table
+from discern.data.encode import native_table
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators

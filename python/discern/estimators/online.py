@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.data.vectors import each_column_once, is_sparse
+from discern.data.encode import each_column_once, is_sparse
 from discern.estimators.checks import class_weights, classes_of, refuse_unfit
 from discern.estimators.kernel import gamma_of
 from discern.learners.kernel import Kernel

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, check_non_negative, validate_data
 
 import discern._native as _native
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.data.threads import default_threads
 from discern.estimators.bayes import Array, _CountingNB, _NaiveBayes, checked_weights, remaining
 from discern.estimators.checks import numbered, refuse_huge
@@ -122,7 +122,7 @@ class GaussianNB(_NaiveBayes):
         finite = sample_weight is not None
         return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
 
-    def _sums(self, X: Array, labels: Numbered, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
+    def _sums(self, X: Array, labels: EncodedLabels, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
         weights = checked_weights(sample_weight, X)
         class_count = labels.class_counts(classes, weights)
         with np.errstate(invalid="ignore", over="ignore"):  # infinities are looked for below
@@ -235,7 +235,7 @@ class CategoricalNB(_CountingNB):
                 count[places] = columns
         self.classes_, self.class_count_, self.category_count_ = classes, class_count, counts
 
-    def _add(self, X: Array, labels: Numbered, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Array, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
         weights = checked_weights(sample_weight, X)
         numbers, width = labels.within(self.classes_), len(self.classes_)
         added, negative = _native.category_counts(X, numbers, width, weights, default_threads())

@@ -61,7 +61,7 @@ def serve(
 
 def _with_log(settings: Settings, base: State, journal: Journal) -> State:
     """Put the log on top of the model, and complain now if it does not fit; afterwards nothing of it is open."""
-    if base.classifier.recipe is not None or base.classifier.info()["slim"]:
+    if not base.classifier.fitted.can_learn:
         journal.tell("cannot-learn", model=base.classifier.winner)
         return base
     with Store(settings.log_place, settings.synchronous) as store:

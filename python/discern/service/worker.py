@@ -70,7 +70,7 @@ class Worker:
         await asyncio.to_thread(self._start)
 
     def _start(self) -> None:
-        can_learn = self._base.classifier.recipe is None and not self._base.classifier.info()["slim"]
+        can_learn = self._base.classifier.fitted.can_learn
         self.store = self._opened() if can_learn else None
         self.live = Live(self.settings.model, self.store, self._base, self.journal.tell, self.settings.compact_after)
         self.teacher = Teacher(self.store, self.live) if self.store is not None else None
@@ -145,7 +145,7 @@ class Worker:
         if kind != b"application/json":
             _refuse_kind(kind.decode("latin-1"), ("application/json",))
         row = self._reader(state).row(parse(await _body(receive)))
-        text = row.get(state.classifier.text or "") if len(state.classifier.features) == 1 else None
+        text = row.get(state.classifier.resolved.text_column or "") if len(state.classifier.features) == 1 else None
         if isinstance(text, str) and len(text) <= SMALL:
             shares = state.shares_of_text(text)
         else:
@@ -381,7 +381,7 @@ def _segments(state: State, message: str, name: str, evidence: Evidence) -> list
     known = {term.term: term.weight / max(term.count, 1) for term in evidence.terms if term.column == name}
     parts: list[dict[str, Any]] = []
     end = 0
-    for start, stop, weight in spoken_words(state.classifier.settings, message, known):
+    for start, stop, weight in spoken_words(state.classifier.resolved.text, message, known):
         if start > end:
             parts.append({"text": message[end:start], "weight": 0.0})
         parts.append({"text": message[start:stop], "weight": weight})
