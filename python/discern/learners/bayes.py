@@ -37,6 +37,7 @@ Priors = tuple[tuple[str, float], ...]
 """Labels and their given probabilities, sorted."""
 ROUNDED = 1e-9
 """Probabilities that sum to one differ from it by no more."""
+NORMALIZATIONS = ("documents", "vocabulary")
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +221,7 @@ class NaiveBayesSettings:
             raise ValueError(f"the {self.event} model takes Laplace smoothing only, not {self.smoothing!r}")
         if self.level_smoothing is not None and not 1e-100 <= self.level_smoothing <= 1e100:
             raise ValueError(f"level_smoothing must be from 1e-100 to 1e100, not {self.level_smoothing!r}")
-        if self.normalization not in ("documents", "vocabulary"):
+        if self.normalization not in NORMALIZATIONS:
             raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
         if self.most_terms is not None and self.most_terms < 1:
             raise ValueError(f"most_terms must be above 0, not {self.most_terms!r}")
