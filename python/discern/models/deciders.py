@@ -57,6 +57,20 @@ class Linear:
     bias: Array
     classes: int
 
+    @classmethod
+    def of_classes(cls, weights: Array, bias: Array) -> Linear:
+        """Return the decider of a row of weights and a bias for each class; two classes become one function.
+
+        Examples
+        --------
+        >>> Linear.of_classes(np.array([[1.0], [3.0]]), np.array([0.0, 1.0])).weights.tolist()
+        [[2.0]]
+        """
+        classes = len(bias)
+        if classes == 2:
+            weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
+        return cls(np.ascontiguousarray(weights.T), bias, classes)
+
     def of_functions(self, values: Array) -> Array:
         """Return a column for each class from one for each function."""
         return np.hstack([-values / 2, values / 2]) if self.classes == 2 else values
@@ -394,10 +408,7 @@ def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear
     """Solve the linear discriminant from pooled sums."""
     settings = gaussian.CovarianceSettings(shrinkage=0.1 if has_text else None)
     found = gaussian.solve_linear(scatter, priors, settings)
-    weights, bias = found.coefficients, found.intercepts
-    if len(priors) == 2:
-        weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
-    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
+    return Linear.of_classes(found.coefficients, found.intercepts)
 
 
 def learn_quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
