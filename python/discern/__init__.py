@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "BalancedWinnow": "discern.estimators.online",
     "BasicLinearClassifier": "discern.estimators.centres",
-    "BayesClassifier": "discern.learners.densities",
-    "BayesRate": "discern.learners.densities",
+    "BayesClassifier": "discern.learners.bayes_rate",
+    "BayesRate": "discern.learners.bayes_rate",
     "BayesianLogisticRegression": "discern.estimators.logistic",
     "BernoulliNB": "discern.estimators.bayes",
     "CalibratedClassifier": "discern.estimators.calibrate",
@@ -61,7 +61,7 @@ _HOMES = {
     "Separation": "discern.learners.logistic.separation",
     "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
-    "SingularCovarianceWarning": "discern.learners.discriminants",
+    "SingularCovarianceWarning": "discern.learners.covariances",
     "TermDocumentMatrix": "discern.statistics.matrix",
     "TextSettings": "discern.data.text",
     "TfidfTransformer": "discern.estimators.text",
@@ -152,11 +152,11 @@ if TYPE_CHECKING:
     from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
     from discern.evaluation.significance import mcnemar as mcnemar
     from discern.evaluation.significance import wilson as wilson
-    from discern.learners.densities import BayesClassifier as BayesClassifier
-    from discern.learners.densities import BayesRate as BayesRate
+    from discern.learners.bayes_rate import BayesClassifier as BayesClassifier
+    from discern.learners.bayes_rate import BayesRate as BayesRate
+    from discern.learners.covariances import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.learners.densities import Density as Density
     from discern.learners.densities import mixture as mixture
-    from discern.learners.discriminants import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.learners.logistic.separation import Separation as Separation
     from discern.learners.logistic.separation import SeparationWarning as SeparationWarning
     from discern.learners.logistic.separation import find_separation as find_separation
