@@ -14,7 +14,7 @@ from benchmarks.accuracy_jobs import read_table
 from benchmarks.job import Goal, Inputs, Job, Peer
 from benchmarks.mail_jobs import prepare_mails
 from benchmarks.measure import Sample, Side, require
-from discern.analysis.defence import Guard, doubtful
+from discern.analysis.defense import Guard, doubtful
 from discern.classifier import Classifier
 from discern.data.message import columns_of
 

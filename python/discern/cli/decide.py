@@ -14,7 +14,7 @@ from discern.data.lock import locked
 if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.data.source import Reading
-    from discern.evaluation.decisions import Choice, Decision, Rule
+    from discern.evaluation.decisions import ChosenThreshold, Decision, Rule
 
 MostFalsePositives = Annotated[
     float | None,
@@ -106,7 +106,9 @@ def _rule(most_false_positives: float | None, least_precision: float | None, lea
     return MostRecall(most_false_positives, least_precision)
 
 
-def _chosen(classifier: Classifier, data: str, positive: str, rule: Rule, held_out: bool, how: Reading) -> Choice:
+def _chosen(
+    classifier: Classifier, data: str, positive: str, rule: Rule, held_out: bool, how: Reading
+) -> ChosenThreshold:
     from discern.analysis.crossvalidation import choose_decision
 
     return choose_decision(classifier, data, positive, rule, held_out=held_out, reading=how)
@@ -130,7 +132,7 @@ def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[
     return (decision or Decision.argmax()).with_priors(classifier.info()["priors"], new)
 
 
-def _found(chosen: Choice | None) -> dict[str, Any]:
+def _found(chosen: ChosenThreshold | None) -> dict[str, Any]:
     if chosen is None:
         return {}
     return {

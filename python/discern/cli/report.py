@@ -104,7 +104,7 @@ def report(
 
     The page is one file, opens without a network, and needs matplotlib to be made (pip install 'discern[plot]').
     """
-    from discern.analysis.report import report as write_report
+    from discern.analysis.report.page import report as write_report
     from discern.data.source import refuse_missing
 
     refuse_bad_place(output)
@@ -115,7 +115,7 @@ def report(
     if json:
         typer.echo(to_json({"file": str(output), "bytes": size, "evaluation": evaluation.to_dict()}))
         return
-    say(f"wrote {output}: {counted(evaluation.rows, 'row')} judged, {in_bytes(size)}", quiet)
+    say(f"wrote {output}: {counted(evaluation.rows, 'row')} evaluated, {in_bytes(size)}", quiet)
 
 
 def compare(

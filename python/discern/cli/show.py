@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discern.analysis.highlight import spoken_words
+from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def coloured_message(classifier: Classifier, message: str, evidence: Evidence, m
     known = {term.term: term.weight / term.count for term in evidence.terms}
     shown, end = Text(), 0
     safe = visible(message)
-    for start, stop, weight in spoken_words(classifier.settings, message, known):
+    for start, stop, weight in word_weights(classifier.settings, message, known):
         shown.append(safe[end:start], "dim")
         shown.append(safe[start:stop], _style(weight))
         if marked and abs(weight) >= CLEAR:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response
 
-from discern.analysis.highlight import spoken_words
+from discern.analysis.highlight import word_weights
 from discern.data.strings import DataError
 from discern.models.evidence import Evidence
 from discern.service.gate import ClientGoneError, Receive, Scope, Send
@@ -381,7 +381,7 @@ def _segments(state: State, message: str, name: str, evidence: Evidence) -> list
     known = {term.term: term.weight / max(term.count, 1) for term in evidence.terms if term.column == name}
     parts: list[dict[str, Any]] = []
     end = 0
-    for start, stop, weight in spoken_words(state.classifier.settings, message, known):
+    for start, stop, weight in word_weights(state.classifier.settings, message, known):
         if start > end:
             parts.append({"text": message[end:start], "weight": 0.0})
         parts.append({"text": message[start:stop], "weight": weight})
@@ -411,7 +411,8 @@ def _figures(state: State, data: Any) -> dict[str, Any]:
 
 
 def _shown_figures(state: State, data: Any) -> bytes:
-    from discern.analysis.report import fragment, subject_of
+    from discern.analysis.report.page import fragment
+    from discern.analysis.report.subject import subject_of
 
     return fragment(subject_of(state.classifier, data)).encode()
 

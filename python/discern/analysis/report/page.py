@@ -1,0 +1,96 @@
+"""The page of the report, and its file."""
+
+from __future__ import annotations
+
+import os
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from discern.analysis.report.facts import data_section, model_section, words_section
+from discern.analysis.report.figures import explorer_section, labels_section, metrics_section, plots_section
+from discern.analysis.report.rows import label_errors_section, mistakes_section
+from discern.analysis.report.subject import Subject, subject_of
+from discern.data.source import Reading
+from discern.evaluation.evaluation import Evaluation
+
+
+def report(
+    model: Any,
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    positive: str | None = None,
+    reading: Reading | None = None,
+) -> Evaluation:
+    """Write the report of a model on rows with labels, and return the evaluation it shows.
+
+    Parameters
+    ----------
+    model : Classifier or path of a model file
+    data : path, frame, Arrow table or rows, with labels
+    path : where to write the page
+    positive : the label that the threshold explorer begins with; by default the last
+    """
+    subject = subject_of(model, data, positive, reading)
+    content = page(subject)
+    place = Path(path)
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        part.write_text(content, "utf-8", errors="backslashreplace")
+        part.replace(place)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    return subject.evaluation
+
+
+def page(subject: Subject) -> str:
+    """Return the whole page."""
+    sections = {
+        "metrics": ("Performance", metrics_section(subject)),
+        "threshold": ("Threshold explorer", explorer_section(subject)),
+        "labels": ("By label", labels_section(subject)),
+        "plots": ("Plots", plots_section(subject)),
+        "mistakes": ("Most confident mistakes", mistakes_section(subject)),
+        "label-errors": ("Probable label errors", label_errors_section(subject)),
+        "words": ("Strongest words", words_section(subject)),
+        "data": ("The data", data_section(subject)),
+        "model": ("The model", model_section(subject)),
+    }
+    shown = {name: part for name, part in sections.items() if part[1]}
+    links = "".join(f'<a href="#about-{name}">{title}</a>' for name, (title, _) in shown.items())
+    body = "".join(
+        f'<section id="about-{name}"><h2>{title}</h2>{text}</section>' for name, (title, text) in shown.items()
+    )
+    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+    title = escape(f"{subject.model_name} on {Path(subject.source).name}")
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<style>{_asset('report.css')}</style></head><body>"
+        f'<header><h1>{title}</h1><p class="soft">{subject.evaluation.rows:,} rows, '
+        f"{len(subject.labels)} labels</p><nav>{links}</nav></header><main>{body}</main>"
+        "<footer>Made by discern. Everything on this page is in this file; nothing is loaded from elsewhere.</footer>"
+        f"<script>{_asset('report.js')}</script></body></html>"
+    )
+
+
+def fragment(subject: Subject) -> str:
+    """Return the sections without plots (metrics, threshold explorer, labels), to be part of another page."""
+    parts = {
+        "metrics": ("Performance", metrics_section(subject)),
+        "threshold": ("Threshold explorer", explorer_section(subject)),
+        "labels": ("By label", labels_section(subject)),
+    }
+    return "".join(
+        f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
+        for name, (title, content) in parts.items()
+        if content
+    )
+
+
+def _asset(name: str) -> str:
+    return (resources.files("discern.analysis") / "page" / name).read_text("utf-8")
