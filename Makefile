@@ -103,11 +103,11 @@ fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that br
 		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=64 || exit 1; done
 
 mutate: $(MADE)/native $(MADE)/test ## change the code at random, and count the changes that tests notice (COUNT=60)
-	@echo "==> tests/mutation.py"
-	@$(BIN)/python tests/mutation.py --count $(COUNT)
+	@echo "==> tests/mutation/python.py"
+	@$(BIN)/python tests/mutation/python.py --count $(COUNT)
 	@command -v cargo-mutants >/dev/null || { echo "for the Rust core: cargo install --locked cargo-mutants"; exit 1; }
-	@echo "==> tests/mutation_rust.py"
-	@$(BIN)/python tests/mutation_rust.py --count $(COUNT)
+	@echo "==> tests/mutation/rust.py"
+	@$(BIN)/python tests/mutation/rust.py --count $(COUNT)
 
 audit: $(MADE)/native $(MADE)/audit ## look for known weaknesses in dependencies, and list their licences (needs a network)
 	@echo "==> pip-audit"

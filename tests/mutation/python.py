@@ -1,6 +1,6 @@
 """How many small changes of a module its tests notice.
 
-    python tests/mutation.py [MODULE ...] [--count 100] [--seed 1]
+    python tests/mutation/python.py [MODULE ...] [--count 100] [--seed 1]
 
 Draws changes of the module at random, always the same ones for a seed, and runs the module's tests with each, one at a
 time. Prints each change that they did not notice, and ends with an error if more than 15% were not. What the tests
@@ -24,12 +24,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TESTS = {
-    "statistics.counts": ["tests/test_statistics.py", "tests/laws/test_counts.py"],
-    "learners.bayes": ["tests/test_bayes.py", "tests/worked/test_naive_bayes.py"],
+    "statistics.counts": ["tests/unit/statistics/test_counts.py", "tests/laws/test_counts.py"],
+    "learners.bayes": ["tests/unit/learners/test_bayes.py", "tests/worked/test_naive_bayes.py"],
     "evaluation.decisions": ["tests/worked/test_decisions.py", "tests/reference/test_decisions.py"],
-    "models.file": ["tests/test_files.py", "tests/test_golden.py"],
+    "models.file": ["tests/unit/models/test_file.py", "tests/golden/test_golden.py"],
 }
 """The tests of each module, beside its own examples."""
 SAME = {

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import tempfile, pathlib, discern
 rows = [{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}]

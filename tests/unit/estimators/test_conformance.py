@@ -78,7 +78,7 @@ def test_at_least_fifty_checks_of_each_are_executed():
 
 
 def test_no_estimator_is_forgotten():
-    from tests.test_text_conformance import ESTIMATORS
+    from tests.unit.estimators.test_text_conformance import ESTIMATORS
 
     checked = {name_of(estimator) for estimator in (*MATRIX, *ESTIMATORS)}
     assert {name_of(estimator) for estimator in EVERY} == checked

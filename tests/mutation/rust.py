@@ -1,6 +1,6 @@
 """How many small changes of the Rust core its tests notice: a sample of those that cargo-mutants makes.
 
-    python tests/mutation_rust.py [--count 45] [--seed 1]
+    python tests/mutation/rust.py [--count 45] [--seed 1]
 
 Draws changes at random, always the same ones for a seed, has cargo-mutants try each with the Rust tests, and prints those
 that were not noticed. Ends with an error if more than 15% were not. A change that alters no result, but at most the time
@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILES = (
     *("counting/drain", "counting/merge", "counting/shard", "counting/tally"),
     *("text/characters", "text/key", "text/lexicon/*", "text/reader", "text/tokenizer", "text/tokens"),

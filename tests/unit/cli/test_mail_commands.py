@@ -151,7 +151,7 @@ def test_a_model_of_single_texts_filters_mail(tmp_path: Path) -> None:
 
 # ----------------------------------------------------------------------------------------------------- recipes
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "mail.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "mail.md"
 
 
 def test_the_recipes_use_commands_and_options_that_there_are() -> None:

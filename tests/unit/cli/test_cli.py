@@ -29,7 +29,7 @@ from discern.data.text import ANALYZERS, TextSettings
 from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
 from discern.models.settings import MODELS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 ROWS = [
     {"label": "spam", "text": "win a free prize, call now"},
     {"label": "spam", "text": 'free "cash" prize today'},

@@ -20,7 +20,7 @@ import pytest
 
 from discern.analysis import comparison
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples"
 DATA = ("defaults", "problems")
 WORDS = ("language_identification",)
