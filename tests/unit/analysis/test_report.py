@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from typer.testing import CliRunner
 
-from discern.analysis.report.figures import THRESHOLDS
 from discern.analysis.report.page import report
+from discern.analysis.report.sections import THRESHOLDS
 from discern.classifier import Classifier
 from discern.cli import app
 from discern.cli.demo import sample, split

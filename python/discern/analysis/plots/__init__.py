@@ -3,14 +3,13 @@
 They need matplotlib: ``pip install 'discern[plot]'``.
 """
 
-from discern.analysis.plots.comparison import BoxPlotDisplay, PerceptronDisplay
-from discern.analysis.plots.evidence import EvidenceDisplay, WordWeightsDisplay
+from discern.analysis.plots.bars import BoxPlotDisplay, EvidenceDisplay, PerceptronDisplay, WordWeightsDisplay
 from discern.analysis.plots.planes import (
     DecisionBoundaryDisplay,
     DensityContourDisplay,
     DiscriminantPlaneDisplay,
     MarginDisplay,
-)
+)  # fmt: skip
 from discern.analysis.plots.predictions import (
     ConfusionMatrixDisplay,
     CostCurveDisplay,
@@ -19,22 +18,10 @@ from discern.analysis.plots.predictions import (
     ReliabilityDisplay,
     RocDisplay,
     ThresholdErrorDisplay,
-)
+)  # fmt: skip
 
 __all__ = [
-    "BoxPlotDisplay",
-    "ConfusionMatrixDisplay",
-    "CostCurveDisplay",
-    "DecisionBoundaryDisplay",
-    "DensityContourDisplay",
-    "DetectionErrorDisplay",
-    "DiscriminantPlaneDisplay",
-    "EvidenceDisplay",
-    "MarginDisplay",
-    "PerceptronDisplay",
-    "PrecisionRecallDisplay",
-    "ReliabilityDisplay",
-    "RocDisplay",
-    "ThresholdErrorDisplay",
-    "WordWeightsDisplay",
-]
+    "BoxPlotDisplay", "ConfusionMatrixDisplay", "CostCurveDisplay", "DecisionBoundaryDisplay", "DensityContourDisplay",
+    "DetectionErrorDisplay", "DiscriminantPlaneDisplay", "EvidenceDisplay", "MarginDisplay", "PerceptronDisplay",
+    "PrecisionRecallDisplay", "ReliabilityDisplay", "RocDisplay", "ThresholdErrorDisplay", "WordWeightsDisplay",
+]  # fmt: skip

@@ -8,9 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from discern.analysis.report.facts import data_section, model_section, words_section
-from discern.analysis.report.figures import explorer_section, labels_section, metrics_section, plots_section
-from discern.analysis.report.rows import label_errors_section, mistakes_section
+import discern.analysis.report.sections as sections
 from discern.analysis.report.subject import Subject, subject_of
 from discern.data.source import Reading
 from discern.evaluation.evaluation import Evaluation
@@ -48,18 +46,18 @@ def report(
 
 def page(subject: Subject) -> str:
     """Return the whole page."""
-    sections = {
-        "metrics": ("Performance", metrics_section(subject)),
-        "threshold": ("Threshold explorer", explorer_section(subject)),
-        "labels": ("By label", labels_section(subject)),
-        "plots": ("Plots", plots_section(subject)),
-        "mistakes": ("Most confident mistakes", mistakes_section(subject)),
-        "label-errors": ("Probable label errors", label_errors_section(subject)),
-        "words": ("Strongest words", words_section(subject)),
-        "data": ("The data", data_section(subject)),
-        "model": ("The model", model_section(subject)),
+    parts = {
+        "metrics": ("Performance", sections.metrics(subject)),
+        "threshold": ("Threshold explorer", sections.explorer(subject)),
+        "labels": ("By label", sections.labels(subject)),
+        "plots": ("Plots", sections.plots(subject)),
+        "mistakes": ("Most confident mistakes", sections.mistakes(subject)),
+        "label-errors": ("Probable label errors", sections.label_errors(subject)),
+        "words": ("Strongest words", sections.words(subject)),
+        "data": ("The data", sections.data(subject)),
+        "model": ("The model", sections.model(subject)),
     }
-    shown = {name: part for name, part in sections.items() if part[1]}
+    shown = {name: part for name, part in parts.items() if part[1]}
     links = "".join(f'<a href="#about-{name}">{title}</a>' for name, (title, _) in shown.items())
     body = "".join(
         f'<section id="about-{name}"><h2>{title}</h2>{text}</section>' for name, (title, text) in shown.items()
@@ -81,9 +79,9 @@ def page(subject: Subject) -> str:
 def fragment(subject: Subject) -> str:
     """Return the sections without plots (metrics, threshold explorer, labels), to be part of another page."""
     parts = {
-        "metrics": ("Performance", metrics_section(subject)),
-        "threshold": ("Threshold explorer", explorer_section(subject)),
-        "labels": ("By label", labels_section(subject)),
+        "metrics": ("Performance", sections.metrics(subject)),
+        "threshold": ("Threshold explorer", sections.explorer(subject)),
+        "labels": ("By label", sections.labels(subject)),
     }
     return "".join(
         f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
