@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import inspect
+import re
 import types
 import typing
 from pathlib import Path
@@ -12,8 +13,10 @@ from typing import Any
 import typer
 
 from discern.cli.entry import EXAMPLES, EXIT_CODES, app, application
+from discern.data.formats import FORMATS
 
 PAGE = Path(__file__).with_name("cli.md")
+DATA = Path(__file__).with_name("data.md")
 OPENING = """\
 # The command line
 
@@ -136,7 +139,7 @@ def flags(parameter: inspect.Parameter, kind: Any, info: Any) -> list[str]:
 
 def values(kind: Any, info: Any) -> str:
     """Describe what an option takes; nothing for a switch."""
-    choices = alternatives(kind)
+    choices = alternatives(kind, info)
     if info.metavar or choices or bare(kind) is bool:
         return info.metavar or "|".join(choices)
     return "N" if bare(kind) is int else "TEXT"
@@ -155,9 +158,11 @@ def bare(kind: Any) -> Any:
     return kind
 
 
-def alternatives(kind: Any) -> list[str]:
-    """Return the values of an enumeration."""
+def alternatives(kind: Any, info: Any) -> list[str]:
+    """Return the values of an enumeration, or the names in a registry."""
     kind = bare(kind)
+    if info.click_type is not None:
+        return list(info.click_type.choices)
     return [str(member.value) for member in kind] if isinstance(kind, enum.EnumType) else []
 
 
@@ -181,12 +186,23 @@ def table(title: str, parameters: list[Parameter]) -> str:
     return "\n".join(lines)
 
 
+def with_formats(page: str) -> str:
+    """Return a page with the table of all file formats between its markers."""
+    lines = ["| format | names | rows and columns | from stdin |", "| --- | --- | --- | --- |"]
+    for form in FORMATS:
+        suffixes, stdin = ", ".join(f"`{suffix}`" for suffix in form.suffixes), "no" if form.needs_path else "yes"
+        about = form.about.replace("|", "\\|")
+        lines.append(f"| `{form.name}` | {suffixes} | {about} | {stdin} |")
+    return re.sub(r"(?<=-->\n)[^<]*(?=<!-- end of formats -->)", lambda _: "\n".join([*lines, ""]), page)
+
+
 def main() -> None:
     """Write the pages."""
     registered = {command.callback for command in app.registered_commands}
     assert registered == set(EXAMPLES), "a command is missing in EXAMPLES"
     PAGE.write_text(page(), "utf-8")
-    print(f"wrote {PAGE.name}")
+    DATA.write_text(with_formats(DATA.read_text("utf-8")), "utf-8")
+    print(f"wrote {PAGE.name} and the formats of {DATA.name}")
 
 
 if __name__ == "__main__":

@@ -54,12 +54,12 @@ _HOMES = {
     "Perceptron": "discern.estimators.linear.perceptron",
     "QuadraticDiscriminantAnalysis": "discern.estimators.linear.discriminants",
     "QuadraticFeatures": "discern.estimators.transformers.basis",
-    "Receipt": "discern.classifier",
+    "Receipt": "discern.models.fitted",
     "RidgeClassifier": "discern.estimators.linear.ridge",
     "SVC": "discern.estimators.kernel",
     "SelectKBest": "discern.estimators.transformers.select",
-    "Separation": "discern.learners.separation",
-    "SeparationWarning": "discern.learners.separation",
+    "Separation": "discern.learners.logistic.separation",
+    "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
     "SingularCovarianceWarning": "discern.learners.discriminants",
     "TermDocumentMatrix": "discern.statistics.matrix",
@@ -80,7 +80,7 @@ _HOMES = {
     "doubtful": "discern.analysis.defense",
     "drift": "discern.analysis.drift",
     "estimate_priors": "discern.evaluation.decisions",
-    "find_separation": "discern.learners.separation",
+    "find_separation": "discern.learners.logistic.separation",
     "load": "discern.classifier",
     "mcnemar": "discern.evaluation.significance",
     "mixture": "discern.learners.densities",
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
     from discern.analysis.similarity import Similar as Similar
     from discern.analysis.similarity import similar as similar
     from discern.classifier import Classifier as Classifier
-    from discern.classifier import Receipt as Receipt
     from discern.classifier import load as load
     from discern.data.strings import DataError as DataError
     from discern.data.text import TextSettings as TextSettings
@@ -161,12 +160,13 @@ if TYPE_CHECKING:
     from discern.learners.densities import Density as Density
     from discern.learners.densities import mixture as mixture
     from discern.learners.discriminants import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.learners.logistic.separation import Separation as Separation
+    from discern.learners.logistic.separation import SeparationWarning as SeparationWarning
+    from discern.learners.logistic.separation import find_separation as find_separation
     from discern.learners.margins import NotSeparableError as NotSeparableError
-    from discern.learners.separation import Separation as Separation
-    from discern.learners.separation import SeparationWarning as SeparationWarning
-    from discern.learners.separation import find_separation as find_separation
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
+    from discern.models.fitted import Receipt as Receipt
     from discern.statistics.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.statistics.weighting import Weighting as Weighting
 

@@ -71,7 +71,7 @@ BAD_TEXTS = {
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
-@pytest.mark.parametrize("settings", [{}, {"words": "sklearn"}, {"analyzer": "char_wb", "ngrams": (2, 3)}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"tokenizer": "sklearn"}, {"analyzer": "char_wb", "ngrams": (2, 3)}], ids=str)
 @pytest.mark.parametrize("bad", BAD_TEXTS.values(), ids=BAD_TEXTS)
 def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
     bad: bytes, settings: dict[str, Any], kind: pyarrow.DataType

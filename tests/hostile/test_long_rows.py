@@ -14,14 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discern import _native
-from discern.data import source as window_module
-from discern.data import tables as tables_module
+from discern.data import source
 from discern.data.batch import Batch
-from discern.data.documents import read_lines
-from discern.data.mailboxes import read_mbox
+from discern.data.formats import jsonl, lines
+from discern.data.formats.csv import CsvRowEnds, read_csv
+from discern.data.formats.jsonl import read_jsonl
+from discern.data.formats.lines import read_lines
+from discern.data.formats.mailboxes import read_mbox
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.data.tables import CsvRowEnds, read_csv, read_jsonl
 
 PIECE = 1 << 14
 Read = Callable[[Any, Reading], Iterator[Batch]]
@@ -53,7 +54,7 @@ class Pieces(io.RawIOBase):
 
 
 def csv_rows(stream: Any, reading: Reading) -> Iterator[Batch]:
-    return read_csv(stream, "x", "csv", reading)
+    return read_csv(stream, "x", reading)
 
 
 READERS: dict[str, tuple[Read, Callable[[int], bytes]]] = {
@@ -78,8 +79,8 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.bytes = 0
-        parse, find, change = _native.parse_csv, CsvRowEnds.find, window_module.Window._change
-        lines, last = window_module.LineEnds.find, window_module.last_line_end
+        parse, find, reallocate = _native.parse_csv, CsvRowEnds.find, source.ReadBuffer._reallocate
+        line_end, last = source.LineEnds.find, source.last_line_end
 
         def parse_csv(block: Any, *arguments: Any, **named: Any) -> Any:
             self.bytes += len(block)
@@ -93,7 +94,7 @@ class Work:
 
         def line_find(ends: Any, content: Any) -> int:
             before = ends._searched
-            found = lines(ends, content)
+            found = line_end(ends, content)
             self.bytes += ends._searched - before
             return found
 
@@ -101,15 +102,15 @@ class Work:
             self.bytes += len(content)
             return last(content)
 
-        def moved(window: Any, left: int) -> None:
+        def moved(buffer: Any, left: int) -> None:
             self.bytes += left
-            change(window, left)
+            reallocate(buffer, left)
 
         patch.setattr(_native, "parse_csv", parse_csv)
         patch.setattr(CsvRowEnds, "find", csv_find)
-        patch.setattr(window_module.LineEnds, "find", line_find)
-        patch.setattr(window_module.Window, "_change", moved)
-        for module in (tables_module, window_module):
+        patch.setattr(source.LineEnds, "find", line_find)
+        patch.setattr(source.ReadBuffer, "_reallocate", moved)
+        for module in (jsonl, lines, source):
             patch.setattr(module, "last_line_end", last_line_end)
 
 
@@ -124,7 +125,7 @@ def test_a_long_row_in_pieces_costs_linear_work(kind: str, at_once: bool, monkey
         reading = Reading(at_once=at_once, on_error="skip")
         rows = sum(batch.rows for batch in read(Pieces.of(make(size)), reading))
         assert rows == (0 if kind == "many fields" else 1)
-        assert reading.read >= size - 16
+        assert reading.bytes_read >= size - 16
         done.append(work.bytes / size)
     assert done[1] < 8
     assert done[1] < 1.5 * done[0] + 1
@@ -194,15 +195,15 @@ def test_the_limit_does_not_depend_on_the_pieces(piece: int) -> None:
 
 
 def test_memory_of_a_long_row_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_module, "BLOCK", 1 << 10)
-    window = window_module.Window(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
-    assert window.more_rows(1)
-    largest = len(window._buffer)
+    monkeypatch.setattr(source, "BLOCK", 1 << 10)
+    buffer = source.ReadBuffer(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
+    assert buffer.fill_row(1)
+    largest = len(buffer._buffer)
     assert 100_000 < largest < 300_000
-    window.drop(100_001)
-    while window.more_rows(2):
-        assert len(window._buffer) == 1 << 10
-        window.drop(len(window.content))
+    buffer.consume(100_001)
+    while buffer.fill_row(2):
+        assert len(buffer._buffer) == 1 << 10
+        buffer.consume(len(buffer.content))
 
 
 def test_a_batch_stays_as_it_is_while_the_next_ones_are_read() -> None:

@@ -192,7 +192,7 @@ def test_bad_rows_are_left_out_and_counted(tmp_path: Path, block: int) -> None:
         6: {"label": "f", "text": "six"},
     }
     assert reading.faults == {str(path): 3}
-    assert reading.first.startswith(f"row 2 of {path} has 1 fields")
+    assert reading.first_fault.startswith(f"row 2 of {path} has 1 fields")
 
 
 def test_bad_rows_are_kept_and_counted(tmp_path: Path, block: int) -> None:
@@ -402,7 +402,7 @@ def test_an_mbox_that_is_none(tmp_path: Path, block: int) -> None:
 
 
 def test_a_very_long_message_in_an_mbox_is_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("discern.data.mailboxes.MOST_BYTES", 10_000)
+    monkeypatch.setattr("discern.data.message.MAX_BYTES", 10_000)
     long = ENVELOPE + b"Subject: long\n\n" + b"word word word\n" * 200_000
     rows = read(write(tmp_path / "mail.mbox", long + b"\n" + ENVELOPE + b"Subject: next\n" + long))
     assert [row["subject"] for row in rows] == ["long", "next"]

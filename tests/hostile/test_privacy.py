@@ -43,7 +43,7 @@ def test_words_that_are_filtered_are_in_no_model_file(tmp_path: Path) -> None:
         Classifier(text="text", pattern=r"[a-w]{4,}")
     Classifier(text="text", analyzer="pattern", pattern=r"\b[a-w]{4,}\b", smoothing=1.0).fit(rows()).save(path)
     assert not holds_canary(path)
-    Classifier(text="text", model="linear-svm", features=5).fit(rows()).save(path)
+    Classifier(text="text", model="linear-svm", max_terms=5).fit(rows()).save(path)
     assert not holds_canary(path)
 
 

@@ -234,7 +234,7 @@ def test_automatic(tmp_path: Path, kind: str) -> None:
         "color": [KINDS["missing"][int(value)] for value in random.integers(0, 3, 150)],
     }
     model = check(columns, tmp_path)
-    assert model.chosen is not None
+    assert model.resolved.chosen is not None
     assert [feature.role for feature in model.features] == [
         "text",
         "number",

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import discern._native as native
-from discern.data.vectors import native_table
+from discern.data.encode import native_table
 from discern.learners.margins import MarginSettings, fit_margins
 from discern.learners.perceptron import BalancedWinnowRule, OnlineSettings, PerceptronRule, Rule, State, WinnowRule
 

@@ -354,7 +354,7 @@ def _options(settings: dict[str, Any]) -> list[str]:
     options += [f"--{name}={settings[name]}" for name in ("model", "numbers", "priors", "select", "threads")]
     options += [f"--smoothing={_smoothing(settings['smoothing'])}", "--stem=none"]
     options += [f"--min-df={settings['min_df']}"] if settings["min_df"] else []
-    options += [f"--features={settings['features']}"] if settings["features"] else []
+    options += [f"--features={settings['max_terms']}"] if settings["max_terms"] else []
     options += ["--ngrams={},{}".format(*settings["ngrams"])] if settings["ngrams"] else []
     options += [f"--ledger-salt={settings['ledger']}"] if settings["ledger"] else []
     given = {"auto": [], True: ["--calibrate"], False: ["--no-calibrate"]}

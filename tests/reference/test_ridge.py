@@ -103,7 +103,7 @@ def test_the_penalty_is_the_one_that_leaving_each_row_out_chooses(seed, classes,
 def test_the_chosen_penalty_is_better_than_others():
     X, y = problem(4, 150, 60, 2)
     normal = ridge.normal_equations(Scatter.of(X, y, 2))
-    rows = ridge.Rows.of(X, y)
+    rows = ridge.TargetRows.of(X, y)
     level = np.linalg.eigvalsh(normal.products).mean()
     alphas = ridge.PENALTIES * level
     theirs = reference.RidgeClassifierCV(alphas).fit(X, y)

@@ -83,7 +83,7 @@ def test_idf_can_be_given():
 
 
 def test_the_idf_comes_from_the_counts():
-    counts = Counts.of(DOCUMENTS, ["a"] * 5, discern.TextSettings(words="sklearn"))
+    counts = Counts.of(DOCUMENTS, ["a"] * 5, discern.TextSettings(tokenizer="sklearn"))
     theirs = reference_text.TfidfVectorizer().fit(DOCUMENTS)
     np.testing.assert_allclose(Weighting().idf_of(counts), theirs.idf_, rtol=1e-12)
 
@@ -474,8 +474,8 @@ SNOWBALL = [
 def test_languages_with_a_stemmer_have_stop_words(language):
     words = stop_words(language)
     assert len(set(words)) == len(words) >= 30
-    settings = discern.TextSettings(stem=language, stop_words=words, shortest=1)
-    whole = [word for word in words if word == "".join(discern.TextSettings(shortest=1).terms(word))]
+    settings = discern.TextSettings(stem=language, stop_words=words, min_word_length=1)
+    whole = [word for word in words if word == "".join(discern.TextSettings(min_word_length=1).terms(word))]
     assert len(whole) > len(words) // 2
     assert settings.terms(" ".join(whole)) == []
 

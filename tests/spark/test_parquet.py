@@ -68,7 +68,7 @@ def test_same_bytes_however_split(spark, files, rows, model_bytes, monkeypatch, 
 
 
 def space(files: Any) -> Any:
-    model = discern.spark.fit(files, Classifier(text="text", model="logistic", features=20, calibrate=False))
+    model = discern.spark.fit(files, Classifier(text="text", model="logistic", max_terms=20, calibrate=False))
     return model.solved.decider.weights
 
 

@@ -18,6 +18,7 @@ from discern.data.source import Reading
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.markup import record_table, section
 from discern.evaluation.significance import Interval, corrected_resampled_t, mean_interval
+from discern.models.resolving import needs_validation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -280,11 +281,11 @@ class _Rows:
 
     def _is_settled(self, method: Any) -> bool:
         """Return whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
-        if not isinstance(method, Classifier) or not method.request.is_sum:
+        if not isinstance(method, Classifier) or not method.settings.is_sum:
             return False
         first, _ = leading_rows(batches(self.table.columns))
-        features, _ = method.request.features_of(first or Batch({}, 0))
-        return not method.request.validates(features)
+        features, _ = method.settings.features_of(first or Batch({}, 0))
+        return not needs_validation(method.settings, features)
 
     def features(self, chosen: Integers) -> Any:
         return self.table.take(chosen)

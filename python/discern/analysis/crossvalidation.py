@@ -19,8 +19,9 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
+from discern.models.resolving import recipe_of, resolve
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.settings import NOT_SUMS, Request
+from discern.models.settings import Settings
 from discern.models.validation import held_out
 
 if TYPE_CHECKING:
@@ -122,12 +123,12 @@ def cross_validate(
         raise DataError("there are no rows to evaluate on")
     first, _ = leading_rows(iter(parts))
     assert first is not None
-    request = classifier.request.suiting(first)
-    features, _ = request.features_of(first)
+    settings = classifier.settings.suiting(first)
+    features, _ = settings.features_of(first)
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate evaluates one model: fit model='best' first, and give the name in its winner")
-    if folds == "leave-one-out" and classifier.model in NOT_SUMS:
+    if folds == "leave-one-out" and not settings.is_sum:
         raise ValueError(f"{classifier.model!r} is trained again for each fold: give a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
@@ -135,8 +136,8 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    held_out_scores = _as_sums if request.is_sum else _in_space
-    scores, shares = held_out_scores(request, sample, features, left_out)
+    held_out_scores = _as_sums if settings.is_sum else _in_space
+    scores, shares = held_out_scores(settings, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, predicted = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
     bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
@@ -152,25 +153,25 @@ def cross_validate(
 
 
 def _as_sums(
-    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+    settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and probabilities of rows left out of sums."""
-    choice = request.planned(sample, features)
-    scored = held_out(sample, choice.features, choice.settings, choice.text, left_out, request.min_df or 1)
-    if choice.calibration is None:
+    found = resolve(settings, sample, features)
+    scored = held_out(sample, found.features, found.naive_bayes, found.text, left_out, found.min_df)
+    if found.calibration is None:
         return scored.scores, posterior(scored.scores)
-    return scored.scores, choice.calibration(scored.scores, scored.known)
+    return scored.scores, found.calibration(scored.scores, scored.known)
 
 
 def _in_space(
-    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+    settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.models.space_model as spatial
 
-    recipe = request.recipe_of(request.model)
+    recipe = recipe_of(settings, settings.model)
     scores = spatial.held_out(sample, features, recipe, left_out)
-    calibration = None if request.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, recipe)
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

@@ -83,15 +83,15 @@ def fit(
         normalization=normalization.value,
         min_df=min_df,
         analyzer=analyzer.value,
-        words=words.value,
+        tokenizer=words.value,
         lowercase=lowercase,
         ngrams=None if ngrams is None else options.parse_ngrams(ngrams),
         stop_words=options.parse_stop_words(stop_words),
         stem=None if stem == "none" else stem,
-        shortest=shortest,
+        min_word_length=shortest,
         pattern=pattern,
         characters=None if characters is None else options.parse_ngrams(characters),
-        features=options.number_of_terms(features),
+        max_terms=options.number_of_terms(features),
         select=select.value,
         budget=options.parse_budget(budget),
         ledger=ledger_salt or ledger,
@@ -132,8 +132,8 @@ def _effort(how: Reading, started: float) -> dict[str, Any]:
 
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         memory = most if sys.platform == "darwin" else 1024 * most
-    rate = how.read / seconds if seconds > 0 else None
-    return {"bytes_read": how.read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
+    rate = how.bytes_read / seconds if seconds > 0 else None
+    return {"bytes_read": how.bytes_read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
 
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet: bool) -> None:
@@ -146,7 +146,8 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, json: bool, quiet
         return
     if classifier.leaderboard:
         show_leaderboard(classifier.leaderboard)
-    say(f"the best is {classifier.winner}" + (f": {classifier.limitation}" if classifier.limitation else ""))
+    limitation = classifier.fitted.limitation
+    say(f"the best is {classifier.winner}" + (f": {limitation}" if limitation else ""))
 
 
 def _classifier(**settings: Any) -> Classifier:
@@ -192,7 +193,7 @@ def _report_fit(classifier: Classifier, saved: dict[str, Any], json: bool, quiet
         return
     from discern.cli.show import described as in_words
 
-    if not classifier.request.given:
+    if not classifier.settings.columns:
         found = ", ".join(in_words(feature) for feature in described["features"])
         say(f"columns inferred: {found}" + _left_out(classifier), quiet)
     listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
@@ -211,7 +212,9 @@ def loaded(path: Path, text: str | None = None, threads: int | None = None, labe
     classifier = Classifier.load(path)
     if text is not None:
         classifier.read_text_from(text)
-    classifier.label, classifier.threads = label or classifier.label, threads
+    if label is not None:
+        classifier.read_labels_from(label)
+    classifier.threads = threads
     return classifier
 
 

@@ -179,7 +179,7 @@ def application(
 ) -> None:
     """Classify text, and say why: from raw rows to a decision with its probability and its evidence.
 
-    Data are CSV, TSV, JSON lines, Parquet, Arrow, svmlight, text or mail files, plain or compressed (.gz, .bz2, .xz,
+    Data are files such as CSV, JSON lines, Parquet or mailboxes (all: --format), plain or compressed (.gz, .bz2, .xz,
     .zst), patterns such as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, or - for stdin.
     Results go to stdout, messages to stderr. Begin with: discern demo
     """

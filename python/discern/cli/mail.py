@@ -143,12 +143,12 @@ class Cutoffs:
 def judged(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verdict:
     """Decide on a message."""
     from discern.data.batch import did_you_mean
-    from discern.data.mailboxes import of_messages
+    from discern.data.message import as_mails
 
     spam = cutoffs.spam
     if spam not in classifier.labels:
         raise ValueError(f"the model has no label {spam!r}{did_you_mean(spam, classifier.labels)}; see --spam")
-    [(decided, shares)] = classifier.judged(of_messages([content], "the message"))
+    [(decided, shares)] = classifier.predict_batches(as_mails([content], "the message"))
     by_label = dict(zip(classifier.labels, shares[0].tolist(), strict=True))
     probability = by_label.pop(spam)
     if classifier.decision is not None and not cutoffs.are_given:

@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
+from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer._types import TyperChoice
 
 if TYPE_CHECKING:
     import discern.learners.bayes as bayes
 
 
-class Format(StrEnum):
-    """How rows are written."""
+class RegistryChoice(TyperChoice[str]):
+    """The names in a registry, which is imported when a value or the help is needed."""
 
-    csv = "csv"
-    tsv = "tsv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    arrow = "arrow"
-    svmlight = "svmlight"
-    text = "text"
-    mbox = "mbox"
-    eml = "eml"
+    def __init__(self, module: str, attribute: str) -> None:
+        self._module, self._attribute = module, attribute
+        self.case_sensitive = True
+
+    @cached_property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        """The names."""
+        names: tuple[str, ...] = getattr(import_module(self._module), self._attribute).names()
+        return names
 
 
 class OnError(StrEnum):
@@ -180,8 +184,8 @@ def parse_stop_words(value: str) -> tuple[str, ...]:
 
 
 DATA_HELP = (
-    "Rows to read: CSV, TSV, JSON lines, Parquet, Arrow, svmlight, a text a line (.txt), mbox, .eml, also .gz, .bz2, "
-    ".xz or .zst; a Maildir, or a folder whose sub-folders are the labels; - is stdin."
+    "Rows to read: files in a format of --format, also .gz, .bz2, .xz or .zst; a Maildir, or a folder whose "
+    "sub-folders are the labels; - is stdin."
 )
 Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
 Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
@@ -206,8 +210,13 @@ OtherModelFile = Annotated[
     ),
 ]
 Given = Annotated[
-    Format | None,
-    typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
+    str | None,
+    typer.Option(
+        "--format",
+        click_type=RegistryChoice("discern.data.formats", "FORMATS"),
+        help="The format of the data.",
+        show_default="by the name; csv for stdin",
+    ),
 ]
 Encoding = Annotated[
     str | None,

@@ -131,15 +131,15 @@ def reading(
 
     At the end it is said how many rows could not be read.
     """
+    from discern.data.formats import FORMATS
+    from discern.data.readers import total_size
     from discern.data.source import Reading
 
     how = Reading(given, encoding=encoding, on_error=on_error, at_once=at_once)
 
-    total = _total(sources, given)
-    if given == "parquet" and "-" in sources:
-        raise typer.BadParameter("Parquet cannot be read from stdin; give a file")
-    if given == "arrow" and "-" in sources:
-        raise typer.BadParameter("Arrow cannot be read from stdin; give a file")
+    total = total_size(sources, given)
+    if given is not None and FORMATS[given].needs_path and "-" in sources:
+        raise typer.BadParameter(f"{FORMATS[given].title} cannot be read from stdin; give a file")
     if quiet or busy or not sys.stderr.isatty() or (total is not None and total < LEAST):
         yield how
         _tell_faults(how, quiet)
@@ -160,14 +160,5 @@ def _tell_faults(how: Reading, quiet: bool) -> None:
         say(f"{source} is not UTF-8: it was read as {encoding}", quiet)
     count = sum(how.faults.values())
     if count:
-        done = "kept as far as readable" if how.keeps else "left out"
-        say(f"{counted(count, 'bad row')} {done}: {how.first}", quiet)
-
-
-def _total(sources: Sequence[str], given: str | None) -> int | None:
-    from discern.data.readers import size_of
-
-    if given == "parquet" or any(source.endswith(".parquet") for source in sources):
-        return None  # what is read of it is not what it takes on disk
-    sizes = [size_of(source) for source in sources]
-    return sum(size for size in sizes if size is not None) if None not in sizes else None
+        done = "kept as far as readable" if how.keeps_bad_rows else "left out"
+        say(f"{counted(count, 'bad row')} {done}: {how.first_fault}", quiet)

@@ -35,7 +35,7 @@ KEPT = 1 << 26
 def show(classifier: Classifier, data: Sequence[str], how: Reading, json: bool, quiet: bool) -> None:
     """Describe what fit would do; nothing is written."""
     found = skim(classifier.label, data, how)
-    features, left_out = classifier.request.features_of(found.first or found.kept[0])
+    features, left_out = classifier.settings.features_of(found.first or found.kept[0])
     estimate = estimate_of(classifier, found, data)
     if json:
         roles = [feature.to_json() for feature in features]
@@ -128,7 +128,7 @@ def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
             break
     if not found.rows:
         raise DataError("there are no rows to learn from")
-    found.bytes = how.read
+    found.bytes = how.bytes_read
     return found
 
 
@@ -157,7 +157,7 @@ def estimate_of(classifier: Classifier, found: Skimmed, data: Sequence[str]) -> 
         return Estimate(None, None, None, None, False)
     rows = found.rows if found.whole else round(found.rows * total / max(1, found.bytes))
     factor = max(1.0, rows / sum(batch.rows for batch in found.kept))
-    size, is_sum = found.size * factor, classifier.request.is_sum
+    size, is_sum = found.size * factor, classifier.settings.is_sum
     seconds, terms = _tried(classifier, found.kept, factor, is_sum and size > KEPT)
     memory = AT_REST + OF_A_TERM * terms + (3 * min(size, KEPT) if is_sum else 6 * size)
     return Estimate(rows, total, seconds, memory, found.whole)
@@ -167,13 +167,13 @@ def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_b
     """Return the seconds and the terms for ``factor`` times as many rows."""
 
     if classifier.model == "best":
-        return classifier.request.budget, 1e6
+        return classifier.settings.budget, 1e6
     seconds = _timed(lambda: classifier.fit(iter(rows)))
     if validates_by_part:  # and all rows are counted once more
         part = KEPT / sum(batch.size for batch in rows)
         seconds = seconds * part**GROWTH + _timed(lambda: classifier.learn(iter(rows))) * factor
     else:
-        seconds *= factor**GROWTH if classifier.request.is_sum and classifier.request.chooses_smoothing else factor
+        seconds *= factor**GROWTH if classifier.settings.is_sum and classifier.settings.auto_smoothing else factor
     # The number of terms grows as a power of the number of rows (Heaps' law).
     return seconds, classifier.solved.terms * factor**0.6
 

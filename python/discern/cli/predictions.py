@@ -150,7 +150,7 @@ def decided(classifier: Classifier, data: Any, how: Reading | None, wanted: Want
     from discern.evaluation.decisions import probability_given
 
     for batch in batches(data, how):
-        [(given, shares)] = classifier.judged(batch)
+        [(given, shares)] = classifier.predict_batches(batch)
         labels, own = given.tolist(), probability_given(given, shares, classifier.labels)
         if wanted.unsure is not None:
             labels = [label if share >= wanted.unsure else UNSURE for label, share in zip(labels, own, strict=True)]

@@ -159,7 +159,7 @@ def coloured_message(classifier: Classifier, message: str, evidence: Evidence, m
     known = {term.term: term.weight / term.count for term in evidence.terms}
     shown, end = Text(), 0
     safe = visible(message)
-    for start, stop, weight in word_weights(classifier.settings, message, known):
+    for start, stop, weight in word_weights(classifier.resolved.text, message, known):
         shown.append(safe[end:start], "dim")
         shown.append(safe[start:stop], _style(weight))
         if marked and abs(weight) >= CLEAR:
@@ -259,7 +259,10 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for other in about["recipe"].get("others", ()):
             yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
-        yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
+        yield (
+            "model",
+            f"{about['model']}, {about['naive_bayes']['event']}, {_smoothing(about['naive_bayes']['smoothing'])}",
+        )
     if about["leaderboard"]:
         best = about["leaderboard"][0]
         yield "", f"the best of {len(about['leaderboard'])}: {best['accuracy']:.2%} of rows left out are right"
@@ -315,12 +318,12 @@ def _smoothing(smoothing: Mapping[str, Any]) -> str:
 
 
 def _text_settings(about: Mapping[str, Any]) -> str:
-    settings = about["settings"]
+    settings = about["text_settings"]
     shortest, longest = settings["ngrams"]
     plan = about["recipe"]["plan"] if about["recipe"] else {"text": [], "features": None}
     parts = [
         f"analyzer {settings['analyzer']}",
-        f"words {settings['words']}",
+        f"tokenizer {settings['tokenizer']}",
         f"n-grams {shortest} to {longest}",
     ]
     if not settings["lowercase"]:

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -25,18 +24,17 @@ HANDING_OVER = {
 }
 """What makes it cheaper to hand rows to Python: batches that stay in the caches, a socket without TCP, and neither
 sizes nor bounds looked at for every value. Without a limit of bytes, large types have room for any 500 rows."""
-KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".orc": "orc"}
-READ = ("csv", "tsv", "jsonl", "parquet")
-"""The formats that may be given; ORC is known by its name, and anything else is read as Spark's default, Parquet."""
-COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
 def fit_on_spark(
     classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None, slim: bool
 ) -> Classifier:
     """Learn on Spark from what Spark reads: paths of any file system it knows; return what has learned."""
-    if given is not None and given not in READ:
-        raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
+    from discern.data.formats import FORMATS
+
+    readable = [form.name for form in FORMATS if form.spark is not None]
+    if given is not None and given not in readable:
+        raise typer.BadParameter(f"with --spark the format is one of {', '.join(readable)}, not {given}")
     try:
         from pyspark.errors import PySparkException
     except ImportError as error:
@@ -87,21 +85,14 @@ def _session(url: str) -> Iterator[Any]:
 
 
 def _read(session: Any, path: str, given: str | None, encoding: str | None) -> Any:
-    reader = session.read
-    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    kind = given or KINDS.get(suffixes[-1] if suffixes else "")
-    if kind in ("csv", "tsv"):
-        # Rows that do not fit are refused, and a line break within quotes is part of its value.
-        options = {
-            "header": True,
-            "multiLine": True,
-            "escape": '"',
-            "mode": "FAILFAST",
-            "sep": "\t" if kind == "tsv" else ",",
-        }
-        return reader.options(**options, encoding=encoding or "UTF-8").csv(path)
-    if kind == "jsonl":
-        return reader.options(mode="FAILFAST", encoding=encoding or "UTF-8").json(path)
-    return reader.orc(path) if kind == "orc" else reader.parquet(path)
+    """Read by the format that is given or that the name tells; by default Parquet, as Spark does."""
+    from discern.data.formats import FORMATS
+    from discern.data.readers import format_of, suffix_of
+
+    name = given or format_of(path)
+    only_spark = {".json": FORMATS["jsonl"].spark, ".orc": {"format": "orc"}}
+    how = FORMATS[name].spark if name is not None else only_spark.get(suffix_of(path))
+    options = dict(how or {"format": "parquet"})
+    if encoding is not None and "encoding" in options:
+        options["encoding"] = encoding
+    return session.read.load(path, **options)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Named(Protocol):
@@ -71,6 +71,21 @@ class Registry(Generic[Row]):
 @cache
 def load_extensions() -> None:
     """Import the modules that the environment names, once."""
-    for module in os.environ.get("DISCERN_EXTENSIONS", "").split(","):
-        if module.strip():
-            import_module(module.strip())
+    for module in filter(None, map(str.strip, os.environ.get("DISCERN_EXTENSIONS", "").split(","))):
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ValueError(f"cannot import {module!r}, which DISCERN_EXTENSIONS names: {error}") from error
+
+
+@cache
+def imported(place: str) -> Any:
+    """Return what ``module:name`` names: rows of a table name code that is only imported when it is used.
+
+    Examples
+    --------
+    >>> imported("math:sqrt")(4)
+    2.0
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

@@ -10,7 +10,7 @@ from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from discern.data.encode import Numbered, number
+from discern.data.encode import EncodedLabels, encode_labels
 
 LARGEST = 1e75
 """Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
@@ -80,12 +80,12 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def numbered(y: NDArray[Any]) -> Numbered:
+def numbered(y: NDArray[Any]) -> EncodedLabels:
     """Number the labels of rows, refusing those that are no classes."""
     if y.dtype.kind not in "biuU":
         check_classification_targets(y)
-        return number(y)
-    labels = number(y)
+        return encode_labels(y)
+    labels = encode_labels(y)
     if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
         check_classification_targets(y)
     return labels

@@ -16,7 +16,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.calibrate import calibrated
 from discern.estimators.checks import class_weights, refuse_huge

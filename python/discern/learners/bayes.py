@@ -269,7 +269,7 @@ class NaiveBayesSettings:
         return cls(
             values["event"],
             smoothing_from_json(values["smoothing"]),
-            _stored_priors(values["priors"]),
+            stored_priors(values["priors"]),
             values["normalization"],
             None if values["level_smoothing"] is None else float(values["level_smoothing"]),
             None if values.get("most_terms") is None else int(values["most_terms"]),
@@ -288,7 +288,7 @@ def as_priors(priors: Mapping[str, float]) -> Priors:
     return tuple(sorted(named.items()))
 
 
-def _stored_priors(priors: Any) -> str | Priors:
+def stored_priors(priors: Any) -> str | Priors:
     """Read priors from a file: those of labels that were forgotten are gone, so the sum may be below one."""
     if isinstance(priors, str):
         return priors

@@ -33,7 +33,7 @@ class LanguageModels:
 
     Examples
     --------
-    >>> models = LanguageModels.given({"m": {"the": 0.2, "man": 0.01}}, TextSettings(shortest=1))
+    >>> models = LanguageModels.given({"m": {"the": 0.2, "man": 0.01}}, TextSettings(min_word_length=1))
     >>> logs, unknown = models.log_probabilities(["the man", "the moon"])
     >>> np.exp(logs).round(6).tolist(), unknown.tolist()
     ([[0.002], [0.2]], [0, 1])

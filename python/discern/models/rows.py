@@ -12,7 +12,7 @@ import numpy as np
 import discern._native as _native
 from discern.data.batch import Batch
 from discern.data.bins import assign
-from discern.data.keys import MISSING_HASH, value_hashes
+from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import Feature, levels_of, numbers_of
 from discern.data.strings import Strings
 from discern.data.text import TextSettings, every_stop_word, language_of

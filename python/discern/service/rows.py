@@ -93,7 +93,7 @@ class Reader:
     def __init__(self, state: State, limits: Limits) -> None:
         self._state, self.limits = state, limits
         self._features = {feature.name: feature for feature in state.classifier.features}
-        self._words = replace(state.classifier.settings, ngrams=(1, 1))
+        self._words = replace(state.classifier.resolved.text, ngrams=(1, 1))
 
     def row(self, value: Any, place: str = "the row", labeled: bool = False) -> Row:
         """Return one row; refuses unknown columns and values that do not fit."""

@@ -111,7 +111,7 @@ class State:
             return self._shares_without_table(text)
         # What the model's posterior does, for one row and without looking for threads.
         scores, known, _ = scorer.score([text], 1)
-        calibration = self.classifier.calibration
+        calibration = self.classifier.resolved.calibration
         if calibration is not None:
             scores = scores / calibration.divisors(known)[:, None]
         _native.to_probabilities(scores, 1)
@@ -121,7 +121,7 @@ class State:
         self._uses.append(None)
         if self.classifier.solved.terms <= SOON_BUILT:
             self.build_if_used()
-        return self.shares([{self.classifier.text or "text": text}])[0]
+        return self.shares([{self.classifier.resolved.text_column or "text": text}])[0]
 
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
@@ -158,7 +158,7 @@ class State:
     @property
     def can_learn(self) -> bool:
         """Whether the model is naive Bayes and was not saved slim."""
-        return self.classifier.recipe is None and not self.classifier.info()["slim"]
+        return self.classifier.fitted.can_learn
 
     @property
     def label(self) -> str:

@@ -12,9 +12,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from discern.data.batch import Batch
+from discern.data.formats.csv import read_csv
+from discern.data.formats.jsonl import read_jsonl
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.data.tables import read_csv, read_jsonl
 from discern.service.gate import ClientGoneError, CutOffError, Message, Receive, Send
 from discern.service.problems import Problem
 from discern.service.rows import Reader
@@ -149,17 +150,17 @@ class Stream:
 
     def of_json(self) -> None:
         """Read JSON lines and write JSON lines; runs in a thread."""
-        self._run(read_jsonl, (), "application/x-ndjson", _json_lines)
+        self._run(read_jsonl, "application/x-ndjson", _json_lines)
 
     def of_csv(self) -> None:
         """Read CSV with a header and write CSV; runs in a thread."""
-        self._run(read_csv, ("csv",), "text/csv; charset=utf-8", _csv_lines)
+        self._run(read_csv, "text/csv; charset=utf-8", _csv_lines)
 
-    def _run(self, read: Callable[..., Iterator[Batch]], how: tuple[str, ...], kind: str, encode: Encode) -> None:
+    def _run(self, read: Callable[..., Iterator[Batch]], kind: str, encode: Encode) -> None:
         reading = Reading(longest_row=self._limits.row)
         body = Body(self._receive, self._loop, lambda: self._keep(reading.unfinished))
         try:
-            for batch in read(body, "the body", *how, reading):
+            for batch in read(body, "the body", reading):
                 self._answer(batch, kind, encode)
             if not self.rows and encode is _csv_lines:
                 raise DataError("the body has no rows below its header")
@@ -231,9 +232,7 @@ def rows_of(body: bytes, kind: str, reader: Reader) -> Batch:
     """Read all rows of a CSV or JSON lines body at once, within the limits."""
     stream, reading = io.BytesIO(body), Reading(longest_row=reader.limits.row)
     parts, count = [], 0
-    for part in (
-        read_csv(stream, "the body", "csv", reading) if kind == "csv" else read_jsonl(stream, "the body", reading)
-    ):
+    for part in (read_csv if kind == "csv" else read_jsonl)(stream, "the body", reading):
         count += part.rows
         reader.refuse_many(count)
         reader.batch(part)

@@ -24,7 +24,7 @@ def _segments(state: State, message: str, name: str, evidence: Evidence) -> list
     known = {term.term: term.weight / max(term.count, 1) for term in evidence.terms if term.column == name}
     parts: list[dict[str, Any]] = []
     end = 0
-    for start, stop, weight in word_weights(state.classifier.settings, message, known):
+    for start, stop, weight in word_weights(state.classifier.resolved.text, message, known):
         if start > end:
             parts.append({"text": message[end:start], "weight": 0.0})
         parts.append({"text": message[start:stop], "weight": weight})

@@ -144,7 +144,7 @@ class Worker:
         if kind != b"application/json":
             check_type(kind.decode("latin-1"), "application/json")
         row = self._reader(state).row(parse(await read_body(receive)))
-        text = row.get(state.classifier.text or "") if len(state.classifier.features) == 1 else None
+        text = row.get(state.classifier.resolved.text_column or "") if len(state.classifier.features) == 1 else None
         if isinstance(text, str) and len(text) <= SMALL:
             shares = state.shares_of_text(text)
         else:

@@ -38,7 +38,7 @@ def test_classifiers_are_compared_on_rows() -> None:
     compared = discern.compare(methods, rows, folds=4)
     assert [one.evaluation.rows for one in compared.results] == [300, 300]
     assert compared.results[0].log_loss <= compared.results[1].log_loss
-    assert all(method._model is None for method in methods.values())
+    assert all(method.is_fitted is False for method in methods.values())
     table = compared.to_dict()["methods"]
     assert table[0]["p_value"] is None
     assert 0 <= table[1]["p_value"] <= 1

@@ -141,7 +141,7 @@ def test_words_and_evidence() -> None:
     waterfall = plots.EvidenceDisplay.from_evidence(evidence, top=5)
     assert sum(weight for _, weight in waterfall.steps) == pytest.approx(evidence.log_odds)
     assert waterfall.ax_.get_yticklabels()[-1].get_text() == "log odds"
-    shown = evidence_html(text, evidence, model.settings)
+    shown = evidence_html(text, evidence, model.resolved.text)
     assert "<mark" in shown
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from benchmarks.contest import cell, figures
-from benchmarks.methods import METHODS, Answers, Split
-from benchmarks.scores import Scores
+from benchmarks.accuracy.methods import METHODS, Answers, Split
+from benchmarks.accuracy.scores import Scores
+from benchmarks.accuracy.table import cell, figures
 
 TABLE = pa.table({"label": ["spam", "ham"] * 60, "text": ["win a free prize now", "lunch at noon tomorrow"] * 60})
 SPLIT = Split("messages", "label", TABLE, TABLE[:20])

@@ -7,7 +7,7 @@ import json
 import pytest
 
 import discern
-from benchmarks import instructions
+from benchmarks.harness import instructions
 
 
 def test_the_kept_numbers_are_of_all_code_paths() -> None:

@@ -27,7 +27,7 @@ from discern.classifier import Classifier
 from discern.cli import app, demo, options, output, show
 from discern.data.text import ANALYZERS, TextSettings
 from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
-from discern.models.settings import MODELS
+from discern.models.registry import public_models
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = [
@@ -170,7 +170,7 @@ def test_fit_takes_several_files(tmp_path: Path, model: Path) -> None:
         (["--ngrams", "1,2", "--stop-words", "the,at", "--stem", "english"], {"ngrams": (1, 2), "stop_words": ("the", "at"), "stem": "english"}),
         (["--analyzer", "char_wb", "--ngrams", "3"], {"analyzer": "char_wb", "ngrams": (3, 3)}),
         (["--analyzer", "pattern", "--pattern", "[a-z]+"], {"analyzer": "pattern", "pattern": "[a-z]+"}),
-        (["--words", "sklearn", "--no-lowercase", "--shortest", "1"], {"words": "sklearn", "lowercase": False, "shortest": 1}),
+        (["--words", "sklearn", "--no-lowercase", "--shortest", "1"], {"tokenizer": "sklearn", "lowercase": False, "min_word_length": 1}),
         (["--threads", "1", "--smoothing", "0.5"], {"smoothing": 0.5}),
         (["--stem", "none"], {"stem": None}),
         (["--model", "bernoulli", "--normalization", "vocabulary"], {"model": "bernoulli", "normalization": "vocabulary"}),
@@ -202,7 +202,7 @@ def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
         f"@{words}",
     )
     about = json.loads(well("info", tmp_path / "m.discern", "--json"))
-    assert (about["label"], about["text"], about["settings"]["stop_words"]) == (
+    assert (about["label"], about["text"], about["text_settings"]["stop_words"]) == (
         "topic",
         "body",
         ["the", "at", "now"],
@@ -210,7 +210,7 @@ def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    assert {model.value for model in options.Model} == set(MODELS)
+    assert {model.value for model in options.Model} == {*public_models()}
     assert {analyzer.value for analyzer in options.Analyzer} == set(ANALYZERS)
     fit = inspect.signature(next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit"))
     assert set(inspect.signature(Classifier).parameters) <= set(fit.parameters)
@@ -350,7 +350,7 @@ def test_explain_never_lets_a_message_rule_the_terminal(model: Path) -> None:
         TextSettings(),
         TextSettings(ngrams=(1, 3)),
         TextSettings(ngrams=(2, 2), stem="english", stop_words=("the", "at")),
-        TextSettings(words="sklearn"),
+        TextSettings(tokenizer="sklearn"),
         TextSettings(analyzer="char_wb", ngrams=(2, 3)),
     ],
 )

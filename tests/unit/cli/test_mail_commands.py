@@ -126,20 +126,20 @@ def test_headers_without_a_body(content: bytes) -> None:
 
 
 def test_words_of_mails_may_have_one_character_and_others_two(tmp_path: Path, model: Path) -> None:
-    assert Classifier.load(model).settings.shortest == 1
+    assert Classifier.load(model).resolved.text.min_word_length == 1
     well("fit", tmp_path / "mails", "-o", tmp_path / "long.discern", "--smoothing", "1", "--shortest", "3")
-    assert Classifier.load(tmp_path / "long.discern").settings.shortest == 3
+    assert Classifier.load(tmp_path / "long.discern").resolved.text.min_word_length == 3
     classifier = Classifier(smoothing=1.0).fit(tmp_path / "mails")
     rows = [{"label": "a", "text": "x word"}, {"label": "b", "text": "y other"}]
-    assert classifier.settings.shortest == 1
-    assert classifier.fit(rows).settings.shortest == 2
+    assert classifier.resolved.text.min_word_length == 1
+    assert classifier.fit(rows).resolved.text.min_word_length == 2
 
 
 def test_a_model_keeps_the_words_that_it_was_learned_with(tmp_path: Path, model: Path) -> None:
     well("fit", tmp_path / "mails", "-o", tmp_path / "old.discern", "--smoothing", "1", "--shortest", "2")
     old = Classifier.load(tmp_path / "old.discern")
-    assert old.learn(tmp_path / "mails").settings.shortest == 2
-    assert old.fit(tmp_path / "mails").settings.shortest == 2
+    assert old.learn(tmp_path / "mails").resolved.text.min_word_length == 2
+    assert old.fit(tmp_path / "mails").resolved.text.min_word_length == 2
 
 
 def test_a_model_of_single_texts_filters_mail(tmp_path: Path) -> None:

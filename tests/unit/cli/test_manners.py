@@ -55,7 +55,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def smoothing(path: Path) -> float:
-    return float(Classifier.load(path).info()["learner"]["smoothing"]["alpha"])
+    return float(Classifier.load(path).info()["naive_bayes"]["smoothing"]["alpha"])
 
 
 # ---------------------------------------------------------------------------------------------------- defaults
@@ -67,7 +67,7 @@ def test_a_file_gives_defaults_and_the_command_line_is_stronger(tmp_path: Path, 
     )
     assert well("fit", data, "-o", tmp_path / "m.discern").stderr == ""
     assert smoothing(tmp_path / "m.discern") == 0.5
-    assert Classifier.load(tmp_path / "m.discern").settings.stop_words == ("free",)
+    assert Classifier.load(tmp_path / "m.discern").resolved.text.stop_words == ("free",)
     well("fit", data, "-o", tmp_path / "m.discern", "--smoothing", "0.25")
     assert smoothing(tmp_path / "m.discern") == 0.25
 

@@ -284,12 +284,13 @@ def _explained(subject: Subject, number: int, verdict: str) -> str:
 
 
 def _settings(model: Any) -> TextSettings | None:
-    settings = getattr(model, "settings", None)
-    return settings if isinstance(settings, TextSettings) else None
+    resolved = getattr(model, "resolved", None)
+    return None if resolved is None else resolved.text
 
 
 def _text_column(model: Any) -> str:
-    return str(getattr(model, "text", None) or "text")
+    resolved = getattr(model, "resolved", None)
+    return (resolved and resolved.text_column) or "text"
 
 
 def _longest(row: Mapping[str, Any]) -> str:

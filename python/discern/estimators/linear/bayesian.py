@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discern.estimators.base import Array, ProbabilityClassifier
 from discern.estimators.checks import numbered, refuse_unfit, row_weights
 from discern.estimators.linear.logistic import checked_n_classes
-from discern.learners.inference import (
+from discern.learners.logistic.inference import (
     Posterior,
     best_prior_scale,
     laplace,
@@ -24,7 +24,7 @@ from discern.learners.inference import (
     sampled_probabilities,
     score_covariances,
 )
-from discern.learners.logistic import Rows
+from discern.learners.logistic.rows import LabeledRows
 
 
 @dataclass(eq=False, repr=False)
@@ -90,7 +90,7 @@ class BayesianLogisticRegression(ProbabilityClassifier):
         refuse_unfit(X, self)
         self.classes_, numbers, _ = numbered(y)
         weights = row_weights(sample_weight, X)
-        rows = Rows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
+        rows = LabeledRows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
         # One seed for all predictions: the same row always gets the same probability.
         self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
@@ -109,11 +109,11 @@ class BayesianLogisticRegression(ProbabilityClassifier):
         if not posterior.convergence.converged:
             warnings.warn(f"{posterior.convergence}; increase max_iter", ConvergenceWarning, stacklevel=3)
 
-    def _rows(self, X: Any) -> Rows:
+    def _rows(self, X: Any) -> LabeledRows:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
         nothing = np.zeros(X.shape[0], np.int32)
-        return Rows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
+        return LabeledRows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row, averaged over the posterior."""

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.estimators.base import NOTHING_LEFT, Array, BaseClassifier, begin_merge
 from discern.estimators.checks import refuse_huge, row_weights
 from discern.learners.centres import Centres, KernelCentres

@@ -15,15 +15,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
-from discern.learners.inference import Summary
-from discern.learners.logistic import Convergence, Fit, Rows, fit, fit_firth, pair_probabilities, probabilities
-from discern.learners.separation import Separation, SeparationWarning
+from discern.learners.logistic.firth import fit_firth
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.inference import Summary
+from discern.learners.logistic.rows import LabeledRows
+from discern.learners.logistic.separation import Separation, SeparationWarning
+from discern.learners.logistic.solvers import Convergence, Fit
+from discern.learners.logistic.sums import pair_probabilities, probabilities
 
 SOLVERS = {
     "auto": "auto",
     "newton-cholesky": "newton",
     "newton-cg": "truncated newton",
-    "lbfgs": "lbfgs",
+    "lbfgs": "auto",
     "liblinear": "auto",
     "sag": "auto",
     "saga": "auto",
@@ -47,8 +51,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     C : float, default=1.0
         The inverse of the strength of the ridge.
     solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
-        How the optimum is found. ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``, which
-        furthermore penalises the intercept as scikit-learn's does.
+        How the optimum is found. ``"lbfgs"``, ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``,
+        which furthermore penalises the intercept as scikit-learn's does.
     tol : float, default=1e-8
         The norm of the gradient to reach, relative to that at zero coefficients.
     l1_ratio, dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
@@ -137,7 +141,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         refuse_unfit(X, self)
         self.classes_, numbers, _ = numbered(y)
         weights = self._weights(X, numbers, sample_weight)
-        rows = Rows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
+        rows = LabeledRows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
         self._keep(rows, self._solve(rows, start))
         return self
 
@@ -201,7 +205,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         by_class = class_weights(self.class_weight, self.classes_, masses)
         return np.asarray(by_class[numbers] if weights is None else weights * by_class[numbers])
 
-    def _penalties(self, rows: Rows) -> Array:
+    def _penalties(self, rows: LabeledRows) -> Array:
         strength = 0.0 if self.penalty is None else 1.0 / self.C
         penalties = np.full(rows.columns, strength)
         if self.fit_intercept:
@@ -217,15 +221,15 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def _start(self) -> Array:
         return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
 
-    def _solve(self, rows: Rows, start: Array | None) -> Fit:
+    def _solve(self, rows: LabeledRows, start: Array | None) -> Fit:
         if self.penalty == "firth":
             return fit_firth(rows, tol=self.tol, max_iter=self.max_iter)
         if start is not None and start.shape != (rows.outputs, rows.columns):
             start = None
         options: dict[str, Any] = {"solver": SOLVERS[self.solver], "tol": self.tol, "max_iter": self.max_iter}
-        return fit(rows, self._penalties(rows), start=start, **options)
+        return fit_logistic(rows, self._penalties(rows), start=start, **options)
 
-    def _keep(self, rows: Rows, found: Fit) -> None:
+    def _keep(self, rows: LabeledRows, found: Fit) -> None:
         features = rows.table.shape[1]
         self.coef_ = np.ascontiguousarray(found.coefficients[:, :features])
         free = np.zeros(rows.outputs)
@@ -346,7 +350,7 @@ def checked_n_classes(classes: Array) -> int:
     return len(classes)
 
 
-def _null_log_likelihood(rows: Rows) -> float:
-    totals = np.bincount(rows.classes, rows.weights, rows.width)
+def _null_log_likelihood(rows: LabeledRows) -> float:
+    totals = np.bincount(rows.classes, rows.weights, rows.n_classes)
     present = totals[totals > 0]
     return float(present @ np.log(present / present.sum()))

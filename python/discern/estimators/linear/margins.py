@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from discern.data.vectors import native_table
+from discern.data.encode import native_table
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, refuse_huge, row_weights
 from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace

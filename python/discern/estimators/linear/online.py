@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import classes_of, refuse_unfit, row_weights
 from discern.learners.perceptron import Lesson, OnlineSettings, Outcome, Rule, State, learn

@@ -11,7 +11,7 @@ import scipy.sparse
 from sklearn.model_selection import train_test_split
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.estimators.base import Array
 from discern.estimators.checks import class_weights
 from discern.estimators.kernel import gamma_of

@@ -16,7 +16,7 @@ from discern.learners.discriminants import gathered, linear_scores
 from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
-    Rows,
+    TargetRows,
     choose_penalty,
     normal_equations,
     solve,
@@ -122,7 +122,7 @@ class RidgeClassifier(ScatterClassifier):
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
                 "target and weights be kept positive; select columns first, or give one number for alpha"
             )
-        rows = Rows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
+        rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
         found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
         self.__dict__.pop("_scatter", None)
         self.classes_ = classes
@@ -142,7 +142,7 @@ class RidgeClassifier(ScatterClassifier):
         normal = normal_equations(scatter, factors, self.fit_intercept)
         choice = Choice(self.alpha, np.nan)
         if isinstance(self.alpha, str):
-            choice = choose_penalty(normal, None if rows is None else Rows.of(rows[0], rows[1], rows[2], factors))
+            choice = choose_penalty(normal, None if rows is None else TargetRows.of(rows[0], rows[1], rows[2], factors))
         alpha, size = choice.penalty, normal.cross.shape[1]
         if np.ndim(alpha) and len(alpha) != size:
             raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; give one for each")

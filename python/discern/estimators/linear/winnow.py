@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval
 
-from discern.data.vectors import each_column_once, is_sparse
+from discern.data.encode import each_column_once, is_sparse
 from discern.estimators.linear.online import OnlineClassifier
 from discern.learners.perceptron import BalancedWinnowRule, WinnowRule
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.estimators.base import BELOW_ZERO, NOTHING_LEFT, Array, BaseClassifier
 from discern.estimators.checks import numbered
 from discern.learners.bayes import posterior
@@ -48,7 +48,7 @@ class NaiveBayesClassifier(BaseClassifier):
     def _posterior(self, X: Any) -> Array:
         return posterior(self._joint(X), in_place=True)
 
-    def _known(self, y: Array) -> Numbered:
+    def _known(self, y: Array) -> EncodedLabels:
         """Number the labels of rows to forget, all of which the model must know."""
         labels = numbered(y)
         self._check_known(labels.distinct)

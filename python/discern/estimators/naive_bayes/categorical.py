@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_non_negative, validate_data
 
 import discern._native as _native
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.data.threads import default_threads
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import refuse_huge, summable_weights
@@ -62,7 +62,7 @@ class CategoricalNB(CountingNB):
                 count[places] = columns
         self.classes_, self.class_count_, self.category_count_ = classes, class_count, counts
 
-    def _add(self, X: Array, labels: Numbered, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Array, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
         weights = summable_weights(sample_weight, X)
         numbers, n_classes = labels.within(self.classes_), len(self.classes_)
         added, negative = _native.category_counts(X, numbers, n_classes, weights, default_threads())

@@ -13,7 +13,7 @@ from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
@@ -114,7 +114,7 @@ class CountingNB(NaiveBayesClassifier):
             class_count[places], feature_count[places] = self.class_count_, self.feature_count_
         self.classes_, self.class_count_, self.feature_count_ = classes, class_count, feature_count
 
-    def _add(self, X: Any, labels: Numbered, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Any, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
         weights, numbers = summable_weights(sample_weight, X), labels.within(self.classes_)
         rows = np.ones(len(numbers)) if weights is None else weights
         sums = _by_class(numbers, rows, len(self.classes_)) @ X

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, validate_data
 
 import discern._native as _native
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.data.threads import default_threads
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
@@ -122,7 +122,7 @@ class GaussianNB(NaiveBayesClassifier):
         finite = sample_weight is not None
         return validate_data(self, X, y, reset=reset, dtype=np.float64, ensure_all_finite=finite)
 
-    def _sums(self, X: Array, labels: Numbered, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
+    def _sums(self, X: Array, labels: EncodedLabels, classes: Array, sample_weight: Any) -> tuple[Moments, Array]:
         weights = summable_weights(sample_weight, X)
         class_count = labels.class_counts(classes, weights)
         with np.errstate(invalid="ignore", over="ignore"):  # infinities are looked for below

@@ -68,20 +68,20 @@ class NativeTerms:
         lowercase = vectorizer.lowercase and vectorizer.preprocessor is None and vectorizer.strip_accents is None
         ngrams = tuple(vectorizer.ngram_range)
         if vectorizer.analyzer in ("char", "char_wb"):
-            return TextSettings(analyzer=vectorizer.analyzer, words="sklearn", lowercase=lowercase, ngrams=ngrams)
+            return TextSettings(analyzer=vectorizer.analyzer, tokenizer="sklearn", lowercase=lowercase, ngrams=ngrams)
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
         common: dict[str, Any] = {
-            "words": "sklearn",
+            "tokenizer": "sklearn",
             "lowercase": lowercase,
             "ngrams": ngrams,
             "stop_words": stop_words,
         }
         runs = _RUNS.fullmatch(vectorizer.token_pattern)
         if runs:
-            shortest = len(runs[1]) // 2 + int(runs[2] or 1)
-            return TextSettings(shortest=shortest, **common)
+            least = len(runs[1]) // 2 + int(runs[2] or 1)
+            return TextSettings(min_word_length=least, **common)
         pattern = linear_pattern(vectorizer.token_pattern)
         if pattern is None or not _is_ascii(documents):
             return None

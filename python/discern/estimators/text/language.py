@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from discern.data.encode import Numbered
+from discern.data.encode import EncodedLabels
 from discern.estimators.base import Array
 from discern.estimators.text.classifier import NO_WORDS, TextClassifier, numbered_labels
 from discern.estimators.text.documents import length_of, raw_texts
@@ -40,8 +40,8 @@ class UnigramLanguageModel(TextClassifier):
         What a word that no model has seen does: nothing, or make its string impossible (−∞).
     lowercase : bool
         Whether upper and lower case are the same.
-    shortest : int
-        The least number of characters of a word.
+    min_word_length : int
+        The minimum number of characters of a word.
     stop_words : list of str, optional
         Words that are left out.
     stem : str, optional
@@ -152,6 +152,6 @@ class UnigramLanguageModel(TextClassifier):
         return tags
 
 
-def _only(rows: int) -> Numbered:
+def _only(rows: int) -> EncodedLabels:
     """Return the labels of texts without labels: all have the same."""
-    return Numbered(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
+    return EncodedLabels(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))

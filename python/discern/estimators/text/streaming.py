@@ -47,7 +47,7 @@ class OnlineTextClassifier(TextClassifier):
         The shortest and the longest n-grams that are terms.
     lowercase : bool
         Whether upper and lower case are the same.
-    shortest : int
+    min_word_length : int
         The minimum number of characters of a word.
     stop_words : list of str, optional
         Words that are left out.
@@ -90,7 +90,7 @@ class OnlineTextClassifier(TextClassifier):
     passes: int = 1
     analyzer: str = "word"
     ngram_range: Any = (1, 1)
-    shortest: int = 2
+    min_word_length: int = 2
     _learner: TextLearner = field(init=False)
     _seen: Array = field(init=False)
     """The labels in the order in which they came: their places are the numbers that the learner knows."""

@@ -28,7 +28,7 @@ export function show(card) {
     ["columns", card.features.map((one) => `${one.name} (${one.role})`).join(", ")],
     ["labels", labels.map(([label, share]) => `${label} ${percent(share)}`).join(", ")],
     ["terms", counted(card.terms)], ["parameters", counted(card.parameters)],
-    ["smoothing", card.learner ? inWords(card.learner.smoothing) : "–"], ["calibration", card.calibration ? inWords(card.calibration) : "none"],
+    ["smoothing", card.naive_bayes ? inWords(card.naive_bayes.smoothing) : "–"], ["calibration", card.calibration ? inWords(card.calibration) : "none"],
   ];
   if (card.chosen && card.chosen.log_loss !== undefined) facts.push(["held-out log loss", Number(card.chosen.log_loss).toFixed(4)]);
   fillTable(byId("facts"), [], facts, [0, 1]);
