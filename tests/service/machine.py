@@ -101,8 +101,7 @@ class Kind:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "there is no prior for the label")
             model = Classifier(**self.settings).fit(rows)
-        model.decision = self.decision
-        return model
+        return model.decide_by(self.decision)
 
 
 @dataclass

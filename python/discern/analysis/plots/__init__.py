@@ -9,7 +9,7 @@ from discern.analysis.plots.planes import (
     DensityContourDisplay,
     DiscriminantPlaneDisplay,
     MarginDisplay,
-)  # fmt: skip
+)
 from discern.analysis.plots.predictions import (
     ConfusionMatrixDisplay,
     CostCurveDisplay,
@@ -18,7 +18,7 @@ from discern.analysis.plots.predictions import (
     ReliabilityDisplay,
     RocDisplay,
     ThresholdErrorDisplay,
-)  # fmt: skip
+)
 
 __all__ = [
     "BoxPlotDisplay", "ConfusionMatrixDisplay", "CostCurveDisplay", "DecisionBoundaryDisplay", "DensityContourDisplay",

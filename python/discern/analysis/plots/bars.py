@@ -21,7 +21,7 @@ from discern.analysis.plots.style import (
     legend_below,
     legend_beside,
     shown,
-)  # fmt: skip
+)
 
 
 @dataclass
@@ -33,8 +33,8 @@ class WordWeightsDisplay(Display):
     @classmethod
     def from_estimator(cls, model: Any, *, labels: Sequence[str] | None = None, top: int = 10, ax: Any = None) -> Self:
         """Draw the strongest words of a :class:`discern.Classifier`."""
-        shown = labels or list(model.labels)[:4]
-        return cls({label: model.weights(label, top) for label in shown}).plot(ax=ax)
+        chosen = labels or list(model.labels)[:4]
+        return cls({label: model.weights(label, top) for label in chosen}).plot(ax=ax)
 
     def _draw(self, ax: Any) -> None:
         """Draw one group of bars below the other."""
@@ -145,10 +145,10 @@ class BoxPlotDisplay(Display):
         boxes = ax.boxplot([np.asarray(self.values[name]) for name in names], patch_artist=True, widths=0.6, **style)
         for place, box in enumerate(boxes["boxes"]):
             box.set(facecolor=COLORS[place % 7], alpha=0.55, edgecolor=BLACK)
-        shown = [shown(name) for name in names]
-        crowded = sum(map(len, shown)) > 30
+        titles = [shown(name) for name in names]
+        crowded = sum(map(len, titles)) > 30
         ax.set_xticks(
-            range(1, len(names) + 1), shown, rotation=30 if crowded else 0, ha="right" if crowded else "center"
+            range(1, len(names) + 1), titles, rotation=30 if crowded else 0, ha="right" if crowded else "center"
         )
         if self.bayes_rate is not None:
             ax.axhline(self.bayes_rate, color=PURPLE, linestyle="--", label=f"Bayes rate {self.bayes_rate:.3f}")

@@ -14,15 +14,16 @@ from discern.analysis.plots.style import (
     LINES,
     VERMILLION,
     Display,
-    Floats,
     labels_of,
     legend_beside,
     mark,
     shown,
-)  # fmt: skip
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from discern.analysis.plots.style import Floats
 
 
 @dataclass

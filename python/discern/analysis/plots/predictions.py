@@ -24,7 +24,7 @@ from discern.analysis.plots.style import (
     scores_of,
     shown,
     unit_square,
-)  # fmt: skip
+)
 from discern.evaluation.curves import Ranking
 from discern.evaluation.evaluation import BINS, Evaluation
 from discern.evaluation.predictions import CalibrationBins

@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 BLACK, GREY = "#000000", "#767676"
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442",
-)  # fmt: skip
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#F0E442",
+)
 COLORS = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 MARKS = ("o", "s", "^", "D", "v", "P", "X")
 LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (5, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
