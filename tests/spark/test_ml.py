@@ -8,7 +8,7 @@ from pyspark.ml.feature import SQLTransformer
 
 from discern.classifier import Classifier
 from discern.learners.smoothing import JelinekMercer
-from discern.spark import SparkClassifier, SparkClassifierModel
+from discern.spark.ml import SparkClassifier, SparkClassifierModel
 
 
 def test_pipeline_saved_and_loaded(frame, rows, model_bytes, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.evaluation.decisions import Choice, Decision, Rule
+    from discern.evaluation.decisions import ChosenThreshold, Decision, Rule
 
 Positive = Annotated[
     str | None, typer.Option(metavar="LABEL", help="The label that counts as positive.", show_default="the last")
@@ -197,7 +197,7 @@ def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[
     return (decision or Decision.argmax()).with_priors(classifier.info()["priors"], new)
 
 
-def _facts(chosen: Choice | None) -> dict[str, Any]:
+def _facts(chosen: ChosenThreshold | None) -> dict[str, Any]:
     if chosen is None:
         return {}
     return {

@@ -69,7 +69,7 @@ def report(
 
     The page is one file and opens without a network. Writing it needs matplotlib (pip install 'discern[plot]').
     """
-    from discern.analysis.report import report as write_report
+    from discern.analysis.report.page import report as write_report
     from discern.data.source import refuse_missing
 
     refuse_bad_place(output)

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discern.analysis.highlight import spoken_words
+from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def colored_message(classifier: Classifier, message: str, evidence: Evidence, ma
     known = {term.term: term.weight / term.count for term in evidence.terms}
     shown, end = Text(), 0
     safe = visible(message)
-    for start, stop, weight in spoken_words(classifier.resolved.text, message, known):
+    for start, stop, weight in word_weights(classifier.resolved.text, message, known):
         shown.append(safe[end:start], "dim")
         shown.append(safe[start:stop], _style(weight))
         if marked and abs(weight) >= CLEAR:

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
-from discern.cli import app
+from discern.cli.main import app
 from discern.data.strings import DataError
 from discern.evaluation.decisions import Decision
 from discern.models.file import ModelFileError

@@ -8,7 +8,7 @@ import polars
 import pyarrow
 import pytest
 
-from discern.analysis.defence import Guard, doubtful
+from discern.analysis.defense import Guard, doubtful
 from discern.classifier import Classifier
 from discern.data.strings import DataError
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -31,6 +32,7 @@ from discern.learners.basis import (
 Array = NDArray[Any]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuadraticFeatures(TransformerMixin, BaseEstimator):
     """The columns, their products by two, and their squares: x1, x2, x1·x2, x1², x2².
 
@@ -51,9 +53,8 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {"products": ["boolean"], "squares": ["boolean"]}
 
-    def __init__(self, *, products: bool = True, squares: bool = True) -> None:
-        self.products = products
-        self.squares = squares
+    products: bool = True
+    squares: bool = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn how many columns there are and what they are called."""
@@ -72,6 +73,7 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
         return quadratic_names(_check_feature_names_in(self, input_features), self.products, self.squares)
 
 
+@dataclass(eq=False, repr=False)
 class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Gaussian bumps exp(−‖x−c‖²/2s²) around centres.
 
@@ -103,16 +105,14 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         "width": [StrOptions({"auto"}), Interval(Real, 0, None, closed="neither")],
         "random_state": ["random_state"],
     }
-    centers_: Array
-    width_: float
+    centers_: Array = field(init=False)
+    width_: float = field(init=False)
 
-    def __init__(
-        self, n_centers: int = 20, *, centers: Any = "k-means", width: Any = "auto", random_state: Any = None
-    ) -> None:
-        self.n_centers = n_centers
-        self.centers = centers
-        self.width = width
-        self.random_state = random_state
+    n_centers: int = 20
+    _: KW_ONLY
+    centers: Any = "k-means"
+    width: Any = "auto"
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Place the centres and fit the width."""

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from discern.data.encode import native_table
-from discern.estimators.checks import class_weights, refuse_huge
+from discern.estimators.base import Array, BaseClassifier
+from discern.estimators.checks import class_weights, refuse_huge, row_weights
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
-Array = NDArray[Any]
 
-
-class _LargeMargin(LinearClassifierMixin, BaseEstimator):
-    """What the linear classifiers of large margin share: checking rows and labels, and what a fit leaves behind."""
+class _LargeMargin(LinearClassifierMixin, BaseClassifier):
+    """The base of linear classifiers of large margin: checked labels and weights, and fitted attributes."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "C": [Interval(Real, 0.0, None, closed="right")],
@@ -35,7 +33,7 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
     }
-    classes_: Array
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     coef_: Array
     intercept_: Any
     certificate_: Certificate
@@ -45,9 +43,7 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
 
     def _weighted(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array | None, Array | None]:
         """Return the numbers of the classes, the weights of the rows and those of the classes."""
-        weights = None
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = row_weights(sample_weight, X, ensure_non_negative=True)
         self.classes_, numbers = np.unique(y, return_inverse=True)
         present = self.classes_ if weights is None else np.unique(y[weights > 0])
         if len(present) < 2:
@@ -76,12 +72,8 @@ class _LargeMargin(LinearClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
-
+@dataclass(eq=False, repr=False)
 class LinearSVC(SparseCoefMixin, _LargeMargin):
     """The linear support vector machine, with scikit-learn's parameters and attributes.
 
@@ -123,36 +115,20 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         "penalize_intercept": ["boolean"],
     }
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-        penalize_intercept: bool = True,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.penalize_intercept = penalize_intercept
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    penalize_intercept: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, a table or a sparse matrix."""
@@ -192,6 +168,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         )
 
 
+@dataclass(eq=False, repr=False)
 class NBSVM(_LargeMargin):
     """Naive Bayes weights as features of a linear support vector machine (Wang and Manning 2012).
 
@@ -211,7 +188,7 @@ class NBSVM(_LargeMargin):
         Whether a term counts once a row, if its number is above 0.
     smoothing : JelinekMercer, Dirichlet or Laplace, optional
         In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to
-        each count makes terms that a small class has never seen speak for it.
+        each count counts terms that a small class has never seen in its favor.
 
     Attributes
     ----------
@@ -239,30 +216,17 @@ class NBSVM(_LargeMargin):
         "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
     }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        alpha: float = 1.0,
-        beta: float = 0.25,
-        loss: str = "squared_hinge",
-        binarize: bool = True,
-        class_weight: Any = None,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        random_state: Any = None,
-        smoothing: JelinekMercer | Dirichlet | Laplace | None = None,
-    ) -> None:
-        self.C = C
-        self.alpha = alpha
-        self.beta = beta
-        self.loss = loss
-        self.binarize = binarize
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-        self.smoothing = smoothing
+    C: float = 1.0
+    _: KW_ONLY
+    alpha: float = 1.0
+    beta: float = 0.25
+    loss: str = "squared_hinge"
+    binarize: bool = True
+    class_weight: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    random_state: Any = None
+    smoothing: JelinekMercer | Dirichlet | Laplace | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts."""

@@ -1,13 +1,14 @@
-"""Defences for filters whose senders fight back: words added to look harmless, and labels that lie.
+"""Defenses against adversarial senders: words added to look harmless, and wrong labels.
 
-A sender who adds words that speak for "ham" (the good-word attack of Lowd and Meek, 2005) outweighs any sum over all
-words. :class:`Guard` looks only at words and pairs of words that speak for the guarded label: s = (the strongest n of
-them, added up) / (how many there are + 10)^p. What speaks for other labels does not change s at all, however much of it
-is added; the divisor keeps long messages, which hold a few of everything, from being caught. Each row of the training
-data is scored by a model of the other parts of it. By these scores the threshold is found, the lowest that catches no
-more than a given share of the other labels' rows, and the form (n and p) that then catches most.
+A sender who adds words of "ham" (the good-word attack of Lowd and Meek, 2005) outweighs any sum over all words.
+:class:`Guard` uses only words and pairs of words with a positive weight for the guarded label: s = (sum of the
+strongest n of them) / (their number + 10)^p. Words of other labels do not change s, however many are added. The
+divisor keeps long messages, which contain a few of all words, from being caught. Each row of the training data is
+scored by a model of the other parts of it. From these scores come the threshold, the lowest that catches no more than
+a given share of the rows of other labels, and the form (n and p) that then catches most.
 
-:func:`doubtful` finds labels that lie: rows to which the model of all other rows gives their own label the least.
+:func:`doubtful` finds labels that are probably wrong: rows to which the model of all other rows gives their own label
+the lowest probability.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FORMS = tuple((words, power) for words in (10, 20, 40, 80) for power in (0.125, 0.25, 0.375, 0.5, 0.75))
-"""How many of the strongest terms are added up, and the power of their number that the sum is divided by."""
+"""The number of strongest terms that are added up, and the power of the number of terms that divides the sum."""
 FOLDS = 3
-"""Each of so many parts of the rows is scored by a model of the others, to find form and threshold by."""
+"""Parts of the rows. Each is scored by a model of the others, to choose form and threshold."""
 SMOOTHING = 0.1
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A second look at messages that cannot be talked out of its judgement by words added to them.
+    """A second check of messages, which words added to them cannot change.
 
-    Make one with :meth:`fit`; use it beside a classifier: a message is caught if either says so.
+    Make one with :meth:`fit`; use it beside a classifier: a message is caught if either catches it.
 
     Examples
     --------
@@ -74,13 +75,13 @@ class Guard:
         _check(classifier, label)
         scores, mine = _held_out(whole, label, text, label_column)
         if mine.all():
-            raise DataError(f"there are too few rows of other labels than {label!r} to find a threshold by")
+            raise DataError(f"there are too few rows of other labels than {label!r} to choose a threshold")
         thresholds = np.quantile(scores[~mine], 1.0 - most_caught, axis=0, method="higher")
         best = int(np.argmax((scores[mine] > thresholds).sum(axis=0)))
         return cls(classifier, label, float(thresholds[best]), FORMS[best])
 
     def scores(self, texts: Any) -> Array:
-        """Return the score of each text: what its strongest words say for the guarded label."""
+        """Return the score of each text: the weight of its strongest words for the guarded label."""
         [batch] = batches({"text": texts})
         return strongest(self.classifier, batch.texts("text"), self.label, [self.form])[:, 0]
 
@@ -90,7 +91,7 @@ class Guard:
 
 
 def strongest(classifier: Classifier, texts: Any, label: str, forms: Sequence[tuple[int, float]]) -> Array:
-    """Add up the strongest terms of each text that speak for a label against the best of the others, by each form."""
+    """Add up the strongest terms of each text for a label, against the best of the others, by each form."""
     _check(classifier, label)
     column = classifier.solved.only_text  # type: ignore[union-attr]
     assert column is not None
@@ -98,15 +99,15 @@ def strongest(classifier: Classifier, texts: Any, label: str, forms: Sequence[tu
     found, _ = column.vocabulary.rows(texts, 1)
     weights = column.scores.at(found.terms)
     others = np.delete(weights, place, axis=1)
-    said = weights[:, place] - (others.max(axis=1) if others.shape[1] else 0.0)
+    gains = weights[:, place] - (others.max(axis=1) if others.shape[1] else 0.0)
     count = len(found.starts) - 1
     rows = np.repeat(np.arange(count), np.diff(found.starts))
-    rows, said = rows[said > 0], said[said > 0]
-    order = np.lexsort((-said, rows))
-    rows, said = rows[order], said[order]
+    rows, gains = rows[gains > 0], gains[gains > 0]
+    order = np.lexsort((-gains, rows))
+    rows, gains = rows[order], gains[order]
     rank = np.arange(len(rows)) - np.searchsorted(rows, rows)
     spread = np.bincount(rows, minlength=count) + 10.0
-    sums = (np.bincount(rows[rank < words], said[rank < words], count) / spread**power for words, power in forms)
+    sums = (np.bincount(rows[rank < words], gains[rank < words], count) / spread**power for words, power in forms)
     return np.column_stack(list(sums))
 
 
@@ -118,7 +119,7 @@ def _check(classifier: Classifier, label: str) -> None:
 
 
 def _held_out(whole: list[Batch], label: str, text: str, label_column: str) -> tuple[Array, NDArray[np.bool_]]:
-    """Score each row by a model of the parts that it is not in, by each form; say which have the label."""
+    """Score each row by a model of the parts that it is not in, by each form; return which have the label."""
     parts = [row_keys(batch, [text]) % np.uint64(FOLDS) for batch in whole]
     scores, mine = [], []
     for fold in range(FOLDS):
@@ -132,14 +133,14 @@ def _held_out(whole: list[Batch], label: str, text: str, label_column: str) -> t
         scores += [strongest(rest, batch.texts(text), label, FORMS) for batch in inside]
         mine += [~_others(batch, label_column, label) for batch in inside]
     if not scores:
-        raise DataError(f"there are too few rows of label {label!r} to find a threshold by")
+        raise DataError(f"there are too few rows of label {label!r} to choose a threshold")
     return np.concatenate(scores), np.concatenate(mine)
 
 
 def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column: str = "label") -> NDArray[np.bool_]:
-    """Return which rows contradict all others most: up to a share of them, if they would be labelled otherwise.
+    """Return which rows contradict all others most: up to a share of them, if another label is more probable.
 
-    Leave them out, or look at them, before training. They are judged by naive Bayes without the row itself.
+    Leave them out, or look at them, before training. Naive Bayes predicts each without the row itself.
 
     Examples
     --------

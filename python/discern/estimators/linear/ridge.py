@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -27,6 +28,7 @@ from discern.statistics.scatter import Scatter
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 
 
+@dataclass(eq=False, repr=False)
 class RidgeClassifier(ScatterClassifier):
     """Least squares on targets of ±1 with a ridge penalty.
 
@@ -60,7 +62,7 @@ class RidgeClassifier(ScatterClassifier):
     ['low', 'mid', 'top']
     """
 
-    _takes_sparse = True
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), np.ndarray, StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
@@ -72,32 +74,20 @@ class RidgeClassifier(ScatterClassifier):
         "positive": ["boolean"],
         "random_state": ["random_state"],
     }
-    coef_: Array
-    intercept_: Array
-    alpha_: float
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
+    alpha_: float = field(init=False)
 
-    def __init__(
-        self,
-        alpha: Any = 1.0,
-        *,
-        fit_intercept: bool = True,
-        copy_X: bool = True,
-        max_iter: int | None = None,
-        tol: float = 1e-4,
-        class_weight: Any = None,
-        solver: str = "auto",
-        positive: bool = False,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.copy_X = copy_X
-        self.max_iter = max_iter
-        self.tol = tol
-        self.class_weight = class_weight
-        self.solver = solver
-        self.positive = positive
-        self.random_state = random_state
+    alpha: Any = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    copy_X: bool = True  # noqa: N815 (the name that scikit-learn gives it)
+    max_iter: int | None = None
+    tol: float = 1e-4
+    class_weight: Any = None
+    solver: str = "auto"
+    positive: bool = False
+    random_state: Any = None
 
     def decision_function(self, X: Any) -> Array:
         """Return the fitted target of each class for each row; of two classes, that of the second."""

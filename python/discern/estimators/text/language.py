@@ -1,33 +1,32 @@
-"""Unigram language models of texts, with the shape of a scikit-learn classifier."""
+"""Unigram language models of texts, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral, Real
+from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from discern.data.encode import EncodedLabels
-from discern.data.text import TextSettings
-from discern.estimators.checks import numbered
-from discern.estimators.text import _length, raw_texts
+from discern.estimators.base import Array
+from discern.estimators.text.classifier import NO_WORDS, TextClassifier, numbered_labels
+from discern.estimators.text.documents import length_of, raw_texts
 from discern.learners.bayes import posterior
 from discern.learners.language import LanguageModels
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, as_smoothing
 from discern.statistics.counts import Counter, Counts
 
-Array = NDArray[Any]
-
 ONLY = "all"
 """The label of the one model of texts without labels."""
 
 
-class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class UnigramLanguageModel(TextClassifier):
     """The probability of a string under a model of words, P(s|M): one model for each label, or one of all texts.
 
     Words are independent, so log P(s|M) is the sum of the log probabilities of the words of the string. A word that no
@@ -42,8 +41,8 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
         What a word that no model has seen does: nothing, or make its string impossible (−∞).
     lowercase : bool
         Whether upper and lower case are the same.
-    shortest : int
-        The least number of characters of a word.
+    min_word_length : int
+        The minimum number of characters of a word.
     stop_words : list of str, optional
         Words that are left out.
     stem : str, optional
@@ -73,33 +72,15 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TextClassifier._parameter_constraints,
         "smoothing": [Interval(Real, 0, None, closed="left"), Laplace, JelinekMercer, Dirichlet],
         "unknown": [StrOptions({"skip", "zero"})],
-        "lowercase": ["boolean"],
-        "shortest": [Interval(Integral, 1, None, closed="left")],
-        "stop_words": [list, tuple, None],
-        "stem": [str, None],
     }
-    classes_: Array
-    counts_: Counts
-    _models: LanguageModels
+    counts_: Counts = field(init=False)
+    _models: LanguageModels = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = 1.0,
-        unknown: str = "skip",
-        lowercase: bool = True,
-        shortest: int = 1,
-        stop_words: Any = None,
-        stem: str | None = None,
-    ) -> None:
-        self.smoothing = smoothing
-        self.unknown = unknown
-        self.lowercase = lowercase
-        self.shortest = shortest
-        self.stop_words = stop_words
-        self.stem = stem
+    smoothing: Any = 1.0
+    unknown: str = "skip"
 
     @classmethod
     def from_probabilities(cls, probabilities: Mapping[str, Any], **parameters: Any) -> Self:
@@ -112,20 +93,20 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
             raise ValueError("give the probability of each word, or for each label a mapping of words to probabilities")
         known = cls(**parameters)
         known._validate_params()
-        known._models = LanguageModels.given(probabilities if nested else {ONLY: probabilities}, known._text())
+        known._models = LanguageModels.given(probabilities if nested else {ONLY: probabilities}, known._text_settings())
         known.classes_ = np.array(known._models.labels)
         return known
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the words of texts, those of each label apart; without labels, one model of all."""
         self._validate_params()
-        texts, text = raw_texts(X), self._text()
-        labels = self._labels(y, _length(texts))
+        texts, text = raw_texts(X), self._text_settings()
+        labels = _only(length_of(texts)) if y is None else numbered_labels(y, length_of(texts))
         counter = Counter(text)
         counter.add(texts, labels.numbers, list(map(str, labels.distinct)))
         counts = counter.counts()
         if not len(counts.terms):
-            raise ValueError("the texts hold no words; perhaps all are stop words or shorter than `shortest`")
+            raise ValueError(NO_WORDS)
         models = LanguageModels.solve(counts, as_smoothing(self.smoothing), text)
         # Counts know labels as text, in the order of text; classes keep their own.
         places = np.searchsorted(np.array(models.labels), labels.distinct.astype(str))
@@ -158,41 +139,20 @@ class UnigramLanguageModel(ClassifierMixin, BaseEstimator):
     @property
     def vocabulary_(self) -> list[str]:
         """The words that some model has seen, in order."""
-        return self._fitted().words.to_list()
+        words: list[str] = self._fitted_attribute("_models").words.to_list()
+        return words
 
     @property
     def feature_log_prob_(self) -> Array:
         """The log probability of each word, a row a class."""
-        return np.asarray(self._fitted().weights.T)
-
-    # --------------------------------------------------------------------------------------------------- details
-
-    def _fitted(self) -> LanguageModels:
-        if "_models" not in self.__dict__:
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
-        return self._models
-
-    def _text(self) -> TextSettings:
-        return TextSettings(
-            lowercase=self.lowercase,
-            min_word_length=self.shortest,
-            stop_words=tuple(self.stop_words or ()),
-            stem=self.stem,
-        )
-
-    def _labels(self, y: Any, rows: int) -> EncodedLabels:
-        if y is None:
-            return EncodedLabels(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))
-        y = column_or_1d(y, warn=True)
-        assert_all_finite(y, input_name="y")
-        if len(y) != rows:
-            check_consistent_length(np.zeros(rows), y)
-        return numbered(y)
+        return np.asarray(self._fitted_attribute("_models").weights.T)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
         tags.target_tags.required = False
         return tags
+
+
+def _only(rows: int) -> EncodedLabels:
+    """Return the labels of texts without labels: all have the same."""
+    return EncodedLabels(np.array([ONLY]), np.zeros(rows, np.int32), np.array([rows]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -12,14 +13,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_array, check_is_fitted, validate_data
 
 from discern.data.bins import MISSING, STRATEGIES, assign_columns, edges, from_one_hot, one_hot
-from discern.estimators.bayes import checked_weights
-from discern.estimators.checks import numbered
+from discern.estimators.checks import numbered, summable_weights
 
 Array = NDArray[Any]
 
 
+@dataclass(eq=False, repr=False)
 class Discretizer(TransformerMixin, BaseEstimator):
-    """Put numbers into bins: equally full, equally wide, or such that they tell the classes apart.
+    """Put numbers into bins: equally full, equally wide, or chosen to separate the classes.
 
     Parameters are those of scikit-learn's ``KBinsDiscretizer`` where it has them, and so are the edges.
 
@@ -59,16 +60,14 @@ class Discretizer(TransformerMixin, BaseEstimator):
         "strategy": [StrOptions(set(STRATEGIES))],
         "missing": [StrOptions({"pass", "code"})],
     }
-    bin_edges_: Array
-    n_bins_: Array
+    bin_edges_: Array = field(init=False)
+    n_bins_: Array = field(init=False)
 
-    def __init__(
-        self, n_bins: Any = 5, *, encode: str = "onehot", strategy: str = "quantile", missing: str = "pass"
-    ) -> None:
-        self.n_bins = n_bins
-        self.encode = encode
-        self.strategy = strategy
-        self.missing = missing
+    n_bins: Any = 5
+    _: KW_ONLY
+    encode: str = "onehot"
+    strategy: str = "quantile"
+    missing: str = "pass"
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the edges of the bins of each column; a row of weight 2 is as two rows."""
@@ -79,7 +78,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
             classes = numbered(y).numbers
         else:
             X = validate_data(self, X, dtype=np.float64, ensure_all_finite=False)
-        weights = checked_weights(sample_weight, X, ensure_non_negative=True)
+        weights = summable_weights(sample_weight, X, ensure_non_negative=True)
         bins = self._wanted_bins(X.shape[1])
         self.bin_edges_ = np.empty(X.shape[1], object)
         for place, column in enumerate(np.ascontiguousarray(X.T)):

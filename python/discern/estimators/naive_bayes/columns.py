@@ -1,13 +1,12 @@
-"""One naive Bayes over the columns of a data frame, in scikit-learn's shape."""
+"""Naive Bayes over the columns of a data frame, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
@@ -15,11 +14,13 @@ from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.readers import batches
 from discern.data.roles import ROLES
+from discern.estimators.base import ProbabilityClassifier
 
 LABEL = "\0label"
 
 
-class NaiveBayes(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class NaiveBayes(ProbabilityClassifier):
     """Naive Bayes on a data frame with columns of different kinds: text, numbers, categories, yes or no.
 
     The score of a class is its log prior plus, for each column, the log probability of the value under the column's
@@ -54,28 +55,17 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     [1]
     """
 
-    def __init__(
-        self,
-        *,
-        roles: Mapping[str, str] | None = None,
-        model: str = "naive-bayes",
-        smoothing: Any = "auto",
-        numbers: str = "auto",
-        calibrate: str | bool = "auto",
-        priors: Any = "data",
-        min_df: int = 1,
-        ngrams: tuple[int, int] | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.roles = roles
-        self.model = model
-        self.smoothing = smoothing
-        self.numbers = numbers
-        self.calibrate = calibrate
-        self.priors = priors
-        self.min_df = min_df
-        self.ngrams = ngrams
-        self.threads = threads
+    _input_tags: ClassVar[dict[str, bool]] = {"allow_nan": True}
+
+    roles: Mapping[str, str] | None = None
+    model: str = "naive-bayes"
+    smoothing: Any = "auto"
+    numbers: str = "auto"
+    calibrate: str | bool = "auto"
+    priors: Any = "data"
+    min_df: int = 1
+    ngrams: tuple[int, int] | None = None
+    threads: int | None = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows, forgetting everything learned before."""
@@ -86,7 +76,7 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn more rows; labels that are new grow the model. ``classes`` is accepted and not needed."""
+        """Learn more rows. New labels are accepted; ``classes`` is not needed."""
         if not hasattr(self, "classifier_"):
             return self.fit(X, y)
         parts, y = self._checked(X, y, reset=False)
@@ -97,15 +87,14 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         return self
 
     def forget(self, X: Any, y: Any) -> Self:
-        """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
+        """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
         check_is_fitted(self)
         parts, y = self._checked(X, y, reset=False)
-        if not np.isin(y, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        self._check_known(y)
         self.classifier_.relabel(_labelled(parts, np.searchsorted(self.classes_, y)), iter(()))
-        kept = self.classes_[[int(label) for label in self.classifier_.labels]]
-        self._renumber(kept)
-        self.classes_ = kept
+        left = self.classes_[[int(label) for label in self.classifier_.labels]]
+        self._renumber(left)
+        self.classes_ = left
         return self
 
     def predict_joint_log_proba(self, X: Any) -> Any:
@@ -118,11 +107,6 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classifier_.predict_proba(iter(self._parts(X, reset=False)))
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return the log probability of each class for each row."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     def predict(self, X: Any) -> Any:
         """Return the class of each row."""
         joint = self.predict_joint_log_proba(X)
@@ -131,37 +115,24 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------ columns
 
     def _classifier(self, X: Any, parts: list[Batch]) -> Classifier:
-        named: dict[str, list[str]] = {role: [] for role in ROLES}
+        named: dict[str, Any] = {role: [] for role in ROLES}
         roles = {} if _is_frame(X) else dict.fromkeys(parts[0].columns, "number")
         for name, role in (roles if self.roles is None else self.roles).items():
             if role not in ROLES:
                 raise ValueError(f"the role of {name!r} must be one of {', '.join(ROLES)}, not {role!r}")
             named[role].append(name)
-        priors = self.priors
-        if not isinstance(priors, str):
-            priors = {_label(number): share for number, share in enumerate(priors)}
-        return Classifier(
-            LABEL,
-            model=self.model,
-            smoothing=self.smoothing,
-            numbers=self.numbers,
-            calibrate=self.calibrate,
-            priors=priors,
-            min_df=self.min_df,
-            ngrams=self.ngrams,
-            threads=self.threads,
-            text=named["text"],
-            number=named["number"],
-            category=named["category"],
-            flag=named["flag"],
-        )
+        settings = self.get_params(deep=False)
+        del settings["roles"]
+        if not isinstance(self.priors, str):
+            settings["priors"] = {_label(number): share for number, share in enumerate(self.priors)}
+        return Classifier(LABEL, **settings, **named)
 
     def _describe(self) -> None:
         self.roles_ = {feature.name: feature.role for feature in self.classifier_.features}
         self.left_out_ = dict(self.classifier_.left_out)
 
     def _renumber(self, classes: Any) -> None:
-        """Return the labels of the model the numbers of other classes."""
+        """Rename the labels of the model to their numbers among other classes."""
         known = self.classes_[[int(label) for label in self.classifier_.labels]]
         self.classifier_.rename_labels([_label(number) for number in np.searchsorted(classes, known)])
 
@@ -179,11 +150,6 @@ class NaiveBayes(ClassifierMixin, BaseEstimator):
         table = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=reset)
         named = getattr(self, "feature_names_in_", [f"x{place}" for place in range(table.shape[1])])
         return [Batch({name: table[:, place] for place, name in enumerate(named)}, len(table))]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _is_frame(X: Any) -> bool:

@@ -1,183 +1,33 @@
-"""The report: one self-contained HTML page that says how good a model is, where it errs, and what to do about it."""
+"""The sections of the report as HTML: metrics, threshold explorer, labels, plots, mistakes, words, data, model."""
 
 from __future__ import annotations
 
-import copy
 import io
 import json
-import os
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from html import escape
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-import discern.models.file as files
-from discern.analysis.comparison import Table, stratified_folds
 from discern.analysis.highlight import AGAINST, FOR, evidence_html
-from discern.classifier import Classifier
-from discern.data.source import Reading
+from discern.analysis.report.subject import FOLDS, Subject
 from discern.data.text import TextSettings
 from discern.evaluation.decisions import best_labels
 from discern.evaluation.evaluation import Evaluation
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 THRESHOLDS = ["0", "0.000001", "0.00001", "0.0001", *(f"{k / 1000:g}" for k in range(1, 1000)), "0.9999", "0.99999",
               "0.999999", "1"]  # fmt: skip
 """The thresholds of the explorer; finer at the ends, where confident models have most of their rows."""
-MOST_LABELS = 20
-"""Labels in the explorer and in the list of strongest words."""
 SHOWN = 10
 """Mistakes and probable label errors shown."""
 LONGEST = 600
 """Characters of a text shown."""
 SURE = 0.9
-"""A label is probably wrong where the model, without having learned the row, is so sure of another."""
-FOLDS = 10
-
-
-@dataclass(frozen=True)
-class Subject:
-    """What a report is about: a model, the rows to judge it on, and its judgement of them."""
-
-    model: Any
-    table: Table
-    evaluation: Evaluation
-    source: str
-    model_name: str
-    checksum: str | None
-    positive: str
-
-    @cached_property
-    def true(self) -> NDArray[np.str_]:
-        """The true label of each row."""
-        return np.asarray(np.array(self.evaluation.labels, np.str_)[self.evaluation.judged.true])
-
-    @cached_property
-    def decided(self) -> NDArray[np.str_]:
-        """The label given to each row."""
-        return np.asarray(np.array(self.evaluation.labels, np.str_)[self.evaluation.judged.decided])
-
-    @cached_property
-    def held_out(self) -> tuple[NDArray[np.float64], bool]:
-        """The probabilities by models that have not learned the row, and whether they had to forget it for that."""
-        return held_out_probabilities(self)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels that have probabilities."""
-        return self.evaluation.judged.columns
-
-    @cached_property
-    def frequent(self) -> list[str]:
-        """The labels with the most rows."""
-        rows = Counter(self.true.tolist())
-        return sorted(self.labels, key=lambda label: (-rows[label], label))[:MOST_LABELS]
-
-    def row(self, number: int) -> dict[str, Any]:
-        """Return a row without its label."""
-        label = getattr(self.model, "label", "label")
-        return {name: values[0] for name, values in self.table.take([number]).items() if name != label}
-
-
-def report(
-    model: Any,
-    data: Any,
-    path: str | os.PathLike[str],
-    *,
-    positive: str | None = None,
-    reading: Reading | None = None,
-) -> Evaluation:
-    """Write the report of a model on rows with labels, and give the evaluation it shows.
-
-    Parameters
-    ----------
-    model : Classifier or path of a model file
-    data : path, frame, Arrow table or rows, with labels
-    path : where to write the page
-    positive : the label that the threshold explorer begins with; by default the last
-    """
-    subject = subject_of(model, data, positive, reading)
-    content = page(subject)
-    place = Path(path)
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        part.write_text(content, "utf-8", errors="backslashreplace")
-        part.replace(place)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise
-    return subject.evaluation
-
-
-def subject_of(model: Any, data: Any, positive: str | None = None, reading: Reading | None = None) -> Subject:
-    """Judge a model, or that of a file, on rows with labels: what a report is about."""
-    from_file = isinstance(model, str | os.PathLike)
-    loaded = Classifier.load(model) if from_file else model
-    checksum = files.load(model)[1]["checksum"] if from_file else None
-    table = Table.of(data, reading)
-    evaluation = loaded.evaluate(table.columns)
-    source = str(data) if isinstance(data, str | os.PathLike) else "the rows given"
-    name = Path(model).name if from_file else type(loaded).__name__
-    return Subject(loaded, table, evaluation, source, name, checksum, evaluation.positive(positive))
-
-
-def page(subject: Subject) -> str:
-    """Return the whole page."""
-    sections = {
-        "metrics": ("How good it is", _metrics(subject)),
-        "threshold": ("Threshold explorer", _explorer(subject)),
-        "labels": ("Label by label", _per_label(subject)),
-        "pictures": ("Pictures", _pictures(subject)),
-        "mistakes": ("Most confident mistakes", _mistakes(subject)),
-        "label-errors": ("Probable label errors", _label_errors(subject)),
-        "words": ("Strongest words", _words(subject)),
-        "data": ("The data", _data(subject)),
-        "model": ("The model", _model_card(subject)),
-    }
-    shown = {name: part for name, part in sections.items() if part[1]}
-    links = "".join(f'<a href="#about-{name}">{title}</a>' for name, (title, _) in shown.items())
-    body = "".join(
-        f'<section id="about-{name}"><h2>{title}</h2>{text}</section>' for name, (title, text) in shown.items()
-    )
-    policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
-    title = escape(f"{subject.model_name} on {Path(subject.source).name}")
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<style>{_asset('report.css')}</style></head><body>"
-        f'<header><h1>{title}</h1><p class="soft">{subject.evaluation.rows:,} rows judged, '
-        f"{len(subject.labels)} labels</p><nav>{links}</nav></header><main>{body}</main>"
-        "<footer>Made by discern. Everything on this page is in this file; nothing is fetched.</footer>"
-        f"<script>{_asset('report.js')}</script></body></html>"
-    )
-
-
-def fragment(subject: Subject) -> str:
-    """Return the parts that need no pictures: figures, threshold explorer, labels; for a page of another kind."""
-    parts = {
-        "metrics": ("How good it is", _metrics(subject)),
-        "threshold": ("Threshold explorer", _explorer(subject)),
-        "labels": ("Label by label", _per_label(subject)),
-    }
-    return "".join(
-        f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
-        for name, (title, content) in parts.items()
-        if content
-    )
-
-
-def _asset(name: str) -> str:
-    return (resources.files("discern.analysis") / "page" / name).read_text("utf-8")
+"""A label is probably wrong where a model that has not learned the row predicts another with this probability."""
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[int] = ()) -> str:
@@ -192,10 +42,22 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[Any]], text: Sequence[in
     return f'<div class="wide"><table>{top}<tbody>{body}</tbody></table></div>'
 
 
+def _percent(share: float) -> str:
+    """Return a share; what is below one never looks like one."""
+    return ">\u00a099.99%" if 0.9999 < share < 1 else f"{share:.2%}"
+
+
+def _shortened(text: str, most: int = 160) -> str:
+    """Return a text on one line, cut after so many characters."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1] + "…"
+
+
 # ------------------------------------------------------------------------------------------------- figures
 
 
-def _metrics(subject: Subject) -> str:
+def metrics(subject: Subject) -> str:
+    """Return the metrics with their intervals, as cards."""
     evaluation, intervals = subject.evaluation, subject.evaluation.intervals(positive=subject.positive)
     shown: list[tuple[str, str, str]] = []
     for name, key in (("accuracy", "accuracy"), ("log loss", "log_loss"), ("Brier score", "brier")):
@@ -216,20 +78,22 @@ def _metrics(subject: Subject) -> str:
         f'<div class="card"><span>{escape(name)}</span><b>{value}</b><span>{reach}</span></div>'
         for name, value, reach in shown
     )
-    unseen = f"<p>{evaluation.unseen:,} rows have a label that was never learned.</p>" if evaluation.unseen else ""
+    unseen = (
+        f"<p>{evaluation.unseen:,} rows have a label that the model never learned.</p>" if evaluation.unseen else ""
+    )
     note = '<p class="soft">In brackets: 95% intervals (Wilson; DeLong; normal).</p>'
     return f'<div class="cards">{cards}</div>{note}{unseen}{_unlearned(subject)}'
 
 
 def _unlearned(subject: Subject) -> str:
-    """Describe how good the model is on rows it has not learned, where those judged are the ones it has."""
+    """Return the metrics on held-out rows, where the model has learned the rows it is evaluated on."""
     shares, learned = subject.held_out
     if not learned:
         return ""
     decided = np.array(subject.labels, np.str_)[best_labels(shares)[0]]
     other = Evaluation.of(subject.true, decided, shares, subject.labels)
     figures = f"accuracy {other.accuracy:.2%}, log loss {other.log_loss:.4f}"
-    return f"<p><b>The model has learned these rows.</b> Judged by models that have forgotten them: {figures}.</p>"
+    return f"<p><b>The model has learned these rows.</b> Held out, with models that have forgotten them: {figures}.</p>"
 
 
 def _figure(value: float, as_share: bool) -> str:
@@ -243,7 +107,8 @@ def _reach(intervals: Mapping[str, Any], key: str) -> str:
     return f"[{_figure(intervals[key].low, share)}, {_figure(intervals[key].high, share)}]"
 
 
-def _per_label(subject: Subject) -> str:
+def labels(subject: Subject) -> str:
+    """Return the figures of each label, and the confusion matrix."""
     evaluation = subject.evaluation
     names = ("precision", "recall", "f1", "specificity", "false_positive_rate", "false_negative_rate")
     head = ("label", *(name.replace("_", " ").replace("f1", "F1") for name in names), "rows")
@@ -258,9 +123,6 @@ def _per_label(subject: Subject) -> str:
         for place, label in enumerate(evaluation.labels)
     ]
     return _table(head, rows) + "<h3>Confusion matrix</h3>" + _table(("predicted ↓ true →", *evaluation.labels), matrix)
-
-
-# ------------------------------------------------------------------------------------- threshold explorer
 
 
 def explorer_data(subject: Subject) -> dict[str, Any]:
@@ -282,7 +144,8 @@ def explorer_data(subject: Subject) -> dict[str, Any]:
     return {"names": THRESHOLDS, "chosen": shown.index(subject.positive), "labels": labels}
 
 
-def _explorer(subject: Subject) -> str:
+def explorer(subject: Subject) -> str:
+    """Return the threshold explorer; its counts are embedded as JSON."""
     if len(subject.labels) < 2:
         return ""
     data = explorer_data(subject)
@@ -294,11 +157,11 @@ def _explorer(subject: Subject) -> str:
     negative = '<span class="negative-name"></span>'
     figures = {
         "recall": "recall", "precision": "precision", "false positive rate": "alarm-rate",
-        "false negative rate": "miss-rate", "F1": "f1", "right": "right",
+        "false negative rate": "miss-rate", "F1": "f1", "accuracy": "accuracy",
     }  # fmt: skip
     rows = "".join(f'<tr><td>{name}</td><td id="{key}"></td></tr>' for name, key in figures.items())
     embedded = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    return f"""<p>Call a row {positive} when its probability is at least <span id="threshold-shown"></span>.</p>
+    return f"""<p>Predict {positive} when its probability is at least <span id="threshold-shown"></span>.</p>
 <div class="explorer"><div>
 <label for="positive">label <select id="positive">{options}</select></label>
 <input id="threshold" type="range" min="0" max="{len(THRESHOLDS) - 1}" value="{start}" aria-label="threshold">
@@ -314,23 +177,21 @@ def _explorer(subject: Subject) -> str:
 <svg viewBox="0 0 1000 120" preserveAspectRatio="none" role="img" aria-label="cost against the threshold">
 <polyline id="cost-line" fill="none" stroke="#0072B2" stroke-width="2" vector-effect="non-scaling-stroke"/>
 <line id="cost-place" y1="0" y2="120" stroke="#D55E00" stroke-width="2" vector-effect="non-scaling-stroke"/></svg>
-<p class="soft">Cost against the threshold; chosen on these rows, so it will be a little higher on others.</p>
+<p class="soft">Cost against the threshold; chosen on these rows, so expect a slightly higher cost on others.</p>
 </div></div><script type="application/json" id="explorer-data">{embedded}</script>"""
 
 
-# -------------------------------------------------------------------------------------------------- pictures
-
-
-def _pictures(subject: Subject) -> str:
+def plots(subject: Subject) -> str:
+    """Return the plots."""
     figures = "".join(
         f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>" for caption, svg in drawn(subject)
     )
-    return f'<div class="pictures">{figures}</div>'
+    return f'<div class="plots">{figures}</div>'
 
 
 def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
-    """Draw the pictures of the report: a caption and an SVG each."""
-    from discern.analysis.plots import (
+    """Draw the plots of the report: a caption and an SVG each."""
+    from discern.analysis.plots.predictions import (
         ConfusionMatrixDisplay,
         PrecisionRecallDisplay,
         ReliabilityDisplay,
@@ -352,7 +213,7 @@ def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
                 _svg(caption, lambda ax, kind=kind, chosen=chosen: kind(ranking, positive, chosen=chosen).plot(ax)),
             )
     yield (
-        "How far the probabilities can be trusted",
+        "Reliability of the probabilities",
         _svg("reliability", lambda ax: ReliabilityDisplay(evaluation.calibration()).plot(ax)),
     )
     if len(evaluation.labels) <= 60:
@@ -363,15 +224,13 @@ def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
 
 
 def _svg(name: str, draw: Any) -> str:
-    """Draw on a figure of its own, away from the state of pyplot, and give it as SVG to stand in a page."""
+    """Draw on a figure of its own, away from the state of pyplot, and return it as SVG for a page."""
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ValueError(
-            "the report's pictures need matplotlib; install it with: pip install 'discern[plot]'"
-        ) from error
+        raise ValueError("the report needs matplotlib; install it with: pip install 'discern[plot]'") from error
     with rc_context({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": 10}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # the browser has a font for it
         figure = Figure(figsize=(5.6, 4.6), layout="constrained")
@@ -386,33 +245,29 @@ def _svg(name: str, draw: Any) -> str:
 # ------------------------------------------------------------------------------------------- rows to look at
 
 
-def _mistakes(subject: Subject) -> str:
-    wrong = np.flatnonzero(subject.true != subject.decided)
+def mistakes(subject: Subject) -> str:
+    """Return the most confident mistakes, with the words that drove them."""
+    wrong = np.flatnonzero(subject.true != subject.predicted)
     if not len(wrong):
-        return "<p>There are none: every row is called right.</p>"
-    confidence = best_labels(subject.evaluation.judged.probabilities)[1]
+        return "<p>None: every row is predicted correctly.</p>"
+    confidence = best_labels(subject.rows.probabilities)[1]
     order = wrong[np.argsort(-confidence[wrong], kind="stable")][:SHOWN]
     parts = [
         _explained(
             subject,
             int(row),
-            f"called {subject.decided[row]} ({_percent(confidence[row])}), labelled {subject.true[row]}",
+            f"predicted {subject.predicted[row]} ({_percent(confidence[row])}), labeled {subject.true[row]}",
         )
         for row in order
     ]
-    count = f"<p>{len(wrong):,} rows are called wrong; these are the {len(order)} of which the model is surest.</p>"
+    count = f"<p>{len(wrong):,} rows are predicted wrongly; these are the {len(order)} most confident mistakes.</p>"
     return count + _KEY + "".join(parts)
 
 
 _KEY = (
-    f'<p class="soft key">Words: <mark style="background:rgba({FOR},.6)">for</mark> the label that was given, '
-    f'<mark style="background:rgba({AGAINST},.6);border-bottom:2px dotted">against</mark> it; the darker, the more.</p>'
+    f'<p class="soft key">Words: <mark style="background:rgba({FOR},.6)">for</mark> the predicted label, '
+    f'<mark style="background:rgba({AGAINST},.6);border-bottom:2px dotted">against</mark> it; darker is stronger.</p>'
 )
-
-
-def _percent(share: float) -> str:
-    """Return a share; what is below one never looks like one."""
-    return ">\u00a099.99%" if 0.9999 < share < 1 else f"{share:.2%}"
 
 
 def _explained(subject: Subject, number: int, verdict: str) -> str:
@@ -423,8 +278,8 @@ def _explained(subject: Subject, number: int, verdict: str) -> str:
     others = [
         term for term in evidence.terms if getattr(term, "column", "text") not in ("text", _text_column(subject.model))
     ]
-    said = ", ".join(f"{term.column} = {term.term} ({term.weight:+.1f})" for term in others[:6])
-    more = f'<p class="soft">{escape(said)}</p>' if said else ""
+    values = ", ".join(f"{term.column} = {term.term} ({term.weight:+.1f})" for term in others[:6])
+    more = f'<p class="soft">{escape(values)}</p>' if values else ""
     return f"<article><b>row {number + 1:,}</b> {escape(verdict)}<p>{shown}</p>{more}</article>"
 
 
@@ -443,62 +298,34 @@ def _longest(row: Mapping[str, Any]) -> str:
     return max((str(value) for value in row.values() if value is not None), key=len, default="")
 
 
-def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]:
-    """Return probabilities by models that have not learned the row, and say whether they had to forget it.
-
-    Rows that the model has learned are forgotten by a copy of it, a fold at a time, and judged by that copy. Rows that
-    it has never learned cannot be forgotten: it judges them itself.
-    """
-    plain = subject.evaluation.judged.probabilities
-    unseen = plain, False
-    if not hasattr(subject.model, "forget") or len(subject.table) < 2 * FOLDS:
-        return unseen
-    groups = list(zip(*(map(str, column) for column in subject.table.columns.values()), strict=True))
-    folds = stratified_folds(subject.true, FOLDS, groups=groups)
-    shares = np.zeros_like(plain)
-    for fold in range(FOLDS):
-        rows = np.flatnonzero(folds == fold)
-        part, trial = subject.table.take(rows), copy.deepcopy(subject.model)
-        try:
-            trial.forget(part)
-        except ValueError:
-            return unseen
-        places = np.array([subject.labels.index(label) for label in trial.labels], np.int64)
-        shares[np.ix_(rows, places)] = trial.predict_proba(part)
-    return shares, True
-
-
-def _label_errors(subject: Subject) -> str:
+def label_errors(subject: Subject) -> str:
+    """Return the rows whose labels a model without them contradicts most."""
     shares, learned = subject.held_out
     places, confidence = best_labels(shares)
     suggested = np.array(subject.labels, np.str_)[places]
     doubtful = np.flatnonzero((suggested != subject.true) & (confidence >= SURE))
     order = doubtful[np.argsort(-confidence[doubtful], kind="stable")][:SHOWN]
     how = (
-        f"Each row is judged by a model that has forgotten it, with the tenth of the rows it is in ({FOLDS} folds)."
+        f"Each row is predicted by a model that has forgotten it ({FOLDS} folds)."
         if learned
-        else "The model has not learned these rows, so its own judgement counts."
+        else "The model has not learned these rows, so its own predictions are used."
     )
-    intro = f"<p>{how} {len(doubtful):,} labels disagree with a judgement of at least {SURE:.0%}.</p>"
+    intro = f"<p>{how} {len(doubtful):,} labels disagree with a prediction of at least {SURE:.0%}.</p>"
     if not len(order):
         return intro
     parts = [
-        f"<article><b>row {row + 1:,}</b> labelled {escape(subject.true[row])}, rather {escape(suggested[row])} "
+        f"<article><b>row {row + 1:,}</b> labeled {escape(subject.true[row])}, probably {escape(suggested[row])} "
         f"({_percent(confidence[row])})<p>{escape(_shortened(_longest(subject.row(int(row))), LONGEST))}</p></article>"
         for row in order
     ]
     return intro + "".join(parts)
 
 
-def _shortened(text: str, most: int = 160) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= most else flat[: most - 1] + "…"
-
-
 # ------------------------------------------------------------------------------------------- data and model
 
 
-def _words(subject: Subject) -> str:
+def words(subject: Subject) -> str:
+    """Return the strongest words of each label."""
     if not hasattr(subject.model, "weights"):
         return ""
     rows = []
@@ -513,13 +340,14 @@ def _words(subject: Subject) -> str:
     )
 
 
-def _data(subject: Subject) -> str:
-    table, true = subject.table, subject.true.tolist()
+def data(subject: Subject) -> str:
+    """Describe the data: labels and columns."""
+    rows, true = subject.table, subject.true.tolist()
     counts = Counter(true)
-    shares = [(label, f"{rows:,}", f"{rows / len(true):.2%}") for label, rows in counts.most_common(40)]
-    columns = [(name, *_column_summary(values)) for name, values in table.columns.items()]
+    shares = [(label, f"{count:,}", f"{count / len(true):.2%}") for label, count in counts.most_common(40)]
+    columns = [(name, *_column_summary(values)) for name, values in rows.columns.items()]
     return (
-        f"<p>{len(table):,} rows from {escape(Path(subject.source).name)}, {len(counts)} labels.</p>"
+        f"<p>{len(rows):,} rows from {escape(Path(subject.source).name)}, {len(counts)} labels.</p>"
         + _table(("label", "rows", "share"), shares)
         + "<h3>Columns</h3>"
         + _table(("column", "missing", "distinct", "mean length", "longest"), columns)
@@ -533,7 +361,8 @@ def _column_summary(values: Sequence[Any]) -> tuple[str, ...]:
     return f"{missing:,}", f"{distinct:,}", f"{sum(lengths) / len(lengths):.1f}", f"{max(lengths):,}"
 
 
-def _model_card(subject: Subject) -> str:
+def model(subject: Subject) -> str:
+    """Describe the model."""
     about = subject.model.info() if hasattr(subject.model, "info") else {}
     rows = [("model file", subject.model_name)]
     if subject.checksum:

@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.estimators.checks import class_weights, refuse_unfit
+from discern.estimators.base import Array, BaseClassifier
+from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
 from discern.learners.logistic.firth import fit_firth
 from discern.learners.logistic.fitting import fit_logistic
-from discern.learners.logistic.inference import (
-    Posterior,
-    Summary,
-    best_prior_scale,
-    laplace,
-    probit_probabilities,
-    sampled_probabilities,
-    score_covariances,
-)
+from discern.learners.logistic.inference import Summary
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation, SeparationWarning
 from discern.learners.logistic.solvers import Convergence, Fit
 from discern.learners.logistic.sums import pair_probabilities, probabilities
-
-Array = NDArray[Any]
 
 SOLVERS = {
     "auto": "auto",
@@ -47,7 +35,8 @@ SOLVERS = {
 """scikit-learn's names of solvers, and ours: all go to the same optimum."""
 
 
-class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
     """Logistic regression for two or more classes.
 
     Parameters and attributes are scikit-learn's. What differs: the solver is chosen by the size of the problem and goes
@@ -120,45 +109,28 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    classes_: Array
-    coef_: Any
-    intercept_: Array
-    convergence_: Convergence
-    separation_: Separation | None
-    covariance_: Array | None
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
+    coef_: Any = field(init=False)
+    intercept_: Array = field(init=False)
+    convergence_: Convergence = field(init=False)
+    separation_: Separation | None = field(init=False)
+    covariance_: Array | None = field(init=False)
 
-    def __init__(
-        self,
-        penalty: str | None = "l2",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-8,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "auto",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    penalty: str | None = "l2"
+    _: KW_ONLY
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    tol: float = 1e-8
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "auto"
+    max_iter: int = 100
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before (with ``warm_start``, starting from it)."""
@@ -167,9 +139,9 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
         start = self._start() if self.warm_start and hasattr(self, "coef_") else None
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
         refuse_unfit(X, self)
-        self.classes_, numbers = encoded(y)
+        self.classes_, numbers, _ = numbered(y)
         weights = self._weights(X, numbers, sample_weight)
-        rows = LabeledRows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
+        rows = LabeledRows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
         self._keep(rows, self._solve(rows, start))
         return self
 
@@ -226,7 +198,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
             warnings.warn(f"Setting penalty={self.penalty} will ignore the C and l1_ratio parameters", stacklevel=3)
 
     def _weights(self, X: Any, numbers: Array, sample_weight: Any) -> Array | None:
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = row_weights(sample_weight, X)
         if self.class_weight is None:
             return weights
         masses = np.bincount(numbers, weights, len(self.classes_))
@@ -364,28 +336,11 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = self.penalty != "firth"
         return tags
 
 
-def encoded(y: Array) -> tuple[Array, NDArray[np.int32]]:
-    """Return the sorted classes and the number of each row's; whole numbers within a small range need no sorting."""
-    if y.dtype.kind in "iub" and len(y):
-        low = int(y.min())
-        if int(y.max()) - low < 1 << 16:
-            places = y.astype(np.int64) - low
-            present = np.bincount(places) > 0
-            classes = (np.flatnonzero(present) + low).astype(y.dtype)
-            if len(classes) == len(present):
-                return classes, places.astype(np.int32)
-            return classes, (np.cumsum(present) - 1).astype(np.int32)[places]
-    check_classification_targets(y)
-    classes, numbers = np.unique(y, return_inverse=True)
-    return classes, numbers.astype(np.int32)
-
-
-def checked_width(classes: Array) -> int:
+def checked_n_classes(classes: Array) -> int:
     """Return the number of classes; refuses fewer than two."""
     if len(classes) < 2:
         raise ValueError(
@@ -399,124 +354,3 @@ def _null_log_likelihood(rows: LabeledRows) -> float:
     totals = np.bincount(rows.classes, rows.weights, rows.n_classes)
     present = totals[totals > 0]
     return float(present @ np.log(present / present.sum()))
-
-
-class BayesianLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression with a Gaussian prior on the coefficients, and probabilities averaged over the posterior.
-
-    The posterior is approximated by a Gaussian at its mode (Laplace). Far from the data the averaged probabilities are
-    less sure of themselves than those of the best coefficients.
-
-    Parameters
-    ----------
-    prior_scale : "evidence" or float, default="evidence"
-        Standard deviation of the prior of each coefficient; ``"evidence"`` takes that with the greatest evidence. The
-        prior of the intercept is flat.
-    predictive : {"probit", "sampling"}, default="probit"
-        How to average: by MacKay's probit approximation, or over ``draws`` coefficients from the posterior.
-    draws : int, default=1000
-    fit_intercept : bool, default=True
-    tol, max_iter : as in ``LogisticRegression``
-    random_state : for ``predictive="sampling"``
-
-    Attributes
-    ----------
-    coef_, intercept_, classes_, n_iter_, convergence_
-        Those of the mode.
-    prior_scale_ : float
-    log_evidence_ : float
-    covariance_ : ndarray
-        Of the coefficients and the intercept, class after class.
-
-    Examples
-    --------
-    >>> model = BayesianLogisticRegression(prior_scale=1.0).fit([[-1.0], [-0.5], [0.5], [1.0]], [0, 0, 1, 1])
-    >>> model.predict_proba([[100.0]]).round(2).tolist()
-    [[0.13, 0.87]]
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "prior_scale": [StrOptions({"evidence"}), Interval(Real, 0, None, closed="neither")],
-        "predictive": [StrOptions({"probit", "sampling"})],
-        "draws": [Interval(Integral, 1, None, closed="left")],
-        "fit_intercept": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-    }
-    classes_: Array
-    _posterior: Posterior
-
-    def __init__(
-        self,
-        prior_scale: Any = "evidence",
-        *,
-        predictive: str = "probit",
-        draws: int = 1000,
-        fit_intercept: bool = True,
-        tol: float = 1e-8,
-        max_iter: int = 100,
-        random_state: Any = None,
-    ) -> None:
-        self.prior_scale = prior_scale
-        self.predictive = predictive
-        self.draws = draws
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from rows, forgetting everything learned before."""
-        self._validate_params()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
-        refuse_unfit(X, self)
-        self.classes_, numbers = encoded(y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        rows = LabeledRows(X, numbers, checked_width(self.classes_), weights, bool(self.fit_intercept))
-        # One seed for all predictions: the same row always gets the same probability.
-        self._seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        scale = best_prior_scale(rows, **options) if isinstance(self.prior_scale, str) else float(self.prior_scale)
-        self._keep(laplace(rows, scale, **options), X.shape[1])
-        return self
-
-    def _keep(self, posterior: Posterior, features: int) -> None:
-        self._posterior = posterior
-        self.coef_ = posterior.mean[:, :features]
-        free = np.zeros(len(posterior.mean))
-        self.intercept_ = posterior.mean[:, features] if self.fit_intercept else free
-        self.covariance_, self.prior_scale_ = posterior.covariance, posterior.prior_scale
-        self.log_evidence_, self.convergence_ = posterior.log_evidence, posterior.convergence
-        self.n_iter_ = max(posterior.convergence.iterations, 1)
-        if not posterior.convergence.converged:
-            warnings.warn(f"{posterior.convergence}; increase max_iter", ConvergenceWarning, stacklevel=3)
-
-    def _rows(self, X: Any) -> LabeledRows:
-        check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False)
-        nothing = np.zeros(X.shape[0], np.int32)
-        return LabeledRows(X, nothing, len(self.classes_), None, bool(self.fit_intercept))
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row, averaged over the posterior."""
-        rows = self._rows(X)
-        if self.predictive == "sampling":
-            return sampled_probabilities(rows, self._posterior, self.draws, np.random.default_rng(self._seed))
-        covariances = [score_covariances(block, self._posterior) for block in rows.blocks()]
-        return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(covariances))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the log probability of each class for each row."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict(self, X: Any) -> Array:
-        """Return the most probable class of each row."""
-        chosen = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[chosen])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from discern.data.encode import EncodedLabels
-from discern.estimators.base import begin_merge
-from discern.estimators.checks import numbered, refuse_huge
+from discern.estimators.base import Array, begin_merge
+from discern.estimators.checks import numbered, refuse_huge, summable_weights
+from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
 from discern.learners.bayes import (
     Margins,
     bernoulli_probability,
@@ -26,97 +24,12 @@ from discern.learners.bayes import (
     log_multinomial_coefficient,
     log_odds,
     multinomial_weight,
-    posterior,
 )
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
-Array = NDArray[Any]
 
-
-class _NaiveBayes(ClassifierMixin, BaseEstimator):
-    """What all naive Bayes classifiers share: labels and weights checked, sums taken back, scores to decisions."""
-
-    classes_: Array
-
-    def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log P(k) + log P(x|k)."""
-        return self._joint(self._rows(X))
-
-    def predict(self, X: Any) -> Array:
-        """Return the class of each row."""
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(self.classes_[joint.argmax(axis=1)])
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row."""
-        return self._posterior(self._rows(X))
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the log probability of each class for each row."""
-        from scipy.special import logsumexp
-
-        joint = self.predict_joint_log_proba(X)
-        return np.asarray(joint - logsumexp(joint, axis=1, keepdims=True))
-
-    def _rows(self, X: Any) -> Any:
-        """Return rows to decide about, checked."""
-        raise TypeError("each event model has its own")
-
-    def _joint(self, X: Any) -> Array:
-        """Return log P(k) + log P(x|k) of rows that were checked."""
-        raise TypeError("each event model has its own")
-
-    def _posterior(self, X: Any) -> Array:
-        return posterior(self._joint(X), in_place=True)
-
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """Leave the model as it was if learning fails half-way."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _known(self, y: Array) -> EncodedLabels:
-        """Number the labels of rows to take back, all of which the model must know."""
-        labels = numbered(y)
-        if not np.isin(labels.distinct, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
-        return labels
-
-    def _merged(self, other: Self) -> Self:
-        """Return an empty model for the rows of both; refuses models that do not fit together."""
-        merged: Self = begin_merge(self, other)
-        return merged
-
-
-def checked_weights(sample_weight: Any, X: Any, **rules: Any) -> Array | None:
-    """Return the weights of rows as the sums take them; None if all are 1."""
-    if sample_weight is None:
-        return None
-    weights = np.ascontiguousarray(_check_sample_weight(sample_weight, X, **rules), np.float64)
-    refuse_huge(weights, "sample_weight")
-    return weights
-
-
-def remaining(largest: float, left: Array, *counts: Array) -> Array:
-    """Return which classes are left when rows have been taken back; refuses rows that were never learned.
-
-    ``left`` is how many rows each class has then, ``counts`` what else must not go below zero, ``largest`` the largest
-    of all these before: sums of weights are exact only to rounding.
-    """
-    if any(count.min(initial=0.0) < -1e-9 * (1 + largest) for count in (left, *counts)):
-        raise ValueError("these rows were never learned: a count would go below zero; nothing was changed")
-    kept = left > 1e-9
-    if not kept.any():
-        raise ValueError("nothing would be left to decide by; nothing was changed")
-    return np.asarray(kept)
-
-
-class _CountingNB(_NaiveBayes):
+@dataclass(eq=False, repr=False, kw_only=True)
+class CountingNB(NaiveBayesClassifier):
     """Naive Bayes whose data reduce to ``class_count_`` and ``feature_count_``: sums that add and subtract."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -125,12 +38,14 @@ class _CountingNB(_NaiveBayes):
         "class_prior": ["array-like", None],
         "force_alpha": ["boolean"],
     }
-    alpha: Any
-    fit_prior: bool
-    class_prior: Any
-    force_alpha: bool
-    class_count_: Array
-    feature_count_: Array
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True, "positive_only": True}
+    _poor_score: ClassVar[bool] = True
+
+    alpha: Any = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: Any = None
+    feature_count_: Array = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts, forgetting everything learned before."""
@@ -145,7 +60,7 @@ class _CountingNB(_NaiveBayes):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
+        """Learn more rows. New labels are accepted; ``classes`` may announce some beforehand."""
         self._validate_params()
         first = not hasattr(self, "classes_")
         with self._all_or_nothing():
@@ -158,7 +73,7 @@ class _CountingNB(_NaiveBayes):
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows back: the model is then the one that never saw them. Refuses rows that were never learned."""
+        """Forget rows: the model is then the one that never saw them. Refuses rows that were never learned."""
         check_is_fitted(self)
         with self._all_or_nothing():
             X, y = self._validated(X, y, reset=False)
@@ -167,7 +82,7 @@ class _CountingNB(_NaiveBayes):
 
     def merge(self, other: Self) -> Self:
         """Return a new model that has learned the rows of both."""
-        merged = self._merged(other)
+        merged: Self = begin_merge(self, other)
         merged._grow(np.union1d(self.classes_, other.classes_), self.n_features_in_)
         for part in (self, other):
             places = np.searchsorted(merged.classes_, part.classes_)
@@ -198,7 +113,7 @@ class _CountingNB(_NaiveBayes):
         self.classes_, self.class_count_, self.feature_count_ = classes, class_count, feature_count
 
     def _add(self, X: Any, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
-        weights, numbers = checked_weights(sample_weight, X), labels.within(self.classes_)
+        weights, numbers = summable_weights(sample_weight, X), labels.within(self.classes_)
         rows = np.ones(len(numbers)) if weights is None else weights
         sums = _by_class(numbers, rows, len(self.classes_)) @ X
         class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
@@ -207,9 +122,9 @@ class _CountingNB(_NaiveBayes):
             refuse_huge(X)
         if sign < 0:
             largest = max(self.class_count_.max(initial=0.0), np.abs(self.feature_count_).max(initial=0.0))
-            kept = remaining(largest, class_count, feature_count)
-            self.classes_ = self.classes_[kept]
-            class_count, feature_count = np.maximum(class_count[kept], 0), np.maximum(feature_count[kept], 0)
+            present = remaining(largest, class_count, feature_count)
+            self.classes_ = self.classes_[present]
+            class_count, feature_count = np.maximum(class_count[present], 0), np.maximum(feature_count[present], 0)
         self.class_count_, self.feature_count_ = class_count, feature_count
         self._solve()
 
@@ -261,13 +176,6 @@ class _CountingNB(_NaiveBayes):
     def _joint(self, X: Any) -> Array:
         return np.asarray(X @ self.feature_log_prob_.T + self.class_log_prior_)
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.classifier_tags.poor_score = True
-        return tags
-
 
 def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
     """Return the sparse matrix that sums rows by class when it stands before them."""
@@ -275,7 +183,8 @@ def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
     return scipy.sparse.csc_matrix((weights, numbers, np.arange(rows + 1)), shape=(classes, rows), dtype=np.float64)
 
 
-class MultinomialNB(_CountingNB):
+@dataclass(eq=False, repr=False, kw_only=True)
+class MultinomialNB(CountingNB):
     """Multinomial naive Bayes on counts.
 
     Parameters are scikit-learn's and one more: ``smoothing``, a ``JelinekMercer`` or ``Dirichlet``.
@@ -290,24 +199,11 @@ class MultinomialNB(_CountingNB):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_CountingNB._parameter_constraints,
+        **CountingNB._parameter_constraints,
         "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
     }
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        smoothing: JelinekMercer | Dirichlet | Laplace | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.smoothing = smoothing
+    smoothing: JelinekMercer | Dirichlet | Laplace | None = None
 
     def _solve_features(self, alpha: Any) -> None:
         margins = self._margins()
@@ -321,7 +217,8 @@ class MultinomialNB(_CountingNB):
         return self.predict_joint_log_proba(X) + log_multinomial_coefficient(rows)[:, None]
 
 
-class ComplementNB(_CountingNB):
+@dataclass(eq=False, repr=False, kw_only=True)
+class ComplementNB(CountingNB):
     """Complement naive Bayes (Rennie and others 2003), with scikit-learn's parameters.
 
     Examples
@@ -330,22 +227,9 @@ class ComplementNB(_CountingNB):
     ['spam']
     """
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {**_CountingNB._parameter_constraints, "norm": ["boolean"]}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {**CountingNB._parameter_constraints, "norm": ["boolean"]}
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        norm: bool = False,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.norm = norm
+    norm: bool = False
 
     def _solve_features(self, alpha: Any) -> None:
         margins = self._margins()
@@ -359,7 +243,8 @@ class ComplementNB(_CountingNB):
         return joint + self.class_log_prior_ if len(self.classes_) == 1 else joint
 
 
-class BernoulliNB(_CountingNB):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BernoulliNB(CountingNB):
     """Bernoulli naive Bayes: which terms are there, and which are not.
 
     Parameters are scikit-learn's and one more: ``normalization="vocabulary"`` divides by the presences of all terms in
@@ -372,27 +257,14 @@ class BernoulliNB(_CountingNB):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_CountingNB._parameter_constraints,
+        **CountingNB._parameter_constraints,
         "binarize": [None, Interval(Real, 0, None, closed="left")],
         "normalization": [StrOptions({"documents", "vocabulary"})],
     }
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        normalization: str = "documents",
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.normalization = normalization
+    binarize: float | None = 0.0
+    normalization: str = "documents"
 
     def _prepared(self, X: Any) -> Any:
         return binarize(X, threshold=self.binarize) if self.binarize is not None else X
@@ -406,8 +278,3 @@ class BernoulliNB(_CountingNB):
 
     def _joint(self, X: Any) -> Array:
         return np.asarray(X @ self._weights.T + self._absent + self.class_log_prior_)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = False
-        return tags

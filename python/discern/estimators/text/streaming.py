@@ -1,55 +1,54 @@
-"""A classifier that learns from texts while it reads them, with the shape of a scikit-learn classifier."""
+"""A classifier that learns from texts while it reads them, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from discern.data.batch import Batch
 from discern.data.readers import batches, can_be_read_again
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.data.text import TextSettings
-from discern.estimators.checks import numbered
-from discern.estimators.text import _length, raw_texts
+from discern.estimators.base import Array
+from discern.estimators.text.classifier import NO_WORDS, TextClassifier, numbered_labels
+from discern.estimators.text.documents import length_of, raw_texts
 from discern.learners.bayes import posterior
 from discern.learners.streaming import TextLearner
 from discern.models.evidence import Evidence, TermEvidence
 
-Array = NDArray[Any]
 
-
-class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class OnlineTextClassifier(TextClassifier):
     """Logistic regression learned from raw texts in one pass, while they are read: nothing of them is kept.
 
     A text is the vector of 1 + ln(count) of its terms, divided by its length. Each weight has its own rate, which falls
     with the gradients it has seen (AdaGrad), and steps are implicit, so that none overshoots. More than two classes are
     learned each against the rest.
 
-    What is learned depends on the order of the rows: give them in random order, never sorted by class. It does not
+    What is learned depends on the order of the rows: pass them in random order, never sorted by class. It does not
     depend on how rows are cut into batches, on the kind of column, or on the number of threads. A class is learned from
     the row on where its label first comes; ``partial_fit`` may bring new ones.
 
     Parameters
     ----------
     learning_rate : float
-        How far the first steps go. Good for most texts as it is; steps are implicit, so that a large one does no harm.
+        The size of the first steps. The default suits most texts. Steps are implicit, so large ones do no harm.
     passes : int
-        How often ``fit`` reads the texts.
+        The number of times that ``fit`` reads the texts.
     analyzer : {"word", "char", "char_wb"}
         Terms are words, character n-grams, or character n-grams within words.
     ngram_range : tuple of int
         The shortest and the longest n-grams that are terms.
     lowercase : bool
         Whether upper and lower case are the same.
-    shortest : int
-        The least number of characters of a word.
+    min_word_length : int
+        The minimum number of characters of a word.
     stop_words : list of str, optional
         Words that are left out.
     stem : str, optional
@@ -80,40 +79,21 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **TextClassifier._parameter_constraints,
         "learning_rate": [Interval(Real, 0, 1e6, closed="right")],
         "passes": [Interval(Integral, 1, None, closed="left")],
         "analyzer": [StrOptions({"word", "char", "char_wb"})],
         "ngram_range": [tuple, list],
-        "lowercase": ["boolean"],
-        "shortest": [Interval(Integral, 1, None, closed="left")],
-        "stop_words": [list, tuple, None],
-        "stem": [str, None],
     }
-    classes_: Array
-    _came: Array
-    """The labels in the order in which they came: their places are the numbers that the learner knows."""
-    _learner: TextLearner
 
-    def __init__(
-        self,
-        *,
-        learning_rate: float = 2.0,
-        passes: int = 1,
-        analyzer: str = "word",
-        ngram_range: Any = (1, 1),
-        lowercase: bool = True,
-        shortest: int = 2,
-        stop_words: Any = None,
-        stem: str | None = None,
-    ) -> None:
-        self.learning_rate = learning_rate
-        self.passes = passes
-        self.analyzer = analyzer
-        self.ngram_range = ngram_range
-        self.lowercase = lowercase
-        self.shortest = shortest
-        self.stop_words = stop_words
-        self.stem = stem
+    learning_rate: float = 2.0
+    passes: int = 1
+    analyzer: str = "word"
+    ngram_range: Any = (1, 1)
+    min_word_length: int = 2
+    _learner: TextLearner = field(init=False)
+    _seen: Array = field(init=False)
+    """The labels in the order in which they came: their places are the numbers that the learner knows."""
 
     # --------------------------------------------------------------------------------------------------- learn
 
@@ -121,11 +101,11 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         """Learn texts in the order given, forgetting everything learned before."""
         self._validate_params()
         texts = raw_texts(X)
-        numbers, came = _labels(y, _length(texts))
+        numbers, seen = _labels(y, length_of(texts))
         learner = self._fresh()
         for _ in range(self.passes):
             learner.learn(texts, numbers)
-        return self._take(learner, came)
+        return self._take(learner, seen)
 
     def fit_rows(
         self, source: Any, *, text: str = "text", label: str = "label", reading: Reading | None = None
@@ -137,46 +117,39 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         self._validate_params()
         if self.passes > 1 and not can_be_read_again(source):
             raise DataError(f"the rows can be read only once, not {self.passes} times; write them to a file first")
-        learner, came = self._fresh(), np.array([], np.str_)
+        learner, seen = self._fresh(), np.array([], np.str_)
         for _ in range(self.passes):
             for batch in batches(source, reading):
-                came = _learn(learner, batch.texts(text), *_batch_labels(batch, label), came)
-        return self._take(learner, came)
+                seen = _learn(learner, batch.texts(text), *_batch_labels(batch, label), seen)
+        return self._take(learner, seen)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Go on with more texts, in the order given. New labels are new classes; ``classes`` may name them before."""
+        """Learn more texts, in the order given. New labels are accepted; ``classes`` may announce some beforehand."""
         self._validate_params()
         texts = raw_texts(X)
-        numbers, labels = _labels(y, _length(texts))
+        numbers, labels = _labels(y, length_of(texts))
         first = not hasattr(self, "_learner")
-        learner, came = (self._fresh(), labels[:0]) if first else (self._learner, self._came)
+        learner, seen = (self._fresh(), labels[:0]) if first else (self._learner, self._seen)
         if classes is not None:
-            came = _joined(came, np.unique(column_or_1d(classes)))
-        begun = 0 if classes is None else len(came)
-        self._came = _learn(learner, texts, numbers, labels, came, begun)
-        self._learner, self.classes_ = learner, np.sort(self._came)
+            seen = _joined(seen, np.unique(column_or_1d(classes)))
+        begun = 0 if classes is None else len(seen)
+        self._seen = _learn(learner, texts, numbers, labels, seen, begun)
+        self._learner, self.classes_ = learner, np.sort(self._seen)
         return self
 
     def _fresh(self) -> TextLearner:
         lengths = tuple(self.ngram_range)
         if len(lengths) != 2 or not all(isinstance(length, Integral) for length in lengths):
             raise ValueError(f"ngram_range must be two whole numbers, such as (1, 2), not {self.ngram_range!r}")
-        text = TextSettings(
-            analyzer=self.analyzer,
-            ngrams=(int(lengths[0]), int(lengths[1])),
-            lowercase=self.lowercase,
-            min_word_length=self.shortest,
-            stop_words=tuple(self.stop_words or ()),
-            stem=self.stem,
-        )
+        text = self._text_settings(analyzer=self.analyzer, ngrams=(int(lengths[0]), int(lengths[1])))
         return TextLearner(text, float(self.learning_rate))
 
-    def _take(self, learner: TextLearner, came: Array) -> Self:
+    def _take(self, learner: TextLearner, seen: Array) -> Self:
         if not len(learner):
-            raise ValueError("the texts hold no words; perhaps all are stop words or shorter than `shortest`")
-        if len(came) < 2:
-            raise ValueError(f"there is only one class, {came[0]!r}; at least two are needed")
-        self._learner, self._came, self.classes_ = learner, came, np.sort(came)
+            raise ValueError(NO_WORDS)
+        if len(seen) < 2:
+            raise ValueError(f"there is only one class, {seen[0]!r}; at least two are needed")
+        self._learner, self._seen, self.classes_ = learner, seen, np.sort(seen)
         return self
 
     # ------------------------------------------------------------------------------------------------- predict
@@ -200,7 +173,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
         return np.log(self.predict_proba(X))
 
     def explain(self, text: str) -> Evidence:
-        """Explain why a text is given its label: what each of its terms said, against the runner-up."""
+        """Explain why a text gets its label: the weight of each of its terms, against the runner-up."""
         [scores], [shares] = self._scores([text]), self.predict_proba([text])
         order = np.argsort(-scores, kind="stable")
         label, against = order[0], order[min(1, len(order) - 1)]
@@ -213,7 +186,7 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
             TermEvidence(term, count, float(weight[place] * value), written=written.get(term, ""))
             for (term, place, count), value in zip(known, values, strict=True)
         ]
-        terms.sort(key=lambda said: -abs(said.weight))
+        terms.sort(key=lambda term: -abs(term.weight))
         names = list(map(str, self.classes_))
         probabilities = dict(zip(names, shares.tolist(), strict=True))
         prior = float(weight[-1] * bias)
@@ -222,7 +195,8 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     @property
     def vocabulary_(self) -> list[str]:
         """The terms, in the order in which they came."""
-        return self._fitted().learned.terms.to_list()
+        terms: list[str] = self._fitted_attribute("_learner").learned.terms.to_list()
+        return terms
 
     @property
     def coef_(self) -> Array:
@@ -236,13 +210,8 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------------------------------------------- details
 
-    def _fitted(self) -> TextLearner:
-        if "_learner" not in self.__dict__:
-            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
-        return self._learner
-
     def _weights(self) -> Array:
-        weights = self._by_class(self._fitted().learned.weights.astype(np.float64))
+        weights = self._by_class(self._fitted_attribute("_learner").learned.weights.astype(np.float64))
         return weights[1:] if len(self.classes_) == 2 else weights
 
     def _scores(self, X: Any) -> Array:
@@ -252,25 +221,14 @@ class OnlineTextClassifier(ClassifierMixin, BaseEstimator):
     def _by_class(self, rows: Array) -> Array:
         """Return a row for each class in their order, of what the learner has; of two, the first has zeros."""
         if len(self.classes_) > 2:
-            return np.asarray(rows[np.argsort(self._came)])
-        second = rows if self._came[-1] == self.classes_[-1] else -rows
+            return np.asarray(rows[np.argsort(self._seen)])
+        second = rows if self._seen[-1] == self.classes_[-1] else -rows
         return np.concatenate([np.zeros_like(second), second])[: len(self.classes_)]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
-        tags.input_tags.one_d_array = True
-        return tags
 
 
 def _labels(y: Any, rows: int) -> tuple[NDArray[np.int32], Array]:
     """Return the number of each row's label, and the distinct labels in the order in which they come."""
-    y = column_or_1d(y, warn=True)
-    assert_all_finite(y, input_name="y")
-    if len(y) != rows:
-        check_consistent_length(np.zeros(rows), y)
-    labels = numbered(y)
+    labels = numbered_labels(y, rows)
     firsts = np.full(len(labels.distinct), rows)
     np.minimum.at(firsts, labels.numbers, np.arange(rows))
     order = np.argsort(firsts)
@@ -283,24 +241,24 @@ def _batch_labels(batch: Batch, name: str) -> tuple[NDArray[np.int32], Array]:
 
 
 def _learn(
-    learner: TextLearner, texts: Any, numbers: NDArray[np.int32], labels: Array, came: Array, begun: int = 0
+    learner: TextLearner, texts: Any, numbers: NDArray[np.int32], labels: Array, seen: Array, begun: int = 0
 ) -> Array:
-    """Learn texts whose numbers are places among ``labels``; gives all labels in the order in which they came."""
-    came = _joined(came, labels)
-    known = {label: place for place, label in enumerate(came.tolist())}
+    """Learn texts whose numbers are places among ``labels``; returns all labels in the order in which they came."""
+    seen = _joined(seen, labels)
+    known = {label: place for place, label in enumerate(seen.tolist())}
     places = np.array([known[label] for label in labels.tolist()], np.int32)
     learner.learn(texts, places[numbers], begun)
-    return came
+    return seen
 
 
-def _joined(came: Array, labels: Array) -> Array:
-    """Return the labels that came, and behind them those that are new."""
-    if not len(came):
+def _joined(seen: Array, labels: Array) -> Array:
+    """Return the labels seen so far, followed by the new ones."""
+    if not len(seen):
         return labels
-    known = set(came.tolist())
+    known = set(seen.tolist())
     new = np.array([label not in known for label in labels.tolist()], bool)
     if not new.any():
-        return came
-    if (came.dtype.kind in "US") != (labels.dtype.kind in "US"):
-        raise ValueError(f"the label {labels[0]!r} is of another kind than {came[0]!r}; convert them first")
-    return np.concatenate([came, labels[new]])
+        return seen
+    if (seen.dtype.kind in "US") != (labels.dtype.kind in "US"):
+        raise ValueError(f"the label {labels[0]!r} is of another kind than {seen[0]!r}; convert them first")
+    return np.concatenate([seen, labels[new]])

@@ -1,27 +1,26 @@
-"""The basic linear classifier, with scikit-learn's manners."""
+"""The basic linear classifier: the nearest centroid, as a scikit-learn classifier."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.data.encode import is_sparse
-from discern.estimators.checks import refuse_huge
+from discern.estimators.base import NOTHING_LEFT, Array, BaseClassifier, begin_merge
+from discern.estimators.checks import refuse_huge, row_weights
 from discern.learners.centres import Centres, KernelCentres
 from discern.learners.kernel import Kernel
 
-Array = NDArray[Any]
 
-
-class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class BasicLinearClassifier(BaseClassifier):
     """A class is the centre of its rows; a row belongs to the nearest centre.
 
     For two classes this is linear: w = p − n, t = (‖p‖² − ‖n‖²)/2, and a row with w·x ≥ t is of the second. Ties
@@ -55,15 +54,13 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         "degree": [Interval(Integral, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
     }
-    _statistics: Centres | KernelCentres
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
+    _statistics: Centres | KernelCentres = field(init=False)
 
-    def __init__(
-        self, *, kernel: str | None = None, gamma: float | None = None, degree: int = 3, coef0: float = 0.0
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
+    kernel: str | None = None
+    gamma: float | None = None
+    degree: int = 3
+    coef0: float = 0.0
 
     # ------------------------------------------------------------------------------------------------- learn
 
@@ -73,7 +70,7 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return self.partial_fit(X, y, sample_weight=sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows. Labels that are new grow the model; ``classes`` may name some before they come."""
+        """Learn more rows. New labels are accepted; ``classes`` may announce some beforehand."""
         self._validate_params()
         first = not hasattr(self, "classes_")
         X, y = self._validated(X, y, reset=first)
@@ -85,27 +82,19 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return self._solve(total, every)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows back: the model is then, to rounding, the one that never saw them."""
+        """Forget rows: the model is then, to rounding, the one that never saw them."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
-        if not np.isin(y, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        self._check_known(y)
         left: Any = self._statistics - self._sums(X, y, self.classes_, sample_weight)  # type: ignore[operator]
-        kept = self._counts(left) > 0
-        if not kept.any():
-            raise ValueError("nothing would be left to decide by; nothing was changed")
-        return self._solve(self._on(left, self.classes_, self.classes_[kept]), self.classes_[kept])
+        present = self._counts(left) > 0
+        if not present.any():
+            raise ValueError(NOTHING_LEFT)
+        return self._solve(self._on(left, self.classes_, self.classes_[present]), self.classes_[present])
 
     def merge(self, other: Self) -> Self:
         """Return a new model that has learned the rows of both."""
-        check_is_fitted(self)
-        check_is_fitted(other)
-        if type(self) is not type(other) or self.get_params() != other.get_params():
-            raise ValueError("only models of the same kind with the same parameters can be merged")
-        if self.n_features_in_ != other.n_features_in_:
-            raise ValueError(f"cannot merge models of {self.n_features_in_} and {other.n_features_in_} features")
-        merged = type(self)(**self.get_params())
-        merged.n_features_in_ = self.n_features_in_
+        merged: Self = begin_merge(self, other)
         every = np.union1d(self.classes_, other.classes_)
         parts: Any = [part._on(part._statistics, part.classes_, every) for part in (self, other)]
         return merged._solve(parts[0] + parts[1], every)
@@ -116,16 +105,13 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         return checked
 
     def _sums(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> Centres | KernelCentres:
-        weights = (
-            np.ones(len(y))
-            if sample_weight is None
-            else np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True))
-        )
+        given = row_weights(sample_weight, X, ensure_non_negative=True)
+        weights = np.ones(len(y)) if given is None else given
         numbers = np.searchsorted(classes, y)
         if self.kernel is None:
             return Centres.of(X, numbers, len(classes), weights)
-        kept = weights > 0
-        return KernelCentres(X[kept], numbers[kept], weights[kept])
+        used = weights > 0
+        return KernelCentres(X[used], numbers[used], weights[used])
 
     def _on(self, statistics: Any, classes: Array, every: Array) -> Any:
         """Return the statistics with their classes numbered as in ``every``."""
@@ -180,8 +166,3 @@ class BasicLinearClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         numbers = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -111,6 +112,7 @@ def _tell(messages: Sequence[str | None]) -> None:
             warnings.warn(message, SingularCovarianceWarning, stacklevel=5)
 
 
+@dataclass(eq=False, repr=False)
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _Discriminant):
     """Linear discriminant analysis: normal densities with a common covariance.
 
@@ -155,32 +157,21 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
-    coef_: Array
-    intercept_: Array
-    scalings_: Array
-    xbar_: Array
-    _max_components: int
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
+    scalings_: Array = field(init=False)
+    xbar_: Array = field(init=False)
+    _max_components: int = field(init=False)
 
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-        *,
-        divisor: str = "unbiased",
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.divisor = divisor
+    solver: str = "svd"
+    shrinkage: Any = None
+    priors: Any = None
+    n_components: int | None = None
+    store_covariance: bool = False
+    tol: float = 1e-4
+    covariance_estimator: Any = None
+    _: KW_ONLY
+    divisor: str = "unbiased"
 
     def transform(self, X: Any) -> Array:
         """Return the canonical variates: the rows in the directions in which the classes differ most."""
@@ -240,10 +231,11 @@ def _linear_attributes(model: LinearDiscriminant) -> dict[str, Any]:
     }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class QuadraticDiscriminantAnalysis(_Discriminant):
     """Quadratic discriminant analysis: a normal density with a covariance of its own for each class.
 
-    Parameters and attributes are scikit-learn's; what differs is said at :class:`LinearDiscriminantAnalysis`. A class
+    Parameters and attributes are scikit-learn's; for the differences see :class:`LinearDiscriminantAnalysis`. A class
     with a single row borrows the covariance within all classes, with a warning.
 
     Parameters
@@ -278,28 +270,16 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
     }
-    _model: QuadraticDiscriminant
+    _model: QuadraticDiscriminant = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1.0e-4,
-        covariance_estimator: Any = None,
-        divisor: str = "unbiased",
-    ) -> None:
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.reg_param = reg_param
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
-        self.divisor = divisor
+    solver: str = "svd"
+    shrinkage: Any = None
+    priors: Any = None
+    reg_param: float = 0.0
+    store_covariance: bool = False
+    tol: float = 1.0e-4
+    covariance_estimator: Any = None
+    divisor: str = "unbiased"
 
     def _summed(self) -> dict[str, bool]:
         return {"fourth": self.shrinkage == "auto"}
