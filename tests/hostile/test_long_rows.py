@@ -255,7 +255,7 @@ LIMITED = """
 import resource, sys, time
 most, model, kind, path = int(sys.argv[1]), *sys.argv[2:]
 resource.setrlimit(resource.RLIMIT_AS, (most, most))
-from discern.cli import app
+from discern.cli.main import app
 start = time.process_time()
 try:
     app(["predict", model, path, "--json", "--threads", "1"], standalone_mode=False)

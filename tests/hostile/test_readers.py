@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli.main import app
 from discern.data import buffer
 from discern.data.batch import Batch
 from discern.data.readers import Sources, batches, can_be_read_again
