@@ -40,7 +40,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture
 def model_bytes() -> Callable[[Classifier], bytes]:
     """The bytes of the file that a classifier would be saved to."""
-    return lambda classifier: bytes(files.encode(*classifier._content())[0])
+    return lambda classifier: bytes(files.encode(*classifier.fitted.content())[0])
 
 
 @pytest.fixture

@@ -180,7 +180,7 @@ def prepare_folds(name: str) -> Callable[[Path, bool], Inputs]:
 
 
 def one_model() -> Any:
-    return discern.Classifier(words="sklearn", smoothing=1.0, text="text")
+    return discern.Classifier(tokenizer="sklearn", smoothing=1.0, text="text")
 
 
 def one_fit(inputs: Inputs) -> Any:
@@ -192,7 +192,7 @@ def ten_folds(inputs: Inputs) -> tuple[Any, Any, Any]:
     model = one_model()
     rows = KeptRows.of(list(batches(inputs.table)), "label", ["text"], None)
     folds = stratified(rows.classes, rows.keys, FOLDS)
-    scored = held_out(rows, [Feature("text", "text")], model.learner, model.settings, folds)
+    scored = held_out(rows, [Feature("text", "text")], model.resolved.naive_bayes, model.resolved.text, folds)
     return folds, rows.labels, scored.scores
 
 

@@ -14,7 +14,7 @@ from benchmarks.accuracy.accuracy_jobs import read_table
 from benchmarks.harness.job import Goal, Inputs, Job, Peer
 from benchmarks.harness.measure import Sample, Side, require
 from benchmarks.speed.mail_jobs import prepare_mails
-from discern.analysis.defence import Guard, doubtful
+from discern.analysis.defense import Guard, doubtful
 from discern.classifier import Classifier
 from discern.data.message import columns_of
 

@@ -26,11 +26,11 @@ from benchmarks.harness.data import real_folder
 from benchmarks.harness.job import Goal, Inputs, Job, Peer
 from benchmarks.harness.measure import LeftOutError, Sample, Side, cpu, each, require
 from discern.data.batch import Batch
-from discern.data.mailboxes import Mails, of_messages
-from discern.data.message import COLUMNS, columns_of, split, with_headers
+from discern.data.message import COLUMNS, Mails, as_mails, columns_of, split, with_headers
 from discern.data.strings import Strings
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import Laplace, NaiveBayesSettings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import Laplace
 from discern.models.rows import Folds
 from discern.models.rows import Sample as Rows
 from discern.models.validation import held_out
@@ -149,7 +149,7 @@ def our_scores(
     What the model is learned with, its calibration and the thresholds are chosen by the other folds alone. With the
     first of them, ours loses fewer good mails of the other folds than bogofilter, whose scores are given.
     """
-    columns: dict[str, Any] = {"label": Strings.of(labels), **of_messages(mails, "the mails").columns}
+    columns: dict[str, Any] = {"label": Strings.of(labels), **as_mails(mails, "the mails").columns}
     rows, every = Mails(columns, len(mails), "the mails"), np.array(labels) == "spam"
     scores, thresholds = np.zeros(len(mails)), {rule: np.zeros(len(mails)) for rule in ("", *RULES)}
     for number in range(FOLDS):

@@ -119,7 +119,7 @@ def prepare_messages(name: str) -> Callable[[Path, bool], Inputs]:
 
 
 def fit_messages(inputs: Inputs) -> Any:
-    return discern.Classifier(words="sklearn", smoothing=1.0, threads=1).fit(inputs.train)
+    return discern.Classifier(tokenizer="sklearn", smoothing=1.0, threads=1).fit(inputs.train)
 
 
 def fit_river(inputs: Inputs) -> Any:
@@ -168,7 +168,7 @@ def prepare_polars(folder: Path, quick: bool) -> Inputs:
 
 
 def count(inputs: Inputs) -> Counts:
-    return Counts.of(inputs.texts, inputs.labels, TextSettings(words="sklearn"), threads=1)
+    return Counts.of(inputs.texts, inputs.labels, TextSettings(tokenizer="sklearn"), threads=1)
 
 
 def count_with_polars(inputs: Inputs) -> Any:

@@ -86,7 +86,7 @@ def prepare_requests(folder: Path, quick: bool) -> SimpleNamespace:
         raise LeftOutError("the extra serve is not installed") from error
     table = read(MESSAGES, folder)
     model = folder / "service.discern"
-    discern.Classifier(words="sklearn", smoothing=1.0).fit(table).save(model)
+    discern.Classifier(tokenizer="sklearn", smoothing=1.0).fit(table).save(model)
     ours, process = serve(model)
     theirs = free_port()
     uvicorn = [

@@ -9,7 +9,7 @@ import discern
 from benchmarks.harness.data import LANGUAGES, NEWS, REVIEWS, read
 from benchmarks.harness.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.harness.measure import Sample, Side, cpu, each, require
-from discern.learners.neighbours import CosineRows
+from discern.learners.neighbours.rows import CosineRows
 from discern.statistics.counts import Counts
 from discern.statistics.selection import best_terms
 

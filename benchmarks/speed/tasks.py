@@ -33,7 +33,7 @@ def describe(terms: list[str], weights: Any) -> dict[str, Any]:
 def memory_ours(path: str) -> dict[str, Any]:
     from discern import Classifier
 
-    model = Classifier(words="sklearn", smoothing=1.0).fit(path).solved.only_text
+    model = Classifier(tokenizer="sklearn", smoothing=1.0).fit(path).solved.only_text
     peak = peak_memory()
     return {"value": peak, "outcome": describe(model.terms.to_list(), model.scores.weights.T)}
 

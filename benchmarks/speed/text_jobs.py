@@ -45,7 +45,7 @@ def prepare_reviews(folder: Path, quick: bool) -> Inputs:
 
 
 def classifier() -> Any:
-    return discern.Classifier(words="sklearn", smoothing=1.0)
+    return discern.Classifier(tokenizer="sklearn", smoothing=1.0)
 
 
 def fit_scikit_learn(texts: Any, labels: Any) -> tuple[Any, Any]:

@@ -122,7 +122,7 @@ def in_child(_: int) -> str:
     before = MODEL["one"].predict(texts)
     copied = Classifier(text="text", smoothing=1.0, threads=2).fit(rows())
     assert (before == copied.predict(texts)).all()
-    return files.encode(*copied._content())[1]
+    return files.encode(*copied.fitted.content())[1]
 
 
 @pytest.fixture

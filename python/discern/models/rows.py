@@ -12,12 +12,13 @@ import numpy as np
 import discern._native as _native
 from discern.data.batch import Batch
 from discern.data.bins import assign
-from discern.data.keys import MISSING_HASH, value_hashes
+from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import Feature, levels_of, numbers_of
 from discern.data.strings import Strings
 from discern.data.text import TextSettings, every_stop_word, language_of
 from discern.data.threads import default_threads
-from discern.learners.bayes import Margins, NaiveBayesSettings, Smoothing, multinomial_weight, smoothing_to_json
+from discern.learners.bayes import Margins, NaiveBayesSettings, multinomial_weight
+from discern.learners.smoothing import Smoothing, smoothing_to_json
 from discern.models.naive_bayes import log_level, log_normal, normal_parameters
 from discern.statistics.counts import Counts, contained
 from discern.statistics.moments import Moments

@@ -11,9 +11,9 @@ from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
 import discern
-from discern.analysis.comparison import Table, compare_simulated, stratified_folds
-from discern.cli import app
+from discern.analysis.comparison import LoadedRows, compare_simulated, stratified_folds
 from discern.cli.demo import sample
+from discern.cli.main import app
 
 
 def test_folds_are_even_and_keep_groups_together() -> None:
@@ -38,7 +38,7 @@ def test_classifiers_are_compared_on_rows() -> None:
     compared = discern.compare(methods, rows, folds=4)
     assert [one.evaluation.rows for one in compared.results] == [300, 300]
     assert compared.results[0].log_loss <= compared.results[1].log_loss
-    assert all(method._model is None for method in methods.values())
+    assert all(method.is_fitted is False for method in methods.values())
     table = compared.to_dict()["methods"]
     assert table[0]["p_value"] is None
     assert 0 <= table[1]["p_value"] <= 1
@@ -101,7 +101,7 @@ def test_simulated_problems_come_near_the_bayes_rate() -> None:
 
 
 def test_tables_read_everything_once() -> None:
-    table = Table.of(iter([[{"label": "a", "text": "x"}], [{"label": "b", "note": 1}]]))
+    table = LoadedRows.of(iter([[{"label": "a", "text": "x"}], [{"label": "b", "note": 1}]]))
     assert table.columns == {"label": ["a", "b"], "text": ["x", None], "note": [None, 1]}
     assert table.take([1]) == {"label": ["b"], "text": [None], "note": [1]}
     assert table.labels("label").tolist() == ["a", "b"]

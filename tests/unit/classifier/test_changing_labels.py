@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
-from discern.cli import app
+from discern.cli.main import app
 from discern.data.strings import DataError
 from discern.evaluation.decisions import Decision
 from discern.models.file import ModelFileError
@@ -93,7 +93,7 @@ def test_priors_that_were_given() -> None:
     assert model.checksum() == at_once.checksum()
     model.forget([SPAM, MORE_SPAM])
     assert model.info()["priors"] == pytest.approx({"ham": 0.5, "news": 0.5})
-    assert dict(model.learner.priors) == {"ham": 0.25}
+    assert dict(model.resolved.naive_bayes.priors) == {"ham": 0.25}
 
 
 def test_a_prior_of_a_label_that_comes_later() -> None:
@@ -212,7 +212,7 @@ def test_merging_does_not_depend_on_order_or_grouping() -> None:
         return Classifier(text="text", ngrams=(1, 1), stem=None, model="multinomial").fit(data)
 
     one, two, three = part(0, 120), part(1000, 120), part(5000, 200)
-    assert one.chosen != three.chosen
+    assert one.resolved.chosen != three.resolved.chosen
     assert one.merge(two).checksum() == two.merge(one).checksum()
     grouped = [one.merge(two).merge(three), one.merge(two.merge(three)), three.merge(two).merge(one)]
     assert len({model.checksum() for model in grouped}) == 1

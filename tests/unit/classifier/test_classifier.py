@@ -27,10 +27,10 @@ ASKED = ["free prize", "lunch tomorrow", "", "unknown words only"]
 
 def test_the_text_column_is_found() -> None:
     rows = [{"id": "1", "label": "a", "text": "short", "title": "a much longer title than the text"}]
-    assert Classifier().fit(rows).text == "text"
+    assert Classifier().fit(rows).resolved.text_column == "text"
     rows = [{"id": "1", "label": "a", "body": "the longest of all columns", "title": "a title"}]
-    assert Classifier().fit(rows).text == "body"
-    assert Classifier("title").fit(rows).text == "body"
+    assert Classifier().fit(rows).resolved.text_column == "body"
+    assert Classifier("title").fit(rows).resolved.text_column == "body"
     assert Classifier(text="title").fit(rows).statistics.columns[0].terms.to_list() == ["title"]
 
 
@@ -38,7 +38,7 @@ def test_the_text_column_of_a_file_is_found(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text("id,kind,body\n1,a,the longest column\n2,b,of all\n", encoding="utf-8")
     model = Classifier("kind").fit(path)
-    assert model.text == "body"
+    assert model.resolved.text_column == "body"
     assert model.predict(path).tolist() == ["a", "b"]
     assert model.predict([{"id": 3, "body": "of all"}]).tolist() == ["b"]
     assert model.predict(["of all"]).tolist() == ["b"]
@@ -312,7 +312,7 @@ def test_copies(tmp_path: Path, how, slim: bool) -> None:
         assert twin.labels == ("ham", "news", "spam")
         assert model.labels == ("ham", "spam")
     empty = how(Classifier(min_df=3))
-    assert empty.min_df == 3
+    assert empty.settings.min_df == 3
     assert empty.fit(ROWS).rows == 4
 
 
@@ -341,14 +341,14 @@ def test_a_slim_model_predicts_and_nothing_else(tmp_path: Path) -> None:
         {"smoothing": Dirichlet(7.0), "priors": {"ham": 0.3, "spam": 0.7}, "lowercase": False},
         {"model": "complement", "stem": "english", "stop_words": ["at", "\ud800"], "min_df": 2},
         {"model": "bernoulli", "normalization": "vocabulary", "analyzer": "char_wb", "ngrams": (2, 3)},
-        {"analyzer": "pattern", "pattern": r"(\w)\w*", "words": "sklearn", "shortest": 1},
+        {"analyzer": "pattern", "pattern": r"(\w)\w*", "tokenizer": "sklearn", "min_word_length": 1},
     ],
 )
 def test_settings_are_saved(tmp_path: Path, settings: dict) -> None:
     model = Classifier(text="text", **settings).fit(ROWS)
     model.save(tmp_path / "m.discern")
     loaded = load(tmp_path / "m.discern")
-    assert loaded._described() == model._described()
+    assert loaded.fitted.content()[1] == model.fitted.content()[1]
     assert loaded.info() == model.info()
     assert (loaded.predict_proba(ASKED) == model.predict_proba(ASKED)).all()
     assert loaded.merge(model).rows == 8
@@ -411,10 +411,10 @@ def _short_texts(seed: int) -> list[dict[str, str]]:
 def test_a_class_is_compared_with_the_rest_where_that_is_better() -> None:
     learned, asked = _short_texts(0), _short_texts(1)
     model = Classifier().fit(learned)
-    assert model.chosen is not None
-    assert model.chosen["event"] in ("contrast", "binary-contrast")
-    assert 0 <= model.chosen["own"] <= 0.5
-    assert NaiveBayesSettings.from_json(model.learner.to_json()) == model.learner
+    assert model.resolved.chosen is not None
+    assert model.resolved.chosen["event"] in ("contrast", "binary-contrast")
+    assert 0 <= model.resolved.chosen["own"] <= 0.5
+    assert NaiveBayesSettings.from_json(model.resolved.naive_bayes.to_json()) == model.resolved.naive_bayes
     chosen, plain = model.evaluate(asked), Classifier(model="multinomial").fit(learned).evaluate(asked)
     assert chosen.log_loss < plain.log_loss
     before = model.log_joint(asked)
@@ -445,22 +445,22 @@ def _inflected(language: str, seed: int) -> list[dict[str, str]]:
 def test_words_are_stemmed_where_this_is_clearly_better(language: str) -> None:
     learned, asked = _inflected(language, 0), _inflected(language, 1)
     model, plain = Classifier().fit(learned), Classifier(stem=None).fit(learned)
-    assert model.chosen is not None
-    assert plain.chosen is not None
-    assert (model.settings.stem, model.chosen["stem"]) == (language, language)
-    assert plain.settings.stem is None
-    assert "stem" not in plain.chosen
+    assert model.resolved.chosen is not None
+    assert plain.resolved.chosen is not None
+    assert (model.resolved.text.stem, model.resolved.chosen["stem"]) == (language, language)
+    assert plain.resolved.text.stem is None
+    assert "stem" not in plain.resolved.chosen
     assert model.evaluate(asked).log_loss < plain.evaluate(asked).log_loss
 
 
 def test_words_of_no_known_language_are_not_stemmed() -> None:
     model = Classifier().fit(_short_texts(0))
-    assert model.chosen is not None
-    assert "stem" not in model.chosen
-    assert model.settings.stem is None
+    assert model.resolved.chosen is not None
+    assert "stem" not in model.resolved.chosen
+    assert model.resolved.text.stem is None
 
 
 def test_only_naive_bayes_that_is_chosen_stems_by_itself() -> None:
     learned = _inflected("english", 0)
     for settings in ({"smoothing": 1.0}, {"model": "binary"}, {"model": "ridge"}, {"analyzer": "char"}):
-        assert Classifier(**settings).fit(learned).settings.stem is None
+        assert Classifier(**settings).fit(learned).resolved.text.stem is None

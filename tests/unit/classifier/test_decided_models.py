@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from discern.analysis.crossvalidation import choose_decision, cross_validate
 from discern.classifier import Classifier, load
-from discern.cli.entry import app
+from discern.cli.main import app
 from discern.evaluation.decisions import Decision, LeastCost, MostRecall
 from discern.models.file import ModelFileError
 
@@ -72,7 +72,7 @@ def test_learning_and_merging_keep_the_decision(model: Classifier) -> None:
     assert model.learn(more).decision == model.decision
     model.forget(more)
     other.decide_by(model.decision)
-    assert (other.chosen is None) or model.merge(other).decision == model.decision
+    assert (other.resolved.chosen is None) or model.merge(other).decision == model.decision
 
 
 def test_labels_that_the_model_does_not_know_are_refused(model: Classifier) -> None:
@@ -117,7 +117,7 @@ def files(model: Classifier, tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_command_chooses_and_predict_uses_it(files: tuple[Path, Path]) -> None:
     place, data = files
-    found = json.loads(run("decide", place, data, "--positive", "spam", "--most-false-positives", 0.02, "--json"))
+    found = json.loads(run("decide", place, data, "--positive", "spam", "--max-false-positive-rate", 0.02, "--json"))
     assert found["false_positive_rate"] <= 0.02
     assert found["interval"][0] <= found["threshold"] <= found["interval"][1] + 1e-9
     assert load(place).decision == Decision.at(found["threshold"], "spam")
@@ -146,7 +146,7 @@ def test_the_command_takes_costs_and_shares(files: tuple[Path, Path]) -> None:
     [
         ([], "give one of --threshold"),
         (["--threshold", 0.5, "--clear"], "give one of --threshold"),
-        (["--most-false-positives", 0.1], "DATA is needed"),
+        (["--max-false-positive-rate", 0.1], "--max-false-positive-rate needs labeled DATA to choose the threshold."),
         (["--share", "spam=2"], "give a share for each of ham, spam"),
         (["--share", "spam"], "is not a share such as spam=0.1"),
         (["--threshold", 0.5, "--positive", "junk"], "there is no label 'junk'"),
@@ -161,9 +161,11 @@ def test_wrong_usage_is_a_sentence(files: tuple[Path, Path], options: list[objec
 def test_a_file_with_a_bad_decision_is_refused(model: Classifier, tmp_path: Path) -> None:
     import discern.models.file
 
-    arrays, metadata = model._content()
+    arrays, metadata = model.fitted.content()
     for bad in ({"threshold": -1, "positive": "spam"}, {"threshold": 0.5, "positive": "x"}, {"what": 1}, 5):
-        discern.models.file.save(tmp_path / "bad.discern", arrays, {**metadata, "decision": bad})
+        discern.models.file.save(
+            tmp_path / "bad.discern", arrays, {**metadata, "fitted": {**metadata["fitted"], "decision": bad}}
+        )
         with pytest.raises(ModelFileError, match="damaged"):
             load(tmp_path / "bad.discern")
 
@@ -174,7 +176,7 @@ def test_a_file_with_a_bad_decision_is_refused(model: Classifier, tmp_path: Path
 @pytest.mark.parametrize("most", [1, 10, 50, 1000])
 def test_selected_terms_equal_a_pipeline_of_scikit_learn(most: int) -> None:
     rows, fresh = texts(300), texts(100, seed=3)
-    ours = Classifier(smoothing=1.0, features=most).fit(rows)
+    ours = Classifier(smoothing=1.0, max_terms=most).fit(rows)
     best = SelectKBest(chi2, k=min(most, 100))
     pipeline = make_pipeline(CountVectorizer(), best, MultinomialNB())
     pipeline.fit([row["text"] for row in rows], [row["label"] for row in rows])
@@ -185,10 +187,10 @@ def test_selected_terms_equal_a_pipeline_of_scikit_learn(most: int) -> None:
 
 def test_a_selection_learns_forgets_and_is_saved(tmp_path: Path) -> None:
     rows, more = texts(300), texts(60, seed=4)
-    whole = Classifier(smoothing=1.0, features=20).fit([*rows, *more])
-    grown = Classifier(smoothing=1.0, features=20).fit(rows).learn(more)
+    whole = Classifier(smoothing=1.0, max_terms=20).fit([*rows, *more])
+    grown = Classifier(smoothing=1.0, max_terms=20).fit(rows).learn(more)
     assert grown.checksum() == whole.checksum()
-    assert grown.forget(more) == Classifier(smoothing=1.0, features=20).fit(rows).checksum()
+    assert grown.forget(more) == Classifier(smoothing=1.0, max_terms=20).fit(rows).checksum()
     for slim in (False, True):
         whole.save(tmp_path / "m.discern", slim=slim)
         loaded = load(tmp_path / "m.discern")
@@ -203,12 +205,12 @@ def test_the_number_of_terms_and_the_priors_are_chosen() -> None:
         {"label": "ab"[i % 2], "text": " ".join([f"{'ab'[i % 2]}{random.integers(5)}", *random.choice(noise, 20)])}
         for i in range(600)
     ]
-    model = Classifier(features="auto", priors="auto", ngrams=(1, 1)).fit(rows)
-    assert model.chosen is not None
-    assert model.chosen["features"] == 1000
-    assert model.chosen["priors"] in ("data", "uniform")
-    few = Classifier(features="auto", smoothing=1.0).fit(rows[:50])  # too few to choose by: all
-    assert few.chosen is None
+    model = Classifier(max_terms="auto", priors="auto", ngrams=(1, 1)).fit(rows)
+    assert model.resolved.chosen is not None
+    assert model.resolved.chosen["max_terms"] == 1000
+    assert model.resolved.chosen["priors"] in ("data", "uniform")
+    few = Classifier(max_terms="auto", smoothing=1.0).fit(rows[:50])  # too few to choose by: all
+    assert few.resolved.chosen is None
     assert few.info()["terms"] > 700
 
 
@@ -222,12 +224,12 @@ def test_uniform_priors_are_chosen_where_they_are_better() -> None:
         for _ in range(count)
     ]
     model = Classifier(priors="auto", smoothing=1.0).fit(rows)
-    assert model.chosen is not None
+    assert model.resolved.chosen is not None
     losses = {
         prior: cross_validate(Classifier(priors=prior, smoothing=1.0, calibrate=True), rows, "leave-one-out").log_loss
         for prior in ("data", "uniform")
     }
-    assert losses[model.chosen["priors"]] <= 1.02 * min(losses.values())
+    assert losses[model.resolved.chosen["priors"]] <= 1.02 * min(losses.values())
 
 
 # ----------------------------------------------------------------------------------------------------- exchange
@@ -263,7 +265,7 @@ LABELED = [{"label": "a", "text": "x1 x2"}, {"label": "bbb", "text": "y1 y2"}]
 def test_a_renamed_label_keeps_its_prior() -> None:
     model = Classifier(smoothing=1.0, priors={"a": 0.5, "bbb": 0.2, "ccc": 0.3}).fit(LABELED)
     model.rename_labels(["a", "ccc"])
-    assert model.learner.priors == (("a", 0.5), ("ccc", 0.2))
+    assert model.resolved.naive_bayes.priors == (("a", 0.5), ("ccc", 0.2))
 
 
 def test_a_renamed_label_of_a_slim_model_is_in_no_byte(tmp_path: Path) -> None:
@@ -279,7 +281,7 @@ def test_a_renamed_label_of_a_slim_model_is_in_no_byte(tmp_path: Path) -> None:
 def test_a_calibrated_model_with_one_label_left() -> None:
     rows = texts(200)
     model = Classifier(calibrate=True, smoothing=1.0).fit(rows)
-    assert model.calibration is not None
+    assert model.resolved.calibration is not None
     model.forget([row for row in rows if row["label"] == "ham"])
     assert model.predict_proba(["spam1 word1"]).tolist() == [[1.0]]
     assert model.decide_by(Decision.argmax(0.5)).predict(["spam1"]).tolist() == ["spam"]

@@ -504,10 +504,10 @@ def test_weights_for_and_against() -> None:
 def test_below_100_rows_nothing_is_chosen(model_bytes: Bytes) -> None:
     rows = many(99)
     auto, plain = Classifier(**ROLES).fit(rows), Classifier(model="multinomial", smoothing=1.0, **ROLES).fit(rows)
-    assert auto.chosen is None
-    assert auto.calibration is None
+    assert auto.resolved.chosen is None
+    assert auto.resolved.calibration is None
     assert auto.features == plain.features
-    assert auto.learner == plain.learner
+    assert auto.resolved.naive_bayes == plain.resolved.naive_bayes
     assert np.array_equal(auto.log_joint(rows), plain.log_joint(rows))
     assert np.array_equal(auto.predict_proba(rows), auto.predict_proba(rows, raw=True))
 
@@ -515,17 +515,17 @@ def test_below_100_rows_nothing_is_chosen(model_bytes: Bytes) -> None:
 def test_calibrated_and_raw_probabilities() -> None:
     rows = many(400)
     model = Classifier(**ROLES).fit(rows)
-    assert model.chosen is not None
+    assert model.resolved.chosen is not None
     calibrated, raw = model.predict_proba(rows), model.predict_proba(rows, raw=True)
     assert (calibrated.argmax(axis=1) == raw.argmax(axis=1)).all()
     assert not np.allclose(calibrated, raw)
     assert raw == pytest.approx(Classifier(**ROLES, calibrate=False).fit(rows).predict_proba(rows), rel=1e-12)
     assert calibrated.sum(axis=1) == pytest.approx(np.ones(len(rows)))
     given = Classifier(**ROLES, smoothing=1.0, numbers="gaussian", calibrate=True).fit(rows)
-    assert given.calibration is not None
-    assert given.learner.smoothing.alpha == 1.0
+    assert given.resolved.calibration is not None
+    assert given.resolved.naive_bayes.smoothing.alpha == 1.0
     uncalibrated = Classifier(**ROLES, smoothing=1.0, numbers="gaussian").fit(rows)
-    assert uncalibrated.calibration is None
+    assert uncalibrated.resolved.calibration is None
     assert np.array_equal(given.log_joint(rows), uncalibrated.log_joint(rows))
 
 
@@ -535,8 +535,8 @@ def test_what_was_chosen_is_saved(tmp_path: Path) -> None:
     for slim in (False, True):
         model.save(tmp_path / "m.discern", slim=slim)
         loaded = load(tmp_path / "m.discern")
-        assert loaded.chosen == model.chosen
-        assert loaded.calibration == model.calibration
+        assert loaded.resolved.chosen == model.resolved.chosen
+        assert loaded.resolved.calibration == model.resolved.calibration
         assert np.array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
 
 
@@ -546,8 +546,8 @@ def test_chosen_models_merge() -> None:
     larger, smaller = (Classifier(**settings, ngrams=(1, 1)).fit(part) for part in (rows[:400], rows[400:]))
     merged = smaller.merge(larger)
     assert merged.rows == 600
-    assert merged.learner == larger.learner
-    assert merged.calibration == larger.calibration
+    assert merged.resolved.naive_bayes == larger.resolved.naive_bayes
+    assert merged.resolved.calibration == larger.resolved.calibration
     again = Classifier(**settings, ngrams=(1, 1)).fit(rows[:400]).learn(rows[400:])
     assert np.array_equal(merged.log_joint(rows), again.log_joint(rows))
 
@@ -555,9 +555,9 @@ def test_chosen_models_merge() -> None:
 def test_learning_keeps_the_choice() -> None:
     rows = many(300)
     model = Classifier(**ROLES).fit(rows[:200])
-    chosen, calibration = model.chosen, model.calibration
+    chosen, calibration = model.resolved.chosen, model.resolved.calibration
     model.learn(rows[200:])
-    assert (model.chosen, model.calibration) == (chosen, calibration)
+    assert (model.resolved.chosen, model.resolved.calibration) == (chosen, calibration)
     assert model.rows == 300
 
 

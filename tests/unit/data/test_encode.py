@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discern._native as native
-from discern.data.encode import number
+from discern.data.encode import encode_labels
 
 
 def same_as_unique(labels):
     distinct, numbers, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    found = number(labels)
+    found = encode_labels(labels)
     assert found.distinct.dtype == labels.dtype
     assert found.numbers.dtype == np.int32
     np.testing.assert_array_equal(found.distinct, distinct)
@@ -37,11 +37,11 @@ def test_labels_near_and_far(labels):
 
 
 def test_no_labels_have_no_classes():
-    assert len(number(np.zeros(0, np.int64)).distinct) == 0
+    assert len(encode_labels(np.zeros(0, np.int64)).distinct) == 0
 
 
 def test_places_among_more_classes():
-    labels = number(np.array([5, 9, 5]))
+    labels = encode_labels(np.array([5, 9, 5]))
     classes = np.array([1, 5, 7, 9])
     assert labels.within(classes).tolist() == [1, 3, 1]
     assert labels.class_counts(classes, None).tolist() == [0, 2, 0, 1]

@@ -11,7 +11,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from discern.data.text import STEMMED, TextSettings, language_of, stop_words
 
-SKLEARN = TextSettings(words="sklearn")
+SKLEARN = TextSettings(tokenizer="sklearn")
 WORDS = TextSettings()
 
 any_text = st.text(st.characters(exclude_categories=()), max_size=60)
@@ -41,13 +41,13 @@ def test_words_are_those_of_scikit_learn(text: str) -> None:
 
 @given(texts)
 def test_words_without_lowering(text: str) -> None:
-    found = TextSettings(words="sklearn", lowercase=False).terms(text)
+    found = TextSettings(tokenizer="sklearn", lowercase=False).terms(text)
     assert found == re.findall(r"(?u)\b\w\w+\b", text)
 
 
 @given(texts, st.integers(1, 5))
 def test_shortest_words(text: str, shortest: int) -> None:
-    found = TextSettings(words="sklearn", shortest=shortest).terms(text)
+    found = TextSettings(tokenizer="sklearn", min_word_length=shortest).terms(text)
     assert found == [word for word in re.findall(r"\w+", text.lower()) if len(word) >= shortest]
 
 
@@ -71,7 +71,7 @@ def test_every_character_next_to_a_sigma() -> None:
 @given(st.text(st.sampled_from("ΣσςΑα aB'’.:·\u0301\u00ad\u180e1_-\ud800İ"), max_size=30))
 def test_sigmas(text: str) -> None:
     assert SKLEARN.terms(text) == sklearn_words(text)
-    characters = TextSettings(analyzer="char", words="sklearn")
+    characters = TextSettings(analyzer="char", tokenizer="sklearn")
     assert "".join(characters.terms(text)) == re.sub(r"\s\s+", " ", text.lower())
 
 
@@ -96,7 +96,7 @@ def test_long_texts_are_cut_between_words_only(filler: str, length: int) -> None
 @given(text=texts)
 def test_ngrams_are_those_of_scikit_learn(analyzer: str, ngrams: tuple, lowercase: bool, text: str) -> None:
     expected = CountVectorizer(analyzer=analyzer, ngram_range=ngrams, lowercase=lowercase).build_analyzer()(text)
-    found = TextSettings(analyzer=analyzer, ngrams=ngrams, lowercase=lowercase, words="sklearn").terms(text)
+    found = TextSettings(analyzer=analyzer, ngrams=ngrams, lowercase=lowercase, tokenizer="sklearn").terms(text)
     assert found == expected
 
 
@@ -105,7 +105,7 @@ def test_every_white_space_character() -> None:
     text = "".join(f"a{space}b{space}{space}c" for space in spaces)
     for analyzer in ("char", "char_wb"):
         expected = CountVectorizer(analyzer=analyzer, ngram_range=(1, 3)).build_analyzer()(text)
-        assert TextSettings(analyzer=analyzer, ngrams=(1, 3), words="sklearn").terms(text) == expected
+        assert TextSettings(analyzer=analyzer, ngrams=(1, 3), tokenizer="sklearn").terms(text) == expected
 
 
 @given(st.text(st.characters(max_codepoint=127), max_size=200))
@@ -195,7 +195,7 @@ def test_tokens_with_spaces_are_joined_as_text(tokens: list[str]) -> None:
     ("settings", "message"),
     [
         ({"analyzer": "words"}, "analyzer must be one of"),
-        ({"words": "french"}, "words must be"),
+        ({"tokenizer": "french"}, "tokenizer must be"),
         ({"ngrams": (0, 1)}, "n-gram lengths"),
         ({"ngrams": (2, 1)}, "n-gram lengths"),
         ({"stem": "klingon"}, "no stemmer"),
@@ -210,7 +210,7 @@ def test_bad_settings_are_refused(settings: dict, message: str) -> None:
 
 
 def test_settings_as_plain_values() -> None:
-    settings = TextSettings(ngrams=(1, 2), stop_words=("the", "\ud800"), stem="english", shortest=3)
+    settings = TextSettings(ngrams=(1, 2), stop_words=("the", "\ud800"), stem="english", min_word_length=3)
     assert TextSettings.from_json(settings.to_json()) == settings
 
 
@@ -220,7 +220,7 @@ def test_search_for_texts_cut_otherwise(text: str) -> None:
     assert SKLEARN.terms(text) == sklearn_words(text)
     for analyzer in ("char", "char_wb"):
         expected = CountVectorizer(analyzer=analyzer, ngram_range=(1, 3)).build_analyzer()(text)
-        assert TextSettings(analyzer=analyzer, ngrams=(1, 3), words="sklearn").terms(text) == expected
+        assert TextSettings(analyzer=analyzer, ngrams=(1, 3), tokenizer="sklearn").terms(text) == expected
     for settings in (WORDS, TextSettings(ngrams=(1, 3)), TextSettings(stem="english")):
         for term in settings.terms(text):
             assert term

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discern.data.batch import Batch, as_texts, row_sizes, values_of
-from discern.data.keys import value_hashes
+from discern.data.hashes import value_hashes
 from discern.data.roles import Feature, levels_of, numbers_of
 from discern.data.strings import DataError
 from discern.data.values import canonical, doubles, is_missing, label_text, written

@@ -105,7 +105,7 @@ def test_the_head_is_compact_sorted_ascii(tmp_path: Path) -> None:
     assert bytes(other[0]) == path.read_bytes()
     length = int.from_bytes(path.read_bytes()[:8], "little")
     head = json.loads(path.read_bytes()[8 : 8 + length])["__metadata__"]["discern"]
-    assert head == (f'{{"checksum":"{digest}","format":"discern-model","label":[1,2.5],"version":1,"zz":"n\\u00e9"}}')
+    assert head == (f'{{"checksum":"{digest}","format":"discern-model","label":[1,2.5],"version":2,"zz":"n\\u00e9"}}')
 
 
 @pytest.mark.parametrize(
@@ -192,26 +192,26 @@ def test_other_heads_are_no_model(tmp_path: Path, head: str) -> None:
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_none_are_refused(tmp_path: Path, number: str) -> None:
-    head = f'{{"format":"discern-model","version":1,"zz":{number}}}'
+    head = f'{{"format":"discern-model","version":2,"zz":{number}}}'
     assert "is not a number" in refused(crafted(tmp_path / "m.discern", head))
 
 
-@pytest.mark.parametrize("version", [0, 2, None, "1"])
+@pytest.mark.parametrize("version", [0, 1, 3, None, "2"])
 def test_other_versions_are_named(tmp_path: Path, version: object) -> None:
     head = {"format": "discern-model", "version": version, "checksum": "0" * 64}
     told = refused(crafted(tmp_path / "m.discern", head))
-    assert f"has format version {version!r}; this discern reads version 1: upgrade it" in told
+    assert f"has format version {version!r}; this discern reads version 2: " in told
 
 
 @pytest.mark.parametrize("checksum", [None, "", "0" * 63, "0" * 65, "é" * 32])
 def test_a_checksum_must_be_there(tmp_path: Path, checksum: object) -> None:
-    head = {"format": "discern-model", "version": 1, "checksum": checksum}
+    head = {"format": "discern-model", "version": 2, "checksum": checksum}
     assert "has no checksum" in refused(crafted(tmp_path / "m.discern", head))
 
 
 def test_a_checksum_that_is_there_twice_or_does_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
-    head = {"format": "discern-model", "version": 1, "checksum": "0" * 64}
+    head = {"format": "discern-model", "version": 2, "checksum": "0" * 64}
     assert "its checksum does not fit" in refused(crafted(path, head))
     assert "has no checksum" in refused(crafted(path, {**head, "zz": "0" * 64}))
 

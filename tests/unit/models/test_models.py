@@ -20,20 +20,22 @@ import discern.models.search as contest
 import discern.models.space_model as spatial
 from discern.analysis.crossvalidation import cross_validate
 from discern.classifier import Classifier, load
-from discern.cli.entry import app
+from discern.cli.main import app
 from discern.data.readers import batches
+from discern.data.registry import imported
 from discern.data.roles import MOST_NUMBER, Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
-from discern.models.deciders import LEARNERS, Regularization
+from discern.models.deciders import Regularization
 from discern.models.file import ModelFileError
+from discern.models.registry import MODELS, public_models
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.search import TUNED, another_deal
-from discern.models.settings import EVENTS, IN_CONTESTS, MODELS, NOT_SUMS
+from discern.models.search import another_deal
 from discern.models.space import Plan
 from discern.models.space_model import Recipe, SpaceModel
 
-SPACE = tuple(NOT_SUMS)
+SPACE = tuple(kind.name for kind in MODELS if kind.learn and kind.is_public)
+TUNED = tuple(kind.name for kind in MODELS if kind.is_tuned)
 TOPICS = {
     "sport": ["match", "goal", "team", "coach", "league", "win", "final", "player"],
     "trade": ["market", "price", "share", "bank", "export", "growth", "tariff", "profit"],
@@ -83,8 +85,9 @@ def fitted() -> dict[str, Classifier]:
 
 
 def test_every_model_in_a_space_has_a_learner() -> None:
-    assert set(LEARNERS) == set(IN_CONTESTS)
-    assert set(MODELS) == {*EVENTS, *NOT_SUMS, "best"}
+    for kind in MODELS:
+        assert kind.is_sum or kind.name == "best" or callable(imported(kind.learn))
+    assert "unit-bayes" not in public_models()
 
 
 @pytest.mark.parametrize("name", SPACE)
@@ -157,7 +160,7 @@ def test_one_label_and_few_rows(name: str) -> None:
     assert alone.explain("two").probability == 1.0
     few = Classifier(model=name).fit([{"label": "a", "text": "one two"}, {"label": "b", "text": "three four"}])
     assert few.predict(["two one", "four three"]).tolist() == ["a", "b"]
-    assert few.calibration is None
+    assert few.resolved.calibration is None
 
 
 @pytest.mark.parametrize("name", SPACE)
@@ -195,7 +198,7 @@ def test_weights_are_what_a_unit_says(fitted: dict[str, Classifier]) -> None:
 
 def test_features_are_selected() -> None:
     for select in ("chi2", "mutual-information"):
-        model = Classifier(model="linear-svm", features=12, select=select).fit(texts(300))
+        model = Classifier(model="linear-svm", max_terms=12, select=select).fit(texts(300))
         assert model.solved.terms == 12
         assert {name for name, _ in model.weights("space", 100)} <= {
             word for words in TOPICS.values() for word in words
@@ -223,8 +226,8 @@ def test_calibration_is_on_rows_left_out() -> None:
     model = Classifier(model="linear-svm", min_df=1).fit(rows)
     judged = model.evaluate(texts(1000, seed=9, share=0.12))
     raw = Classifier(model="linear-svm", min_df=1, calibrate=False).fit(rows)
-    assert model.calibration is not None
-    assert raw.calibration is None
+    assert model.resolved.calibration is not None
+    assert raw.resolved.calibration is None
     uncalibrated = raw.evaluate(texts(1000, seed=9, share=0.12))
     assert judged.log_loss < uncalibrated.log_loss
     assert judged.calibration_error < uncalibrated.calibration_error / 2
@@ -233,14 +236,14 @@ def test_calibration_is_on_rows_left_out() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"model": "linear-swm"}, "there is no model 'linear-swm'; did you mean 'linear-svm'"),
-        ({"model": "ridge", "features": "auto"}, "features='auto' is for naive Bayes"),
-        ({"model": "naive-bayes", "features": "many"}, "features must be 'auto' or a number of terms above 0"),
+        ({"model": "linear-swm"}, "unknown model 'linear-swm'; did you mean 'linear-svm'"),
+        ({"model": "ridge", "max_terms": "auto"}, "max_terms='auto' is for naive Bayes"),
+        ({"model": "naive-bayes", "max_terms": "many"}, "max_terms must be 'auto' or a number of terms above 0"),
         ({"model": "lda", "priors": "auto"}, "priors='auto' is for naive Bayes"),
         ({"model": "binary", "characters": (2, 3)}, "characters is for models in a vector space"),
         ({"model": "ridge", "smoothing": 1.0}, "smoothing is for naive Bayes and 'nbsvm'"),
         ({"model": "knn", "priors": "uniform"}, "priors can be given for naive Bayes, 'lda' and 'qda'"),
-        ({"model": "ridge", "features": 0}, "features must be 'auto' or a number of terms above 0, not 0"),
+        ({"model": "ridge", "max_terms": 0}, "max_terms must be 'auto' or a number of terms above 0, not 0"),
         ({"model": "ridge", "select": "best"}, "select must be one of chi2, mutual-information"),
         ({"model": "best", "budget": 0}, "budget must be a number of seconds above 0"),
         ({"model": "linear-svm", "characters": (3, 2)}, "must rise from at least 1"),
@@ -311,18 +314,22 @@ def test_files_that_do_not_fit_together_are_refused(fitted: dict[str, Classifier
             spoiled = whole.copy()
             spoiled.flat[0] = np.nan
             _refused(tmp_path, {**arrays, key: spoiled}, metadata)
-    for change in (
-        {"recipe": {}},
-        {"recipe": {**metadata["recipe"], "model": "naive-bayes"}},
-        {"recipe": {**metadata["recipe"], "model": "ridge" if name != "ridge" else "lda"}},
-        {"recipe": {**metadata["recipe"], "plan": {**metadata["recipe"]["plan"], "text": []}}},
-        {"labels": metadata["labels"][:-1]},
-        {"labels": [metadata["labels"][0]] * 3},
-        {"features": metadata["features"][:-1]},
-        {"leaderboard": 5},
-        {"calibration": {"kind": "temperature", "temperature": 1.0, "power": 0.5}},
+    labels, recipe = metadata["fitted"]["labels"], metadata["resolved"]["recipe"]
+    for record, change in (
+        ("resolved", {"recipe": {}}),
+        ("resolved", {"recipe": {**recipe, "model": "naive-bayes"}}),
+        ("resolved", {"recipe": {**recipe, "model": "ridge" if name != "ridge" else "lda"}}),
+        ("resolved", {"recipe": {**recipe, "plan": {**recipe["plan"], "text": []}}}),
+        ("resolved", {"features": metadata["resolved"]["features"][:-1]}),
+        ("resolved", {"leaderboard": 5}),
+        ("resolved", {"calibration": {"kind": "temperature", "temperature": 1.0, "power": 0.5}}),
+        ("fitted", {"labels": labels[:-1]}),
+        ("fitted", {"labels": [labels[0]] * 3}),
+        ("settings", {"model": "naive-bayes"}),
+        ("settings", {"min_df": 0}),
+        ("settings", {"budget": "long"}),
     ):
-        _refused(tmp_path, arrays, {**metadata, **change})
+        _refused(tmp_path, arrays, {**metadata, record: {**metadata[record], **change}})
 
 
 def _refused(folder: Path, arrays: dict[str, object], metadata: dict[str, object]) -> None:
@@ -373,7 +380,7 @@ def test_the_best_of_two_ellipses_is_quadratic() -> None:
     by_name = {one["model"]: one["accuracy"] for one in model.leaderboard}
     assert model.winner in ("qda", "naive-bayes", "knn")
     assert by_name["qda"] > by_name["logistic"] + 0.1
-    assert "cannot learn more rows" in model.limitation or model.winner == "naive-bayes"
+    assert "cannot learn more rows" in model.fitted.limitation or model.winner == "naive-bayes"
 
 
 def test_a_winner_that_is_a_sum_can_still_change() -> None:
@@ -424,7 +431,7 @@ def test_the_best_at_the_command_line(tmp_path: Path) -> None:
     bad = run.invoke(app, ["fit", str(data), "-o", str(path), "--model", "best", "--budget", "soon"])
     assert bad.exit_code != 0
     assert "is not a time such as 60s" in bad.output
-    svm = ["fit", str(data), "-o", str(path), "--model", "linear-svm", "--features", "20", "--characters", "2,3"]
+    svm = ["fit", str(data), "-o", str(path), "--model", "linear-svm", "--max-terms", "20", "--characters", "2,3"]
     assert run.invoke(app, svm).exit_code == 0
     assert "the best 20 by chi2" in run.invoke(app, ["info", str(path)]).stdout
     refused = run.invoke(app, ["learn", str(path), str(data)])
@@ -473,15 +480,15 @@ def test_the_best_may_be_a_sum_of_models(tmp_path: Path) -> None:
     model = Classifier(model="best", budget=600).fit(texts(1500, share=0.5, seed=2))
     model.save(tmp_path / "m.discern")
     loaded = load(tmp_path / "m.discern")
-    assert loaded.recipe == model.recipe
+    assert loaded.resolved.recipe == model.resolved.recipe
     shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
-    assert ("whose scores are added" in shown) == bool(loaded.recipe and loaded.recipe.others)
+    assert ("whose scores are added" in shown) == bool(loaded.resolved.recipe and loaded.resolved.recipe.others)
     assert np.array_equal(loaded.predict_proba(texts(40)), model.predict_proba(texts(40)))
     assert {one["cost"] for one in model.leaderboard} - {None, 1.0, 30.0}  # costs were changed
     best, *others = model.leaderboard
     assert best["accuracy"] >= max(one["accuracy"] for one in others if one["rows"] == best["rows"]) - 0.02
-    assert model.recipe is not None
-    assert bool(model.recipe.others) == ("; and " in best["terms"])
+    assert model.resolved.recipe is not None
+    assert bool(model.resolved.recipe.others) == ("; and " in best["terms"])
 
 
 def test_naive_bayes_of_rows_of_unit_length() -> None:

@@ -184,12 +184,12 @@ def much_text() -> list[dict[str, str]]:
 def in_child(queue: Any) -> None:
     data = much_text()
     classifier = Classifier(text="text", threads=2).fit(data)
-    queue.put(files.encode(*classifier._content())[1])
+    queue.put(files.encode(*classifier.fitted.content())[1])
 
 
 def test_fork_after_use() -> None:
     context = multiprocessing.get_context("fork")
-    expected = files.encode(*Classifier(text="text", threads=2).fit(much_text())._content())[1]
+    expected = files.encode(*Classifier(text="text", threads=2).fit(much_text()).fitted.content())[1]
     for _ in range(3):
         queue = context.Queue()
         child = context.Process(target=in_child, args=(queue,))
@@ -263,8 +263,8 @@ from discern.classifier import Classifier
 with open(sys.argv[1], encoding="utf-8") as file:
     rows = json.load(file)
 sums = []
-for settings in ({}, {"words": "sklearn"}, {"lowercase": False, "ngrams": (1, 2)}, {"analyzer": "char", "ngrams": (2, 3)}):
-    sums.append(files.encode(*Classifier(text="text", **settings).fit(rows)._content())[1])
+for settings in ({}, {"tokenizer": "sklearn"}, {"lowercase": False, "ngrams": (1, 2)}, {"analyzer": "char", "ngrams": (2, 3)}):
+    sums.append(files.encode(*Classifier(text="text", **settings).fit(rows).fitted.content())[1])
 print(json.dumps({"path": _native.code_path(), "sums": sums}))
 """
 
