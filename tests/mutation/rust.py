@@ -1,10 +1,10 @@
-"""How many small changes of the Rust core its tests notice: a sample of those that cargo-mutants makes.
+"""Mutation testing of the Rust core: the share of changes made by cargo-mutants that the Rust tests detect.
 
     python tests/mutation/rust.py [--count 45] [--seed 1]
 
-Draws changes at random, always the same ones for a seed, has cargo-mutants try each with the Rust tests, and prints those
-that were not noticed. Ends with an error if more than 15% were not. A change that alters no result, but at most the time
-it takes, is listed in `SAME` with the reason, and not counted.
+Draws changes at random, always the same ones for a seed, has cargo-mutants test each, and prints those that were not
+detected. Ends with an error if more than 15% were not. A change that alters no result, but at most the time it takes, is
+listed in `EQUIVALENT` with the reason, and not counted.
 """
 
 import argparse
@@ -20,7 +20,7 @@ FILES = (
     *("counting/drain", "counting/merge", "counting/shard", "counting/tally"),
     *("text/characters", "text/key", "text/lexicon/*", "text/reader", "text/tokenizer", "text/tokens"),
 )
-SAME = {
+EQUIVALENT = {
     ("done += same.len();", "+="): "only what is fetched ahead depends on it",
     ("slots: Table::new((words * 5 / 4).max(FEWEST_SLOTS)),", "/"): "room that is got beforehand, or later",
     (
@@ -67,19 +67,19 @@ SAME = {
     ('&& memchr::memmem::find(document, "Σ".as_bytes()).is_some()', "&& with ||"): "the slow way to the same text",
     ("let kept = words.len().min(text.longest_gram - 1);", "-"): "one word more is carried over than is needed",
 }
-"""The line of a change and a part of what is told of it (column: what is done), and why no test can notice it."""
+"""Mutants that no test can detect: the line, a part of the description (column: what is done), and the reason."""
 LEAST = 0.85
 
 
 def cargo_mutants(*options: str, check: bool = True) -> str:
-    """Run cargo-mutants on the files, and give what it prints."""
+    """Run cargo-mutants on the files and return its output."""
     files = [f"--file=rust/src/{name}.rs" for name in FILES]
     command = ["cargo", "mutants", "--no-default-features", *files, *options]
     return subprocess.run(command, cwd=ROOT, check=check, stdout=subprocess.PIPE, text=True).stdout
 
 
 def drawn(count: int, seed: int) -> tuple[list[dict[str, Any]], int]:
-    """Return so many changes, and how many there are in all."""
+    """Return `count` random changes, and the number of all that are possible."""
     every = json.loads(cargo_mutants("--list", "--json"))
     names = [change["name"] for change in every]
     random.Random(seed).shuffle(names)
@@ -88,39 +88,39 @@ def drawn(count: int, seed: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def reason(change: dict[str, Any]) -> str | None:
-    """Explain why no test can notice a change; None if one could."""
+    """Return why no test can detect a change; None if one could."""
     lines = (ROOT / change["file"]).read_text(encoding="utf-8").splitlines()
     line = lines[change["span"]["start"]["line"] - 1].strip()
-    told = change["name"].split(":", 2)[2]  # the column and what is done
-    found = (why for (text, part), why in SAME.items() if text == line and part in told)
+    description = change["name"].split(":", 2)[2]  # the column and what is done
+    found = (why for (text, part), why in EQUIVALENT.items() if text == line and part in description)
     return next(found, None)
 
 
 def tried(changes: list[dict[str, Any]]) -> dict[str, str]:
-    """Try changes; give what became of each: CaughtMutant, MissedMutant, Timeout or Unviable."""
+    """Try changes; return the outcome of each: CaughtMutant, MissedMutant, Timeout or Unviable."""
     chosen = [f"--re=^{re.escape(change['name'])}$" for change in changes]
     cargo_mutants(*chosen, "--output=build", "--timeout=90", "--", "--lib", "--test=counting", check=False)
-    told = json.loads((ROOT / "build" / "mutants.out" / "outcomes.json").read_text(encoding="utf-8"))
-    scenarios = (outcome for outcome in told["outcomes"] if isinstance(outcome["scenario"], dict))
+    results = json.loads((ROOT / "build" / "mutants.out" / "outcomes.json").read_text(encoding="utf-8"))
+    scenarios = (outcome for outcome in results["outcomes"] if isinstance(outcome["scenario"], dict))
     return {outcome["scenario"]["Mutant"]["name"]: outcome["summary"] for outcome in scenarios}
 
 
 def main() -> None:
-    asked = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    asked.add_argument("--count", type=int, default=45)
-    asked.add_argument("--seed", type=int, default=1)
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=45)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
     changes, every = drawn(given.count, given.seed)
     counted = [change for change in changes if reason(change) is None]
     outcomes = tried(counted)
     missed = [name for name, outcome in outcomes.items() if outcome == "MissedMutant"]
     real = sum(outcome != "Unviable" for outcome in outcomes.values())
     for name in missed:
-        print(f"  not noticed: {name}")
+        print(f"  not detected: {name}")
     same = len(changes) - len(counted)
-    print(f"the counting core: {real - len(missed)} of {real} noticed, {same} the same, of {every}")
+    print(f"the counting core: {real - len(missed)} of {real} detected, {same} equivalent, of {every} possible")
     if real - len(missed) < LEAST * real:
-        raise SystemExit(f"fewer than {LEAST:.0%} of the changes were noticed")
+        raise SystemExit(f"fewer than {LEAST:.0%} of the changes were detected")
 
 
 if __name__ == "__main__":
