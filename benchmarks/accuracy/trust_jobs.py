@@ -37,7 +37,7 @@ def mails(folder: Path, quick: bool) -> list[Row]:
 
 
 def split(read: Callable[[Path, bool], list[Row]]) -> Callable[[Path, bool], Inputs]:
-    """Return each distinct row once, in a random order, one half to learn from and one to judge by."""
+    """Return each distinct row once, in a random order, one half for training and one for testing."""
 
     def prepare(folder: Path, quick: bool) -> Inputs:
         rows = list({(row["label"], row["text"]): row for row in read(folder, quick)}.values())

@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 _HOMES = {
     "BalancedWinnow": "discern.estimators.linear.winnow",
     "BasicLinearClassifier": "discern.estimators.linear.centroids",
-    "BayesClassifier": "discern.learners.densities",
-    "BayesRate": "discern.learners.densities",
+    "BayesClassifier": "discern.learners.bayes_rate",
+    "BayesRate": "discern.learners.bayes_rate",
     "BayesianLogisticRegression": "discern.estimators.linear.bayesian",
     "BernoulliNB": "discern.estimators.naive_bayes.counts",
     "CalibratedClassifier": "discern.estimators.calibrate",
@@ -28,7 +28,7 @@ _HOMES = {
     "Decision": "discern.evaluation.decisions",
     "DecisionClassifier": "discern.estimators.decide",
     "Density": "discern.learners.densities",
-    "Dirichlet": "discern.learners.bayes",
+    "Dirichlet": "discern.learners.smoothing",
     "Discretizer": "discern.estimators.transformers.discretize",
     "Drift": "discern.analysis.drift",
     "Evaluation": "discern.evaluation.evaluation",
@@ -37,9 +37,9 @@ _HOMES = {
     "GaussianNB": "discern.estimators.naive_bayes.gaussian",
     "Guard": "discern.analysis.defense",
     "HashingVectorizer": "discern.estimators.text.vectorizers",
-    "JelinekMercer": "discern.learners.bayes",
+    "JelinekMercer": "discern.learners.smoothing",
     "KNeighborsClassifier": "discern.estimators.neighbors",
-    "Laplace": "discern.learners.bayes",
+    "Laplace": "discern.learners.smoothing",
     "LeastCost": "discern.evaluation.decisions",
     "LinearDiscriminantAnalysis": "discern.estimators.linear.discriminants",
     "LinearSVC": "discern.estimators.linear.margins",
@@ -61,7 +61,7 @@ _HOMES = {
     "Separation": "discern.learners.logistic.separation",
     "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
-    "SingularCovarianceWarning": "discern.learners.discriminants",
+    "SingularCovarianceWarning": "discern.learners.covariances",
     "TermDocumentMatrix": "discern.statistics.matrix",
     "TextSettings": "discern.data.text",
     "TfidfTransformer": "discern.estimators.text.tfidf",
@@ -152,18 +152,18 @@ if TYPE_CHECKING:
     from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
     from discern.evaluation.significance import mcnemar as mcnemar
     from discern.evaluation.significance import wilson as wilson
-    from discern.learners.bayes import Dirichlet as Dirichlet
-    from discern.learners.bayes import JelinekMercer as JelinekMercer
-    from discern.learners.bayes import Laplace as Laplace
-    from discern.learners.densities import BayesClassifier as BayesClassifier
-    from discern.learners.densities import BayesRate as BayesRate
+    from discern.learners.bayes_rate import BayesClassifier as BayesClassifier
+    from discern.learners.bayes_rate import BayesRate as BayesRate
+    from discern.learners.covariances import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.learners.densities import Density as Density
     from discern.learners.densities import mixture as mixture
-    from discern.learners.discriminants import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.learners.logistic.separation import Separation as Separation
     from discern.learners.logistic.separation import SeparationWarning as SeparationWarning
     from discern.learners.logistic.separation import find_separation as find_separation
     from discern.learners.margins import NotSeparableError as NotSeparableError
+    from discern.learners.smoothing import Dirichlet as Dirichlet
+    from discern.learners.smoothing import JelinekMercer as JelinekMercer
+    from discern.learners.smoothing import Laplace as Laplace
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
     from discern.models.fitted import Receipt as Receipt

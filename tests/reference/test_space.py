@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.data.text import stop_words
-from discern.learners.neighbours import CosineRows, EuclideanRows, HammingRows, Neighbours
+from discern.learners.neighbours.rows import CosineRows, EuclideanRows, HammingRows
+from discern.learners.neighbours.votes import Neighbours
 from discern.statistics.counts import Counts
 from discern.statistics.selection import Contingency, best_terms, rank_terms, scores_by_class
 from discern.statistics.weighting import Weighting
@@ -179,9 +180,9 @@ def every_distance(kind, rows, queries):
         return np.clip(1.0 - similarities, 0.0, 2.0)
     left, right = queries.matrix(), rows.matrix()
     if kind is HammingRows:
-        return (left[:, None] != right[None]).sum(axis=2) / rows.width
+        return (left[:, None] != right[None]).sum(axis=2) / rows.n_features
     squares = np.zeros((len(left), len(right)))
-    for column in range(rows.width):
+    for column in range(rows.n_features):
         squares += (left[:, [column]] - right[:, column]) ** 2
     return np.sqrt(squares)
 

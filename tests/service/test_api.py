@@ -346,7 +346,7 @@ def test_rare_words_and_numbers_follow_the_log(tmp_path: Path) -> None:
 
 
 def test_the_service_is_not_imported_for_nothing() -> None:
-    program = "import sys, discern, discern.cli.entry; print([n for n in ('fastapi', 'uvicorn', 'sqlalchemy') if n in sys.modules])"
+    program = "import sys, discern, discern.cli.main; print([n for n in ('fastapi', 'uvicorn', 'sqlalchemy') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.strip() == "[]"
 

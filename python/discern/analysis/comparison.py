@@ -191,7 +191,7 @@ class Comparison:
 
     def plot(self, ax: Any = None, figure: str = "error") -> Any:
         """Draw a box for each method: its errors, or its ``"log loss"``, over the folds."""
-        from discern.analysis.plots import BoxPlotDisplay
+        from discern.analysis.plots.bars import BoxPlotDisplay
 
         shown = [one for one in self.results if figure == "error" or one.has_probabilities]
         values = {one.name: one.fold_errors if figure == "error" else one.fold_log_losses for one in shown}
@@ -366,7 +366,7 @@ class SimulatedComparison:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a box for each method, and the Bayes rate as a line."""
-        from discern.analysis.plots import BoxPlotDisplay
+        from discern.analysis.plots.bars import BoxPlotDisplay
 
         return BoxPlotDisplay(self.errors, "test error", self.bayes_rate).plot(ax=ax)
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discern.learners.bayes import posterior
+from discern.learners.newton import Expansion, Objective, minimize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -133,7 +134,7 @@ class LogisticMap:
             return float(value), design.T @ (shares * (chance - targets)), design.T @ curved
 
         start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-        slope, offset = _newton(objective, start)
+        slope, offset = _least(objective, start)
         return cls(float(slope / unit), float(offset))
 
     def __call__(self, scores: Array) -> Array:
@@ -275,16 +276,16 @@ class Temperature:
         rows = _Targets.of(scores, np.asarray(classes, np.int64), weights)
         unit = 1.0 / (rows.spread() or 1.0)
         if lengths is None:
-            (level,) = _newton(lambda parameters: rows.loss(parameters, np.ones((len(scores), 1))), np.log([unit]))
+            (level,) = _least(lambda parameters: rows.loss(parameters, np.ones((len(scores), 1))), np.log([unit]))
             return cls(_bounded(-level))
         logs = np.log(np.maximum(np.asarray(lengths, np.float64), 1.0))
         center = float(np.average(logs, weights=rows.shares))
         design = np.column_stack([np.ones(len(logs)), center - logs])
-        level, power = _newton(lambda parameters: rows.loss(parameters, design), np.array([np.log(unit), 0.0]))
+        level, power = _least(lambda parameters: rows.loss(parameters, design), np.array([np.log(unit), 0.0]))
         if not 0.0 <= power <= 1.0:  # the best within the bounds lies on the nearer one
             power = min(max(power, 0.0), 1.0)
             fixed = rows.scaled(np.exp(power * design[:, 1]))
-            (level,) = _newton(lambda parameters: fixed.loss(parameters, design[:, :1]), np.log([unit]))
+            (level,) = _least(lambda parameters: fixed.loss(parameters, design[:, :1]), np.log([unit]))
         return cls(_bounded(-level - power * center), float(power))
 
     def __call__(self, scores: Array, lengths: NDArray[Any] | None = None) -> Array:
@@ -412,29 +413,33 @@ def _binary_from_json(values: Mapping[str, Any]) -> BinaryMap:
 # -------------------------------------------------------------------------------------------------- numbers
 
 
-def _newton(objective: Callable[[Array], tuple[float, Array, Array]], start: Array) -> Array:
-    """Minimise a smooth function of few parameters by Newton's method with backtracking."""
-    parameters = start
-    value, gradient, curvature = objective(parameters)
-    for _ in range(100):
-        if np.abs(gradient).max() < 1e-12:
-            break
-        ridge = 1e-12 * (np.trace(curvature) + 1e-12) * np.eye(len(start))
-        step = -np.linalg.solve(curvature + ridge, gradient)
-        if -float(gradient @ step) < ENOUGH:
-            break
-        step *= min(1.0, 5.0 / float(np.abs(step).max(initial=0.0) or 1.0))  # no further than the model can be trusted
-        share = 1.0
-        while share > 1e-10:
-            tried = objective(parameters + share * step)
-            if tried[0] <= value + 1e-4 * share * float(gradient @ step):
-                break
-            share /= 2
-        else:
-            break  # at the bottom, to rounding
-        parameters = parameters + share * step
-        value, gradient, curvature = tried
-    return parameters
+@dataclass(frozen=True)
+class _Loss(Objective[Expansion]):
+    """A smooth function of few parameters, with its value, gradient and Hessian."""
+
+    function: Callable[[Array], tuple[float, Array, Array]]
+    scale = 1.0
+
+    def at(self, point: Array) -> Expansion:
+        return Expansion(point, *self.function(point))
+
+    def step(self, state: Expansion) -> Array:
+        step = self._whole_step(state)
+        return step * min(1.0, 5.0 / float(np.abs(step).max(initial=0.0) or 1.0))  # no further than it can be trusted
+
+    def is_stationary(self, state: Expansion, tol: float) -> bool:
+        flat = np.abs(state.gradient).max() < tol
+        return bool(flat or -float(state.gradient @ self._whole_step(state)) < ENOUGH)
+
+    def _whole_step(self, state: Expansion) -> Array:
+        assert state.hessian is not None
+        ridge = 1e-12 * (np.trace(state.hessian) + 1e-12) * np.eye(len(state.point))
+        return -np.linalg.solve(state.hessian + ridge, state.gradient)
+
+
+def _least(function: Callable[[Array], tuple[float, Array, Array]], start: Array) -> Array:
+    """Return the parameters for which a function is least."""
+    return minimize(_Loss(function), start, tol=1e-12, max_iter=100, rounding=0.0).state.point
 
 
 def _bounded(log_temperature: float) -> float:

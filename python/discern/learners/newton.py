@@ -12,7 +12,6 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh, solve_triangular
 
 Array = NDArray[Any]
 Linear = Callable[[Array], Array]
@@ -219,6 +218,8 @@ class Inverse:
     @classmethod
     def of(cls, hessian: Array, outputs: int = 1) -> Inverse:
         """Factor a Hessian."""
+        from scipy.linalg import LinAlgError, cho_factor, eigh
+
         lifted = hessian if outputs == 1 else hessian + _lift(hessian, outputs)
         scales = 1.0 / np.sqrt(positive(np.diag(lifted)))
         scaled = lifted * scales * scales[:, None]
@@ -239,6 +240,8 @@ class Inverse:
 
     def solve(self, right: Array) -> Array:
         """Return H⁻¹ times a vector or the columns of a matrix."""
+        from scipy.linalg import cho_solve
+
         scales = self.scales if right.ndim == 1 else self.scales[:, None]
         if self.vectors is None:
             return np.asarray(scales * cho_solve(self.factor, scales * right))
@@ -253,6 +256,8 @@ class Inverse:
 
     def lengths(self, table: Array) -> Array:
         """Return xᵀH⁻¹x for each row x."""
+        from scipy.linalg import solve_triangular
+
         scaled = (table * self.scales).T
         if self.vectors is None:
             return np.asarray((solve_triangular(self.factor[0], scaled, lower=True) ** 2).sum(axis=0))

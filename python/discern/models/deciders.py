@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-import discern.learners.discriminants as gaussian
 import discern.learners.ridge as ridge
 from discern.data.registry import imported
-from discern.learners.bayes import Laplace, Smoothing
+from discern.learners.covariances import CovarianceSettings
+from discern.learners.discriminants import solve_linear, solve_quadratic
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
-from discern.learners.neighbours import Neighbours
+from discern.learners.neighbours.votes import Neighbours
+from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.naive_bayes import float_array
 from discern.models.registry import MODELS
 from discern.statistics.scatter import Scatter
@@ -56,6 +57,20 @@ class Linear:
     weights: Array
     bias: Array
     classes: int
+
+    @classmethod
+    def of_classes(cls, weights: Array, bias: Array) -> Linear:
+        """Return the decider of a row of weights and a bias for each class; two classes become one function.
+
+        Examples
+        --------
+        >>> Linear.of_classes(np.array([[1.0], [3.0]]), np.array([0.0, 1.0])).weights.tolist()
+        [[2.0]]
+        """
+        classes = len(bias)
+        if classes == 2:
+            weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
+        return cls(np.ascontiguousarray(weights.T), bias, classes)
 
     def of_functions(self, values: Array) -> Array:
         """Return a column for each class from one for each function."""
@@ -243,7 +258,7 @@ class Nearest:
         shares = float_array(arrays["shares"])
         if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
             raise ValueError("the neighbours do not fit the labels")
-        if int(known.classes.min(initial=0)) < 0 or known.rows.width != width:
+        if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != width:
             raise ValueError("the rows do not fit the terms and labels")
         return cls(known, count, shares)
 
@@ -392,12 +407,9 @@ def learn_linear_discriminant(table: Table, regularization: Regularization) -> D
 
 def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear:
     """Solve the linear discriminant from pooled sums."""
-    settings = gaussian.CovarianceSettings(shrinkage=0.1 if has_text else None)
-    found = gaussian.solve_linear(scatter, priors, settings)
-    weights, bias = found.coefficients, found.intercepts
-    if len(priors) == 2:
-        weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
-    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
+    settings = CovarianceSettings(shrinkage=0.1 if has_text else None)
+    found = solve_linear(scatter, priors, settings)
+    return Linear.of_classes(found.coefficients, found.intercepts)
 
 
 def learn_quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
@@ -408,8 +420,8 @@ def learn_quadratic_discriminant(table: Table, regularization: Regularization) -
 
 def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Quadratic:
     """Solve the quadratic discriminant from the sums of each class."""
-    settings = gaussian.CovarianceSettings(regularization=0.01 if has_text else 0.0)
-    found = gaussian.solve_quadratic(scatter, priors, settings)
+    settings = CovarianceSettings(regularization=0.01 if has_text else 0.0)
+    found = solve_quadratic(scatter, priors, settings)
     matrices = np.stack([_square(white.matrix) for white in found.whitenings])
     return Quadratic(np.ascontiguousarray(found.means), matrices, found.levels)
 
@@ -431,7 +443,7 @@ def _neighbours(known: Neighbours, classes: int) -> int:
     """Choose how many neighbours vote, by leaving out rows spread evenly over all."""
     if len(known) <= NEAR_CHOSEN:
         return known.best_count(classes)
-    from discern.learners.neighbours import MOST_NEIGHBOURS, choose_count
+    from discern.learners.neighbours.votes import MOST_NEIGHBOURS, choose_count
 
     some = np.linspace(0, len(known) - 1, NEAR_CHOSEN).astype(np.int64)
     _, places = known.rows.nearest(known.rows.take(some), MOST_NEIGHBOURS, some)

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import discern
 from discern.analysis.comparison import LoadedRows, compare_simulated, stratified_folds
-from discern.cli import app
 from discern.cli.demo import sample
+from discern.cli.main import app
 
 
 def test_folds_are_even_and_keep_groups_together() -> None:

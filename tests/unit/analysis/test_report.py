@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from discern.analysis.report.page import report
 from discern.analysis.report.sections import THRESHOLDS
 from discern.classifier import Classifier
-from discern.cli import app
 from discern.cli.demo import sample, split
+from discern.cli.main import app
 
 NASTY = '$x_{ 東京 </script><img src=x onerror="alert(1)">'
 

@@ -191,7 +191,7 @@ def plots(subject: Subject) -> str:
 
 def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
     """Draw the plots of the report: a caption and an SVG each."""
-    from discern.analysis.plots import (
+    from discern.analysis.plots.predictions import (
         ConfusionMatrixDisplay,
         PrecisionRecallDisplay,
         ReliabilityDisplay,

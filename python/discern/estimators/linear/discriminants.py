@@ -14,11 +14,10 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from discern.estimators.base import Array, ScatterClassifier
+from discern.learners.covariances import CovarianceSettings, SingularCovarianceWarning
 from discern.learners.discriminants import (
-    CovarianceSettings,
     LinearDiscriminant,
     QuadraticDiscriminant,
-    SingularCovarianceWarning,
     gathered,
     linear_scores,
     log_probabilities,
@@ -120,7 +119,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     Parameters and attributes are scikit-learn's. What differs: the model comes from sums about pivots, so that
     ``partial_fit`` in any batches gives what ``fit`` gives, and models can ``merge`` and ``forget``; rows can have
     weights; all solvers shrink and transform; and a covariance that is singular or ill-conditioned is shrunk, with a
-    :class:`~discern.learners.discriminants.SingularCovarianceWarning`, where scikit-learn drops directions in silence.
+    :class:`~discern.learners.covariances.SingularCovarianceWarning`, where scikit-learn drops directions in silence.
     Columns that never vary have no weight.
 
     Parameters

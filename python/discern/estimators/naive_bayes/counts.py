@@ -18,9 +18,6 @@ from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
 from discern.learners.bayes import (
-    Dirichlet,
-    JelinekMercer,
-    Laplace,
     Margins,
     bernoulli_probability,
     complement_weight,
@@ -28,6 +25,7 @@ from discern.learners.bayes import (
     log_odds,
     multinomial_weight,
 )
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -16,8 +16,9 @@ from discern.data.encode import EncodedLabels
 from discern.estimators.base import Array
 from discern.estimators.text.classifier import NO_WORDS, TextClassifier, numbered_labels
 from discern.estimators.text.documents import length_of, raw_texts
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, as_smoothing, posterior
+from discern.learners.bayes import posterior
 from discern.learners.language import LanguageModels
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, as_smoothing
 from discern.statistics.counts import Counter, Counts
 
 ONLY = "all"

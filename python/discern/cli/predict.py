@@ -1,4 +1,4 @@
-"""The command predict: rows in, decisions out, as CSV, JSON lines or Parquet."""
+"""The command predict: rows in, predictions out, as CSV, JSON lines or Parquet."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
-from discern.cli import options
-from discern.cli.output import counted, percent, reading, refuse_bad_place, say, to_json, visible, whole_or_not, writing
+from discern.cli.options import DATA_HELP, Input, ModelFile, OtherText, Output, Threads, argument, command, option
+from discern.cli.output import counted, loaded, percent, refuse_bad_place, to_json, visible, whole_or_not, writing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,75 +35,68 @@ class Written(StrEnum):
     parquet = "parquet"
 
 
-def predict(
-    model: options.ModelFile,
-    data: options.OptionalSources = None,
-    message: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TEXT", help="Classify this text instead of DATA; may be given more than once."),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Where to write.", show_default="stdout"),
-    ] = None,
-    to: Annotated[
-        Written | None,
-        typer.Option("--to", help="The format of the result.", show_default="by the name of FILE; csv for stdout"),
-    ] = None,
-    append: Annotated[
-        bool, typer.Option("--append", help="Keep the columns of DATA, before those of the result.")
-    ] = False,
-    proba: Annotated[bool, typer.Option("--proba", help="Add a column for each label: its probability.")] = False,
-    unsure: Annotated[
-        float | None,
-        typer.Option(
-            min=0, max=1, metavar="P", help='Say "unsure" where the probability is below this.', show_default="never"
-        ),
-    ] = None,
-    evidence: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Add a column with so many of the words that spoke most.")
-    ] = 0,
-    line_buffered: Annotated[
-        bool, typer.Option("--line-buffered", help="Write the decision on a row as soon as the row has come.")
-    ] = False,
-    text: options.OtherText = None,
-    threads: options.Threads = None,
-    given: options.Given = None,
-    encoding: options.Encoding = None,
-    on_error: options.OnErrorName = options.OnError.stop,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Print a label and its probability for each row, in order: as many rows out as in.
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the result, beside label and probability."""
 
-    The result is CSV, TSV, JSON lines (also with --json) or Parquet. Its columns are label, probability and what else
-    is asked for; one that DATA has already, with --append, is called "predicted label" and so on.
+    append: bool = option(False, "Keep the columns of DATA, before those of the result.")
+    proba: bool = option(False, "Add a column for each label: its probability.")
+    unsure: float | None = option(
+        None, 'Predict "unsure" where the probability is below this.', min=0, max=1, metavar="P", show_default="never"
+    )
+    evidence: int = option(0, "Add a column with the N most influential words.", min=0, metavar="N")
+
+
+@command(
+    "discern predict messages.discern new.csv > labels.csv",
+    "discern predict messages.discern new.parquet -o labeled.parquet --append --unsure 0.9 --evidence 3",
+    "tail -f log.txt | discern predict messages.discern - --format text --line-buffered --append",
+    'discern predict messages.discern --message "Claim your free prize now"',
+)
+def predict(
+    *,
+    model: ModelFile,
+    data: list[str] | None = argument(None, "DATA", DATA_HELP + " Not with --message."),
+    message: list[str] | None = option(
+        None, "Classify this text instead of DATA; may be given more than once.", metavar="TEXT"
+    ),
+    output: Path | None = option(None, "Where to write.", "--output", "-o", metavar="FILE", show_default="stdout"),
+    to: Written | None = option(None, "The format of the result.", show_default="by the name of FILE; csv for stdout"),
+    columns: Columns,
+    line_buffered: bool = option(False, "Write each prediction as soon as its row is read."),
+    text: OtherText = None,
+    threads: Threads = None,
+    rows: Input,
+    out: Output,
+) -> None:
+    """Print a label and its probability for each row, in the order of the rows.
+
+    The result is CSV, TSV, JSON lines (also with --json) or Parquet. Its columns are label and probability, and those
+    that options add. With --append, a column whose name is already in DATA is called "predicted label" and so on.
     """
     if bool(message) == bool(data):
         raise typer.BadParameter("give either DATA or --message")
-    kind = _kind(output, to, json)
-    from discern.cli.commands import loaded
-
+    kind = _kind(output, to, out.json)
     classifier = loaded(model, text, threads)
-    wanted = Wanted(unsure, evidence, proba, append)
-    wanted.refuse(classifier.labels)
-    if message and output is None and kind == "csv" and wanted == Wanted() and sys.stdout.isatty():
-        for batch in decided(classifier, message, None, wanted):
-            for label, probability in zip(batch.labels, batch.probabilities, strict=True):
+    if columns.unsure is not None and UNSURE in classifier.labels:
+        raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure out")
+    on_terminal = output is None and sys.stdout.isatty()
+    if message and on_terminal and kind == "csv" and columns == Columns():
+        for part in predictions(classifier, message, None, columns):
+            for label, probability in zip(part.labels, part.probabilities, strict=True):
                 typer.echo(f"{visible(label)}  {percent(probability)}")
         return
-    busy = output is None and sys.stdout.isatty()
     from discern.data.readers import Sources
 
-    with reading(data or [], given, quiet, busy, encoding, on_error, line_buffered) as how:
-        found = _started(decided(classifier, message or Sources(tuple(data or ())), how, wanted))
-        rows = _write(found, kind, output, Layout(classifier.labels, wanted), line_buffered)
+    with rows.reading(data or [], out.quiet, on_terminal, line_buffered) as how:
+        found = _started(predictions(classifier, message or Sources(tuple(data or ())), how, columns))
+        count = _write(found, kind, output, Layout(classifier.labels, columns), line_buffered)
     if output is not None:
-        say(f"wrote {output}: {counted(rows, 'row')}", quiet)
+        out.say(f"wrote {output}: {counted(count, 'row')}")
 
 
 def _kind(output: Path | None, to: Written | None, json: bool) -> str:
-    """Describe how the result is to be written."""
+    """Return the format in which the result is written."""
     if json and to not in (None, Written.jsonl):
         raise typer.BadParameter("give either --json or --to")
     named = (output.suffix.lower().lstrip(".") if output is not None else "").replace("ndjson", "jsonl")
@@ -113,27 +106,12 @@ def _kind(output: Path | None, to: Written | None, json: bool) -> str:
     return kind
 
 
-# ---------------------------------------------------------------------------------------------------- deciding
+# -------------------------------------------------------------------------------------------------- predicting
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is to be said of a row beside its label and probability."""
-
-    unsure: float | None = None
-    evidence: int = 0
-    proba: bool = False
-    append: bool = False
-
-    def refuse(self, labels: Sequence[str]) -> None:
-        """Complain if "unsure" could be meant in two ways."""
-        if self.unsure is not None and UNSURE in labels:
-            raise typer.BadParameter("the model has a label 'unsure' of its own; leave --unsure out")
-
-
-@dataclass(frozen=True)
-class Decided:
-    """What was decided on a batch of rows."""
+class Predictions:
+    """The predictions for a batch of rows."""
 
     batch: Batch
     labels: list[str]
@@ -141,20 +119,20 @@ class Decided:
     shares: NDArray[Any]
     """The probability of every label, a row each."""
     evidence: list[list[dict[str, Any]]]
-    """The terms that spoke most, the strongest first, for each row; empty if not asked for."""
+    """The most influential terms of each row, the strongest first; empty if not asked for."""
 
 
-def decided(classifier: Classifier, data: Any, how: Reading | None, wanted: Wanted) -> Iterator[Decided]:
-    """Decide on all rows; a batch at a time is in memory."""
+def predictions(classifier: Classifier, data: Any, how: Reading | None, columns: Columns) -> Iterator[Predictions]:
+    """Predict all rows, with one batch in memory at a time."""
     from discern.data.readers import batches
     from discern.evaluation.decisions import probability_given
 
     for batch in batches(data, how):
         [(given, shares)] = classifier.predict_batches(batch)
         labels, own = given.tolist(), probability_given(given, shares, classifier.labels)
-        if wanted.unsure is not None:
-            labels = [label if share >= wanted.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
-        yield Decided(batch, labels, own, shares, _evidence(classifier, batch, wanted.evidence))
+        if columns.unsure is not None:
+            labels = [label if share >= columns.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
+        yield Predictions(batch, labels, own, shares, _evidence(classifier, batch, columns.evidence))
 
 
 def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict[str, Any]]]:
@@ -175,8 +153,8 @@ def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict
     ]
 
 
-def _started(found: Iterator[Decided]) -> Iterator[Decided]:
-    """Decide on the first batch now, so that bad data is refused before anything is written."""
+def _started(found: Iterator[Predictions]) -> Iterator[Predictions]:
+    """Predict the first batch now, so that bad data is refused before anything is written."""
     first = list(itertools.islice(found, 1))
     return itertools.chain(first, found)
 
@@ -186,16 +164,16 @@ def _started(found: Iterator[Decided]) -> Iterator[Decided]:
 
 @dataclass
 class Layout:
-    """The columns of the result, and their values."""
+    """The columns of the result and their values."""
 
     labels: Sequence[str]
-    wanted: Wanted
+    columns: Columns
     kept: tuple[str, ...] | None = None
-    """The columns of the data that are kept, once the first rows have come."""
+    """The columns of the data that are kept, known from the first rows."""
 
     def begin(self, batch: Batch | None) -> None:
         """Take the columns of the first rows."""
-        self.kept = tuple(batch.columns) if batch is not None and self.wanted.append else ()
+        self.kept = tuple(batch.columns) if batch is not None and self.columns.append else ()
 
     def own(self, name: str) -> str:
         """Return the name of a column of the result: another one if the data have it."""
@@ -206,21 +184,21 @@ class Layout:
     @property
     def names(self) -> list[str]:
         """The names of all columns, in order."""
-        said = ["label", "probability", *(["evidence"] if self.wanted.evidence else [])]
-        own = [self.own(name) for name in said]
+        first = ["label", "probability", *(["evidence"] if self.columns.evidence else [])]
+        own = [self.own(name) for name in first]
         taken = {*(self.kept or ()), *own}
         shares = [f"probability of {label}" if label in taken else label for label in self.labels]
-        return [*(self.kept or ()), *own, *(map(self.own, shares) if self.wanted.proba else ())]
+        return [*(self.kept or ()), *own, *(map(self.own, shares) if self.columns.proba else ())]
 
-    def columns(self, rows: Decided) -> list[Any]:
+    def values(self, rows: Predictions) -> list[Any]:
         """Return the values of all columns."""
         evidence = [[f"{term['shown']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
-        said = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.wanted.evidence else [])]
-        return [*self.input(rows.batch), *said, *(rows.shares.T.tolist() if self.wanted.proba else ())]
+        first = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.columns.evidence else [])]
+        return [*self.input(rows.batch), *first, *(rows.shares.T.tolist() if self.columns.proba else ())]
 
     def input(self, batch: Batch) -> list[Any]:
-        """Return the values of the columns that are kept."""
-        if not self.wanted.append:
+        """Return the values of the kept columns."""
+        if not self.columns.append:
             return []
         surplus = next((name for name in batch.columns if name not in (self.kept or ())), None)
         if surplus is not None:
@@ -234,7 +212,7 @@ class Layout:
         return [batch.columns.get(name, empty) for name in self.kept or ()]
 
 
-def _write(found: Iterator[Decided], kind: str, output: Path | None, layout: Layout, at_once: bool) -> int:
+def _write(found: Iterator[Predictions], kind: str, output: Path | None, layout: Layout, at_once: bool) -> int:
     if kind == "parquet":
         assert output is not None
         return _write_parquet(found, output, layout)
@@ -249,7 +227,7 @@ def _write(found: Iterator[Decided], kind: str, output: Path | None, layout: Lay
 
 
 def plain(column: Any) -> list[Any]:
-    """Return the values of a column as Python has them."""
+    """Return the values of a column as Python objects."""
     for way in ("to_list", "to_pylist", "tolist"):
         if hasattr(column, way):
             return list(getattr(column, way)())
@@ -267,13 +245,13 @@ class _Lines:
         return self.stream.write(row[:-2] + "\n")
 
 
-def _separated(stream: TextIO, found: Iterator[Decided], layout: Layout, delimiter: str = ",") -> Iterator[int]:
+def _separated(stream: TextIO, found: Iterator[Predictions], layout: Layout, delimiter: str = ",") -> Iterator[int]:
     writer = csv.writer(_Lines(stream), lineterminator="\r\n", delimiter=delimiter)
     for number, rows in enumerate(found):
         if not number:
             layout.begin(rows.batch)
             writer.writerow(layout.names)
-        writer.writerows(zip(*(map(_cell, plain(column)) for column in layout.columns(rows)), strict=True))
+        writer.writerows(zip(*(map(_cell, plain(column)) for column in layout.values(rows)), strict=True))
         yield len(rows.labels)
     if layout.kept is None:
         layout.begin(None)
@@ -284,22 +262,22 @@ def _cell(value: Any) -> Any:
     return to_json(value) if isinstance(value, dict | list | bool) else value
 
 
-def _json_lines(stream: TextIO, found: Iterator[Decided], layout: Layout) -> Iterator[int]:
+def _json_lines(stream: TextIO, found: Iterator[Predictions], layout: Layout) -> Iterator[int]:
     for rows in found:
         layout.begin(rows.batch)  # each row has the columns it has
         kept = [plain(column) for column in layout.input(rows.batch)]
         for place, (label, probability) in enumerate(zip(rows.labels, rows.probabilities, strict=True)):
             row = dict(zip(layout.kept or (), (column[place] for column in kept), strict=True))
             row |= {layout.own("label"): label, layout.own("probability"): probability}
-            if layout.wanted.proba:
+            if layout.columns.proba:
                 row[layout.own("probabilities")] = dict(zip(layout.labels, rows.shares[place].tolist(), strict=True))
-            if layout.wanted.evidence:
+            if layout.columns.evidence:
                 row[layout.own("evidence")] = rows.evidence[place]
             stream.write(to_json(row) + "\n")
         yield len(rows.labels)
 
 
-def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> int:
+def _write_parquet(found: Iterator[Predictions], output: Path, layout: Layout) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -312,7 +290,7 @@ def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> in
             for part in found:
                 if schema is None:
                     layout.begin(part.batch)
-                arrays = [_arrow(column) for column in layout.columns(part)]
+                arrays = [_arrow(column) for column in layout.values(part)]
                 table = pa.table(dict(zip(layout.names, arrays, strict=True)))
                 schema = schema or _without_nulls(table.schema)
                 writer = writer or pq.ParquetWriter(place, schema)
@@ -338,7 +316,7 @@ def _write_parquet(found: Iterator[Decided], output: Path, layout: Layout) -> in
 
 
 def _arrow(column: Any) -> Any:
-    """Return a column to Arrow; values of different kinds become texts."""
+    """Convert a column to Arrow; values of different kinds become texts."""
     import pyarrow as pa
 
     if isinstance(column, pa.Array | pa.ChunkedArray):
@@ -356,7 +334,7 @@ def _arrow(column: Any) -> Any:
 
 
 def _without_nulls(schema: Any) -> Any:
-    """A column without values so far is one of texts."""
+    """Make texts of columns that have no values so far."""
     import pyarrow as pa
 
     return pa.schema([field.with_type(pa.string()) if pa.types.is_null(field.type) else field for field in schema])

@@ -1,4 +1,4 @@
-"""The daemon: judges messages that come through a unix socket, with a model that stays in memory."""
+"""The daemon: classifies messages that come through a unix socket, with a model that stays in memory."""
 
 from __future__ import annotations
 
@@ -14,43 +14,43 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discern.cli.client import BLOCK, MARK, PATIENCE
+from discern.cli.filter.client import BLOCK, MARK, TIMEOUT
 from discern.data.lock import held
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.cli.mail import Verdict
+    from discern.cli.filter.command import Verdict
 
 MOST_AT_ONCE = 32
-"""Messages that are judged at the same time; others wait."""
+"""Messages that are classified at the same time; others wait."""
 MOST_BYTES = 1 << 27
-"""A longer message is given back as it is, without being kept in memory."""
+"""A longer message is sent back unchanged, without being kept in memory."""
 LONGEST_SETTINGS = 1 << 16
 
 
 @dataclass
-class Current:
+class CurrentModel:
     """The model in a file, loaded again when the file has been replaced."""
 
     path: Path
-    tell: Callable[[str], None]
+    warn: Callable[[str], None]
     _loaded: Classifier | None = None
     _known: tuple[int, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def model(self) -> Classifier:
-        """Return the model as it is now; the last good one if the file is gone or damaged."""
+        """Return the model in the file, or the last good one if the file is gone or damaged."""
         with self._lock:
             try:
-                self._look()
+                self._reload()
             except (ValueError, OSError) as error:
                 if self._loaded is None:
                     raise
-                self.tell(f"the model of before is used on: {error}")
+                self.warn(f"still using the previous model: {error}")
             assert self._loaded is not None
             return self._loaded
 
-    def _look(self) -> None:
+    def _reload(self) -> None:
         from discern.classifier import Classifier
 
         now = os.stat(self.path)
@@ -61,8 +61,8 @@ class Current:
             self._loaded, self._known = loaded, known
 
 
-Judge = Callable[["Classifier", bytes, dict[str, Any]], tuple["Verdict", bytes]]
-"""Returns the verdict on a message, by settings, and the message with it."""
+Classify = Callable[["Classifier", bytes, dict[str, Any]], tuple["Verdict", bytes]]
+"""From a model, a message and settings to the verdict, and the message with the verdict in its headers."""
 
 
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -71,17 +71,17 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, place: str, current: Current, judge: Judge) -> None:
-        self.current, self.judge = current, judge
+    def __init__(self, place: str, current: CurrentModel, classify: Classify) -> None:
+        self.current, self.classify = current, classify
         self._free = threading.BoundedSemaphore(MOST_AT_ONCE)
-        mask = os.umask(0o177)  # from its first moment nobody else may use it
+        mask = os.umask(0o177)  # nobody else may use it, not even for a moment
         try:
             super().__init__(place, Connection)
         finally:
             os.umask(mask)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Wait until there is room for one more."""
+        """Wait until fewer than ``MOST_AT_ONCE`` messages are being classified."""
         self._free.acquire()
         super().process_request(request, client_address)
 
@@ -93,22 +93,22 @@ class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self._free.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error; all others have been answered."""
+        """Ignore a client that goes away; other errors have been answered."""
 
 
 class Connection(socketserver.BaseRequestHandler):
-    """A message, and its answer: a line of JSON and the marked message, or just that if nothing else was asked for."""
+    """Answers one message: with a line of JSON and the marked message, or with the marked message alone."""
 
     server: Server
 
     def handle(self) -> None:
-        """Read a message up to its end, and answer."""
-        self.request.settimeout(PATIENCE)
+        """Read a whole message, and answer."""
+        self.request.settimeout(TIMEOUT)
         content = bytearray()
         while block := self.request.recv(BLOCK):
             content += block
             if len(content) > MOST_BYTES:
-                self._give_back(content)
+                self._send_back(content)
                 return
         if content.startswith(MARK):
             head, _, message = bytes(content).partition(b"\n")
@@ -120,7 +120,7 @@ class Connection(socketserver.BaseRequestHandler):
         try:
             if len(settings) > LONGEST_SETTINGS:
                 raise ValueError("the settings are too long")
-            verdict, marked = self.server.judge(self.server.current.model(), message, json.loads(settings))
+            verdict, marked = self.server.classify(self.server.current.model(), message, json.loads(settings))
         except (ValueError, OSError, MemoryError, KeyError, TypeError, RecursionError) as error:
             return json.dumps({"error": str(error)}).encode() + b"\n"
         head = {"json": verdict.to_json(), "code": verdict.code, "bytes": len(marked)}
@@ -128,25 +128,25 @@ class Connection(socketserver.BaseRequestHandler):
 
     def _marked(self, message: bytes) -> bytes:
         try:
-            return self.server.judge(self.server.current.model(), message, {})[1]
+            return self.server.classify(self.server.current.model(), message, {})[1]
         except (ValueError, OSError, MemoryError) as error:
-            self.server.current.tell(str(error))
+            self.server.current.warn(str(error))
             return message  # no mail is lost
 
-    def _give_back(self, content: bytearray) -> None:
-        """Send on what comes; whoever asked with settings judges it themselves."""
+    def _send_back(self, content: bytearray) -> None:
+        """Send the rest back unchanged. A client that sent settings classifies the message itself."""
         if content.startswith(MARK):
             return
-        self.server.current.tell("a message is too long to be judged")
+        self.server.current.warn("a message is too long to be classified")
         self.request.sendall(content)
         while block := self.request.recv(BLOCK):
             self.request.sendall(block)
 
 
-def serve(current: Current, place: Path, judge: Judge, ready: Callable[[], None]) -> None:
-    """Answer until SIGTERM or Ctrl-C; then the socket is taken away."""
-    current.model()  # complain now about a bad one
-    with _alone(place), Server(str(place), current, judge) as server, _until_told(server):
+def serve(current: CurrentModel, place: Path, classify: Classify, ready: Callable[[], None]) -> None:
+    """Answer until SIGTERM or Ctrl-C, and then remove the socket."""
+    current.model()  # raises now if it is bad
+    with _only_daemon(place), Server(str(place), current, classify) as server, _stopped_by_signals(server):
         ready()
         try:
             server.serve_forever(poll_interval=0.2)
@@ -155,21 +155,21 @@ def serve(current: Current, place: Path, judge: Judge, ready: Callable[[], None]
 
 
 @contextmanager
-def _alone(place: Path) -> Iterator[None]:
-    """Make sure that no other daemon answers here, and take away what a dead one left."""
+def _only_daemon(place: Path) -> Iterator[None]:
+    """Make sure that no other daemon answers here, and remove the socket of one that was killed."""
     if len(os.fsencode(str(place))) > 100:
         raise ValueError(f"the name of the socket is too long for the system: {str(place)!r}; give a shorter --socket")
     with held(place) as free:
         if not free:
             raise ValueError(f"another daemon is already answering at {str(place)!r}")
         if place.exists() and not place.is_socket():
-            raise ValueError(f"{str(place)!r} is no socket; give another --socket")
+            raise ValueError(f"{str(place)!r} is not a socket; give another --socket")
         place.unlink(missing_ok=True)
         yield
 
 
 @contextmanager
-def _until_told(server: Server) -> Iterator[None]:
+def _stopped_by_signals(server: Server) -> Iterator[None]:
     def stop(number: int, frame: Any) -> None:
         threading.Thread(target=server.shutdown, daemon=True).start()  # the server must go on to notice
 
@@ -185,6 +185,6 @@ def _until_told(server: Server) -> Iterator[None]:
                 signal.signal(which, handler)
 
 
-def can_be_served() -> bool:
-    """Return whether this system has such sockets."""
+def is_available() -> bool:
+    """Return whether this system has unix sockets."""
     return hasattr(socket, "AF_UNIX")

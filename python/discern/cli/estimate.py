@@ -1,4 +1,4 @@
-"""What fit would do: roles, sizes, and how long and how much memory it would take."""
+"""What ``fit --dry-run`` shows: roles and sizes, and estimates of time and memory."""
 
 from __future__ import annotations
 
@@ -9,46 +9,47 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from discern.cli.output import counted, in_bytes, say, to_json
+from discern.cli.output import counted, in_bytes, print_json
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
+    from discern.cli.options import Output
     from discern.data.batch import Batch
     from discern.data.source import Reading
 
-PATIENCE = 3.0
-"""Seconds that are spent on reading."""
-TRIED = 1 << 21
-"""Bytes of rows by which time and memory are estimated, at most."""
+TIME_LIMIT = 3.0
+"""Seconds spent on reading."""
+SAMPLE = 1 << 21
+"""The most bytes of rows to estimate time and memory from."""
 SLICE = 1 << 16
-"""Bytes of rows that are kept of a batch."""
-AT_REST = 120_000_000
-"""Bytes that the program takes before any rows come."""
-OF_A_TERM = 400
-"""Bytes that a term takes while a model is made."""
+"""Bytes of rows taken from each batch."""
+PROGRAM = 120_000_000
+"""Bytes of memory that the program needs before it reads rows."""
+PER_TERM = 400
+"""Bytes of memory per term while a model is solved."""
 GROWTH = 0.7
-"""Validation takes a time that grows as this power of the rows: its greatest part is of a fixed number of rows."""
-KEPT = 1 << 26
-"""Bytes of rows that naive Bayes keeps to validate by; all others keep all rows."""
+"""The time of validation grows as this power of the rows, since most of it is spent on a fixed number of rows."""
+VALIDATION = 1 << 26
+"""Bytes of rows that naive Bayes keeps for validation; all other models keep all rows."""
 
 
-def show(classifier: Classifier, data: Sequence[str], how: Reading, json: bool, quiet: bool) -> None:
-    """Describe what fit would do; nothing is written."""
+def show(classifier: Classifier, data: Sequence[str], how: Reading, out: Output) -> None:
+    """Print what fit would do; nothing is written."""
     found = skim(classifier.label, data, how)
     features, left_out = classifier.settings.features_of(found.first or found.kept[0])
     estimate = estimate_of(classifier, found, data)
-    if json:
+    if out.json:
         roles = [feature.to_json() for feature in features]
         facts = {"dry_run": True, "label": classifier.label, "features": roles, "left_out": left_out}
         seen = {"rows_looked_at": found.rows, "rows_per_label": found.labels}
-        typer.echo(to_json({**facts, **seen, **asdict(estimate)}))
+        print_json({**facts, **seen, **asdict(estimate)})
         return
     from discern.cli.show import described
 
-    say(_labels_in_words(classifier.label, found), quiet)
-    say("columns: " + ", ".join(described(feature.to_json()) for feature in features), quiet)
+    out.say(_labels_in_words(classifier.label, found))
+    out.say("columns: " + ", ".join(described(feature.to_json()) for feature in features))
     for name, reason in left_out.items():
-        say(f"{name!r} is left out: {reason}", quiet)
+        out.say(f"{name!r} is left out: {reason}")
     for line in _in_words(estimate):
         typer.echo(line)
 
@@ -79,7 +80,7 @@ def _time(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is known before the work is done."""
+    """What fitting is expected to need; None if it is not known."""
 
     rows: int | None
     bytes: int | None
@@ -91,12 +92,12 @@ class Estimate:
 
 @dataclass
 class Skimmed:
-    """Rows from all over the data, and what was counted on the way."""
+    """Rows from all parts of the data, and what was counted while reading them."""
 
     kept: list[Batch]
     rows: int
     bytes: int
-    """Of the files, unpacked, as far as they were read."""
+    """Decompressed bytes read so far."""
     labels: dict[str, int]
     whole: bool
     """Whether all of the data was read."""
@@ -105,12 +106,12 @@ class Skimmed:
 
     @property
     def size(self) -> int:
-        """About how many bytes the rows take that are kept."""
+        """The size of the kept rows in bytes, about."""
         return sum(batch.size for batch in self.kept)
 
 
 def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
-    """Read for a few seconds, and keep rows from everywhere: files are often sorted by label."""
+    """Read for a few seconds, and keep rows from all parts: files are often sorted by label."""
     from discern.data.readers import batches
     from discern.data.roles import leading_rows
     from discern.data.strings import DataError
@@ -121,9 +122,9 @@ def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
         _count(batch, label, found)
         if number % stride == 0 and batch.rows:
             found.kept.append(_first(batch))
-        while found.size > TRIED and len(found.kept) > 1:
+        while found.size > SAMPLE and len(found.kept) > 1:
             found.kept, stride = found.kept[::2], 2 * stride
-        if time.perf_counter() - started > PATIENCE:
+        if time.perf_counter() - started > TIME_LIMIT:
             found.whole = False
             break
     if not found.rows:
@@ -142,7 +143,7 @@ def _count(batch: Batch, label: str, found: Skimmed) -> None:
 
 
 def _first(batch: Batch) -> Batch:
-    """Return the first rows of a batch, so many that they are not much too long."""
+    """Return the first rows of a batch, about ``SLICE`` bytes."""
     import numpy as np
 
     share = min(1.0, SLICE / max(1, batch.size))
@@ -150,27 +151,25 @@ def _first(batch: Batch) -> Batch:
 
 
 def estimate_of(classifier: Classifier, found: Skimmed, data: Sequence[str]) -> Estimate:
-    """Learn from the rows that were kept, and conclude to all."""
-
+    """Learn from the kept rows, and extrapolate to all rows."""
     total = found.bytes if found.whole else _total(data, found)
     if total is None:
         return Estimate(None, None, None, None, False)
     rows = found.rows if found.whole else round(found.rows * total / max(1, found.bytes))
     factor = max(1.0, rows / sum(batch.rows for batch in found.kept))
     size, is_sum = found.size * factor, classifier.settings.is_sum
-    seconds, terms = _tried(classifier, found.kept, factor, is_sum and size > KEPT)
-    memory = AT_REST + OF_A_TERM * terms + (3 * min(size, KEPT) if is_sum else 6 * size)
+    seconds, terms = _tried(classifier, found.kept, factor, is_sum and size > VALIDATION)
+    memory = PROGRAM + PER_TERM * terms + (3 * min(size, VALIDATION) if is_sum else 6 * size)
     return Estimate(rows, total, seconds, memory, found.whole)
 
 
 def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_by_part: bool) -> tuple[float, float]:
     """Return the seconds and the terms for ``factor`` times as many rows."""
-
     if classifier.model == "best":
         return classifier.settings.budget, 1e6
     seconds = _timed(lambda: classifier.fit(iter(rows)))
     if validates_by_part:  # and all rows are counted once more
-        part = KEPT / sum(batch.size for batch in rows)
+        part = VALIDATION / sum(batch.size for batch in rows)
         seconds = seconds * part**GROWTH + _timed(lambda: classifier.learn(iter(rows))) * factor
     else:
         seconds *= factor**GROWTH if classifier.settings.is_sum and classifier.settings.auto_smoothing else factor
@@ -179,14 +178,14 @@ def _tried(classifier: Classifier, rows: list[Batch], factor: float, validates_b
 
 
 def _timed(work: Callable[[], object]) -> float:
-    """Return the seconds that some work takes, or would take if nobody else were at work."""
+    """Return the seconds of some work: CPU time, if other processes slowed it down."""
     started, used = time.perf_counter(), time.process_time()
     work()
     return min(time.perf_counter() - started, time.process_time() - used)
 
 
 def _total(data: Sequence[str], found: Skimmed) -> int | None:
-    """Return the size of all data in bytes, about that of the unpacked ones; None if it is not known."""
+    """Return the size of all data in bytes, decompressed (about); None if it is not known."""
     from glob import glob
     from pathlib import Path
 
@@ -204,7 +203,7 @@ def _total(data: Sequence[str], found: Skimmed) -> int | None:
 
 
 def _packed(found: Skimmed) -> float:
-    """About how many times smaller a packed file is: as the rows that were kept pack."""
+    """Return about how many times smaller a compressed file is, from compressing the kept rows."""
     import zlib
 
     rows = [str(batch.row(place)) for batch in found.kept for place in range(min(batch.rows, 200))]
