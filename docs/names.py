@@ -23,7 +23,7 @@ CHAPTERS = {
     "Linear and kernel classifiers": ["estimators.linear.centroids", "estimators.linear.perceptron",
                                       "estimators.linear.winnow", "estimators.linear.margins", "estimators.kernel",
                                       "learners.margins"],
-    "Neighbours": ["estimators.neighbours"],
+    "Neighbours": ["estimators.neighbors"],
     "Texts to numbers": ["estimators.text.vectorizers", "estimators.text.tfidf", "data.text",
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",

@@ -38,7 +38,7 @@ _HOMES = {
     "Guard": "discern.analysis.defense",
     "HashingVectorizer": "discern.estimators.text.vectorizers",
     "JelinekMercer": "discern.learners.smoothing",
-    "KNeighborsClassifier": "discern.estimators.neighbours",
+    "KNeighborsClassifier": "discern.estimators.neighbors",
     "Laplace": "discern.learners.smoothing",
     "LeastCost": "discern.evaluation.decisions",
     "LinearDiscriminantAnalysis": "discern.estimators.linear.discriminants",
@@ -129,7 +129,7 @@ if TYPE_CHECKING:
     from discern.estimators.naive_bayes.counts import ComplementNB as ComplementNB
     from discern.estimators.naive_bayes.counts import MultinomialNB as MultinomialNB
     from discern.estimators.naive_bayes.gaussian import GaussianNB as GaussianNB
-    from discern.estimators.neighbours import KNeighborsClassifier as KNeighborsClassifier
+    from discern.estimators.neighbors import KNeighborsClassifier as KNeighborsClassifier
     from discern.estimators.text.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.text.streaming import OnlineTextClassifier as OnlineTextClassifier
     from discern.estimators.text.tfidf import TfidfTransformer as TfidfTransformer

@@ -17,7 +17,7 @@ import numpy as np
 import threadpoolctl
 
 from discern.classifier import Classifier, load
-from discern.estimators.neighbours import KNeighborsClassifier
+from discern.estimators.neighbors import KNeighborsClassifier
 from discern.evaluation.decisions import Decision
 
 FOLDER = Path(__file__).parent

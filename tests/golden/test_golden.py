@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discern.classifier import load
-from discern.estimators.neighbours import KNeighborsClassifier
+from discern.estimators.neighbors import KNeighborsClassifier
 from discern.models.registry import public_models
 from tests.golden.make import DECISIONS, FOLDER, kinds, neighbours, processor, said, said_by_neighbours
 

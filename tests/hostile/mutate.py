@@ -24,7 +24,7 @@ import scipy.sparse
 
 from discern import _native
 from discern.classifier import Classifier
-from discern.estimators.neighbours import KNeighborsClassifier
+from discern.estimators.neighbors import KNeighborsClassifier
 from discern.evaluation.decisions import Decision
 from discern.models import file as files
 from discern.models.file import ModelFileError

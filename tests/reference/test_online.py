@@ -175,7 +175,7 @@ def test_time_grows_with_the_rows(kind):
 def test_centres_equal_the_reference(load):
     X, y = load(return_X_y=True)
     ours, theirs = discern.BasicLinearClassifier().fit(X, y), NearestCentroid().fit(X, y)
-    np.testing.assert_allclose(ours.centres_, theirs.centroids_, rtol=1e-12)
+    np.testing.assert_allclose(ours.centroids_, theirs.centroids_, rtol=1e-12)
     assert (ours.predict(X) == theirs.predict(X)).all()
     linear = discern.BasicLinearClassifier(kernel="linear").fit(X, y)
     np.testing.assert_allclose(linear.decision_function(X), ours.decision_function(X), rtol=1e-9, atol=1e-6)

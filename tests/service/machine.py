@@ -15,7 +15,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +101,7 @@ class Kind:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "there is no prior for the label")
             model = Classifier(**self.settings).fit(rows)
-        return model.decide_by(self.decision)
+        return model.take(replace(model.fitted, decision=self.decision))
 
 
 @dataclass

@@ -162,7 +162,7 @@ class IsotonicMap:
 
     @classmethod
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weights: Array | None = None) -> IsotonicMap:
-        """Pool equal scores first, then neighbours whose shares fall."""
+        """Pool equal scores first, then neighbors whose shares fall."""
         from scipy.optimize import isotonic_regression
 
         weights = _checked(scores, positive, weights)
@@ -244,7 +244,7 @@ class Temperature:
     With lengths of documents given, ``power`` is fitted too, between 0 and 1. Words are not independent, so the
     evidence of a long document is worth less than the sum of its words: 0 trusts every word in full, 1 only their mean.
 
-    Both are found by minimising the log loss. One row in so many as there are is taken for wrong (each true class
+    Both are found by minimizing the log loss. One row in so many as there are is taken for wrong (each true class
     counts 1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
 
     Examples

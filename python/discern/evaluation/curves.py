@@ -29,7 +29,7 @@ class Curve:
     thresholds: Floats
 
     def thinned(self) -> Curve:
-        """Leave out the points that lie on a straight line with their neighbours: the picture is the same."""
+        """Leave out the points that lie on a straight line with their neighbors: the picture is the same."""
         if len(self.x) < 3:
             return self
         dx, dy = np.diff(self.x), np.diff(self.y)
@@ -166,7 +166,7 @@ class Ranking:
         return roc.thresholds, overall, missed, alarms
 
     def cost_curve(self, points: int = 101) -> Curve:
-        """Return the least normalised expected cost against the probability cost of the positive rows.
+        """Return the least normalized expected cost against the probability cost of the positive rows.
 
         Drummond and Holte (2006): x = p(+)C(−|+) / (p(+)C(−|+) + p(−)C(+|−)); cost = FNR·x + FPR·(1−x).
         """

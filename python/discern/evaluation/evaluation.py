@@ -287,7 +287,7 @@ class Evaluation:
         return self.ranking(positive).detection_error()
 
     def cost_curve(self, positive: str | None = None) -> Curve:
-        """Return the least normalised cost of a label against the rest, for every ratio of costs."""
+        """Return the least normalized cost of a label against the rest, for every ratio of costs."""
         return self.ranking(positive).cost_curve()
 
     def auc(self, which: str | None = None) -> float:

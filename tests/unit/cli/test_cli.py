@@ -25,6 +25,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from discern.analysis.highlight import word_weights
 from discern.classifier import Classifier
 from discern.cli import demo, options, show
 from discern.cli.fit import parse_smoothing
@@ -390,7 +391,7 @@ def test_coloured_words_share_all_that_was_said(settings: TextSettings) -> None:
     message = "The meeting at NOON, the naïve İstanbul café; 東京に行く meetings at noon - don't!"
     terms = settings.terms(message)
     known = {term: float(place + 1) for place, term in enumerate(dict.fromkeys(terms))}
-    words = list(show.spoken_words(settings, message, known))
+    words = list(word_weights(settings, message, known))
     assert sum(weight for _, _, weight in words) == pytest.approx(sum(known[term] for term in terms))
     assert all(start < end for start, end, _ in words)
     assert all(one[1] <= other[0] for one, other in itertools.pairwise(words))

@@ -169,7 +169,7 @@ class MarginDisplay(PlaneDisplay):
 
 @dataclass
 class DiscriminantPlaneDisplay(Display):
-    """Rows in the plane of the first two discriminant directions, with the class centres."""
+    """Rows in the plane of the first two discriminant directions, with the class centers."""
 
     projected: Floats
     y: NDArray[Any]

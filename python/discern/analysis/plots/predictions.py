@@ -229,7 +229,7 @@ class CostCurveDisplay(RankingDisplay):
         curve = self.ranking.cost_curve()
         ax.plot(curve.x, curve.y, color=BLUE, label=self.name or "best threshold")
         ax.plot([0, 0.5, 1], [0, 0.5, 0], color=GREY, linestyle=":", label="always the same label")
-        ax.set(xlabel=f"share of the cost that {shown(self.positive)} carries", ylabel="normalised expected cost")
+        ax.set(xlabel=f"share of the cost that {shown(self.positive)} carries", ylabel="normalized expected cost")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
         grid(ax)
         legend_below(ax, 2)

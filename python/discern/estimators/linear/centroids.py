@@ -21,7 +21,7 @@ from discern.learners.kernel import Kernel
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class BasicLinearClassifier(BaseClassifier):
-    """A class is the centre of its rows; a row belongs to the nearest centre.
+    """A class is the center of its rows; a row belongs to the nearest center.
 
     For two classes this is linear: w = p − n, t = (‖p‖² − ‖n‖²)/2, and a row with w·x ≥ t is of the second. Ties
     between more classes go to the first. Models merge and forget: without a kernel in sums, with one in rows.
@@ -35,16 +35,16 @@ class BasicLinearClassifier(BaseClassifier):
 
     Attributes
     ----------
-    centres_ : array of classes × columns, without a kernel
+    centroids_ : array of classes × columns, without a kernel
     coef_, intercept_ : weights and −t; of each class for more than two
     class_count_ : rows of each class, by weight
 
     Examples
     --------
     >>> model = BasicLinearClassifier().fit([[0, 0], [2, 0], [5, 5]], ["low", "low", "high"])
-    >>> model.centres_.tolist(), model.predict([[1, 1]]).tolist()
+    >>> model.centroids_.tolist(), model.predict([[1, 1]]).tolist()
     ([[5.0, 5.0], [1.0, 0.0]], ['low'])
-    >>> model.forget([[2, 0]], ["low"]).centres_.tolist()
+    >>> model.forget([[2, 0]], ["low"]).centroids_.tolist()
     [[5.0, 5.0], [0.0, 0.0]]
     """
 
@@ -138,10 +138,10 @@ class BasicLinearClassifier(BaseClassifier):
         self._statistics, self.classes_ = statistics, classes
         self.class_count_ = self._counts(statistics)
         if isinstance(statistics, Centres):
-            self.centres_, bias = statistics.linear()
-            self.coef_, self.intercept_ = self.centres_, bias
+            self.centroids_, bias = statistics.linear()
+            self.coef_, self.intercept_ = self.centroids_, bias
             if len(classes) == 2 and np.isfinite(bias).all():
-                self.coef_, self.intercept_ = self.centres_[1:] - self.centres_[:1], bias[1:] - bias[:1]
+                self.coef_, self.intercept_ = self.centroids_[1:] - self.centroids_[:1], bias[1:] - bias[:1]
         else:
             self._coefficients, self._biases = statistics.linear(len(classes), self._kernel)
         return self
@@ -162,7 +162,7 @@ class BasicLinearClassifier(BaseClassifier):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X: Any) -> Array:
-        """Return the class of the nearest centre."""
+        """Return the class of the nearest center."""
         scores = self.decision_function(X)
         numbers = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[numbers])

@@ -52,7 +52,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         The inverse of the strength of the ridge.
     solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
         How the optimum is found. ``"lbfgs"``, ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``,
-        which furthermore penalises the intercept as scikit-learn's does.
+        which furthermore penalizes the intercept as scikit-learn's does.
     tol : float, default=1e-8
         The norm of the gradient to reach, relative to that at zero coefficients.
     l1_ratio, dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
@@ -209,8 +209,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         strength = 0.0 if self.penalty is None else 1.0 / self.C
         penalties = np.full(rows.columns, strength)
         if self.fit_intercept:
-            penalised = self.solver == "liblinear"
-            penalties[-1] = strength / self.intercept_scaling**2 if penalised else 0.0
+            penalized = self.solver == "liblinear"
+            penalties[-1] = strength / self.intercept_scaling**2 if penalized else 0.0
         return penalties
 
     def _coefficients(self) -> Array:

@@ -88,7 +88,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     dual : "auto" or bool, default="auto"
         Coordinate descent in the dual, or Newton's method in the primal (squared hinge only).
     penalize_intercept : bool, default=True
-        Whether the intercept is the weight of a constant feature, ``intercept_scaling``, and penalised as all weights.
+        Whether the intercept is the weight of a constant feature, ``intercept_scaling``, and penalized as all weights.
 
     Attributes
     ----------

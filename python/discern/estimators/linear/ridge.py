@@ -40,7 +40,7 @@ class RidgeClassifier(ScatterClassifier):
     ----------
     alpha : float, array of one for each target, or "auto"
         ``"auto"`` chooses the penalty by leave-one-out in closed form where the rows are at hand (``fit``), and by
-        generalised cross-validation, from the sums alone, after ``partial_fit``, ``merge`` and ``forget``.
+        generalized cross-validation, from the sums alone, after ``partial_fit``, ``merge`` and ``forget``.
     fit_intercept : bool
     copy_X, solver, random_state
         Without effect: the rows are not changed, and the equations are solved directly.

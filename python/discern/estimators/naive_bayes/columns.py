@@ -71,7 +71,7 @@ class NaiveBayes(ProbabilityClassifier):
         """Learn from rows, forgetting everything learned before."""
         parts, y = self._checked(X, y, reset=True)
         self.classes_, numbers = np.unique(y, return_inverse=True)
-        self.classifier_ = self._classifier(X, parts).fit(_labelled(parts, numbers))
+        self.classifier_ = self._classifier(X, parts).fit(_labeled(parts, numbers))
         self._describe()
         return self
 
@@ -83,7 +83,7 @@ class NaiveBayes(ProbabilityClassifier):
         every = np.union1d(self.classes_, y)
         self._renumber(every)
         self.classes_ = every
-        self.classifier_.learn(_labelled(parts, np.searchsorted(every, y)))
+        self.classifier_.learn(_labeled(parts, np.searchsorted(every, y)))
         return self
 
     def forget(self, X: Any, y: Any) -> Self:
@@ -91,7 +91,7 @@ class NaiveBayes(ProbabilityClassifier):
         check_is_fitted(self)
         parts, y = self._checked(X, y, reset=False)
         self._check_known(y)
-        self.classifier_.relabel(_labelled(parts, np.searchsorted(self.classes_, y)), iter(()))
+        self.classifier_.relabel(_labeled(parts, np.searchsorted(self.classes_, y)), iter(()))
         left = self.classes_[[int(label) for label in self.classifier_.labels]]
         self._renumber(left)
         self.classes_ = left
@@ -160,7 +160,7 @@ def _label(number: int) -> str:
     return f"{number:09d}"
 
 
-def _labelled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
+def _labeled(parts: list[Batch], numbers: Any) -> Iterator[Batch]:
     start = 0
     for part in parts:
         own = [_label(number) for number in numbers[start : start + part.rows].tolist()]

@@ -75,7 +75,7 @@ class QuadraticFeatures(TransformerMixin, BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Gaussian bumps exp(−‖x−c‖²/2s²) around centres.
+    """Gaussian bumps exp(−‖x−c‖²/2s²) around centers.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     centers : {"k-means", "sample"} or array of shape (centers, columns)
         Where they are: by k-means, on rows drawn at random, or as given.
     width : float or "auto"
-        s; ``"auto"`` is the mean distance of a centre from the one nearest to it.
+        s; ``"auto"`` is the mean distance of a center from the one nearest to it.
     random_state : int, RandomState or None
 
     Attributes
@@ -115,7 +115,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     random_state: Any = None
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Place the centres and fit the width."""
+        """Place the centers and fit the width."""
         self._validate_params()
         X = validate_data(self, X, dtype=np.float64)
         refuse_huge(X)

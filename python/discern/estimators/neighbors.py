@@ -1,4 +1,4 @@
-"""Classification by nearest neighbours, with scikit-learn's parameters and attributes."""
+"""Classification by nearest neighbors, with scikit-learn's parameters and attributes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _KINDS = {"U": str, "O": str, "i": int, "u": int, "f": float, "b": bool}
 
 
 class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
-    """Classify by a vote of the nearest neighbours, found exactly.
+    """Classify by a vote of the nearest neighbors, found exactly.
 
     Parameters and attributes are scikit-learn's. The cosine of sparse rows is searched through an inverted index, the
     Euclidean distance of dense rows by blocked matrix products, the Hamming distance of zeros and ones on packed bits;
@@ -51,7 +51,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     Attributes
     ----------
     n_neighbors_ : int
-        The number of neighbours in use.
+        The number of neighbors in use.
     ids_ : ndarray
         The id of each row.
 
@@ -185,7 +185,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     def kneighbors(self, X: Any = None, n_neighbors: Any = None, return_distance: bool = True) -> Any:
         """Return the nearest rows to each query, nearest first, and their distances.
 
-        Without queries, the neighbours of each row among the others.
+        Without queries, the neighbors of each row among the others.
         """
         check_is_fitted(self, "_fit_method")
         if self._fit_method != _NATIVE:
@@ -215,7 +215,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             )
 
     def kneighbors_graph(self, X: Any = None, n_neighbors: Any = None, mode: str = "connectivity") -> Any:
-        """Return the graph of neighbours as a sparse matrix."""
+        """Return the graph of neighbors as a sparse matrix."""
         check_is_fitted(self, "_fit_method")
         return super().kneighbors_graph(X, self.n_neighbors_ if n_neighbors is None else n_neighbors, mode)
 
@@ -241,7 +241,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             return distance_weights(distances)
         weights = np.asarray(self.weights(distances), np.float64)
         if bool(np.any(np.all(weights == 0, axis=1))):
-            raise ValueError("all neighbours of a row have no weight; change the function given as weights")
+            raise ValueError("all neighbors of a row have no weight; change the function given as weights")
         return weights
 
     # --------------------------------------------------------------------------------------------------- files
@@ -274,7 +274,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         try:
             return cls(**metadata["parameters"])._restored(arrays, metadata)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise ModelFileError(f"{str(path)!r} holds no usable neighbours: {error}") from error
+            raise ModelFileError(f"{str(path)!r} holds no usable neighbors: {error}") from error
 
     def _restored(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> Self:
         if metadata.get("kind") != "neighbours":
@@ -298,5 +298,5 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self.n_neighbors = chosen[0]
         # As many as were asked for, though there may be fewer rows yet; or as many as were found to be best.
         if chosen[1] != chosen[0] if chosen[0] != "auto" else not 0 < chosen[1] <= self.n_samples_fit_:
-            raise ValueError("its number of neighbours is not what was asked for")
+            raise ValueError("its number of neighbors is not what was asked for")
         return self
