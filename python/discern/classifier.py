@@ -25,7 +25,9 @@ from discern.data.strings import DataError
 from discern.data.text import TextSettings
 from discern.data.values import label_text
 from discern.learners.bayes import NaiveBayesSettings
-from discern.models.naive_bayes import Model, Scores, Summing, solve_columns
+from discern.models.columns import statistics_of
+from discern.models.columns.kind import Scores
+from discern.models.naive_bayes import Model, Summing, solve_columns
 from discern.models.settings import EVENTS, IN_CONTESTS, Request, as_text, is_auto, naive_bayes, roles_given
 from discern.statistics.sums import Sums
 
@@ -621,7 +623,7 @@ class Classifier:
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
         from discern.learners.bayes import log_multinomial_coefficient
-        from discern.models.naive_bayes import TextColumn
+        from discern.models.columns.text import TextColumn
 
         model, parts = self.solved, []
         if not isinstance(model, Model):
@@ -930,7 +932,7 @@ class Classifier:
         if not metadata["slim"]:
             if metadata.get("recipe") is not None:
                 return loaded._with_space(metadata["recipe"], labels, arrays)
-            sums = Sums.from_arrays(labels, arrays, [feature.is_normal for feature in loaded.features])
+            sums = Sums.from_arrays(labels, arrays, statistics_of(loaded.features))
             loaded._statistics, loaded._ledger = sums, Ledger.from_arrays(arrays, sums.rows)
             loaded._model = loaded._solve(sums)
             return loaded

@@ -19,7 +19,7 @@ import discern.learners.ridge as ridge
 from discern.learners.bayes import Laplace, Smoothing
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours import Neighbours
-from discern.models.naive_bayes import float_array
+from discern.models.columns.arrays import float_array
 from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:

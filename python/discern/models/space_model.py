@@ -18,12 +18,13 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_from_json, smoothing_to_json
+from discern.models.columns.kind import Scores
 from discern.models.deciders import KINDS, LEARNERS, Contribution, Decider, Linear, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
-from discern.models.naive_bayes import Scores
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.space import Columns, Plan, Space, TermAxes
+from discern.models.space import Columns, Plan, Space
 from discern.models.validation import with_numbers
+from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +123,7 @@ class SpaceModel:
     @property
     def features(self) -> tuple[Feature, ...]:
         """The columns."""
-        return tuple(dict.fromkeys(axes.feature for axes in self.space.axes))
+        return self.space.features
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
         """Return the model for columns with other names."""
@@ -152,14 +153,13 @@ class SpaceModel:
         order = np.argsort(-said.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         spoken = self.decider.spoken(matrix, label, against)
-        texts = [(axes.feature.name, axes.text) for axes in self.space.axes if isinstance(axes, TermAxes)]
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
             probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
             prior=self._scale * spoken.prior,
             absent=self._scale * spoken.absent,
-            terms=in_order(self._terms(spoken, batch), batch, texts),
+            terms=in_order(self._terms(spoken, batch), batch, self.space.texts),
             unknown=int(unknown[0]),
         )
 
@@ -167,8 +167,8 @@ class SpaceModel:
         counts, terms = self.space.counts(batch), []
         for place, weight in spoken.axes.items():
             axes, own = self.space.axis(place)
-            name = axes.spoken(own, batch)
-            terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+            term, column = axes.value(own, batch), axes.feature.name
+            terms.append(TermEvidence(term, counts.get(place, 1), self._scale * weight, column))
         if self.recipe.others:
             terms = merged_terms(terms)
         for row, place, weight in spoken.rows:
@@ -221,10 +221,8 @@ class SpaceModel:
         if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
             raise ValueError("a label has no rows")
         space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
-        for axes in space.axes:
-            _ = axes.feature.role == "text" and axes.vocabulary  # type: ignore[union-attr]
-        begin = "decider."
-        own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
+        space.ready()
+        own = arrays_of(arrays, "decider")
         decider = KINDS.get(recipe.model, Linear).from_arrays(own, space.width, len(labels))
         return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
 
