@@ -107,7 +107,7 @@ def test_what_was_never_added_cannot_be_taken_away(learned: list, forgotten: lis
 @given(some_rows)
 def test_arrays_and_back(data: list) -> None:
     found = counts(data)
-    assert Counts.from_arrays(found.labels, found.arrays()) == found
+    assert Counts.from_arrays(found.labels, found.arrays(found.labels), found.class_documents) == found
 
 
 @given(some_rows, rows)

@@ -22,7 +22,7 @@ from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours.votes import Neighbours
 from discern.learners.smoothing import Laplace, Smoothing
-from discern.models.naive_bayes import float_array
+from discern.models.columns.arrays import float_array
 from discern.models.registry import MODELS
 from discern.statistics.scatter import Scatter
 

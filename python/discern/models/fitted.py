@@ -18,7 +18,9 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
-from discern.models.naive_bayes import Model, Scores, Summing, solve_columns
+from discern.models.columns import statistics_of
+from discern.models.columns.kind import Scores
+from discern.models.naive_bayes import Model, Summing, solve_columns
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
@@ -323,7 +325,7 @@ class Fitted:
             raise ValueError("the model is not the one that was asked for")
         if described["slim"] or resolved.recipe is not None:
             return replace(state, learned=state._model_from(labels, dict(arrays)))
-        sums = Sums.from_arrays(labels, arrays, [feature.is_normal for feature in resolved.features])
+        sums = Sums.from_arrays(labels, arrays, statistics_of(resolved.features))
         state = replace(state, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
         _ = state.model  # refuse now what cannot be solved
         return state

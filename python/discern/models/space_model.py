@@ -19,13 +19,14 @@ from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import log_priors, posterior, stored_priors
 from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
+from discern.models.columns.kind import Scores
 from discern.models.deciders import Contribution, Decider, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
-from discern.models.naive_bayes import Scores
 from discern.models.registry import MODELS
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.space import Columns, Plan, Space, TermAxes
+from discern.models.space import Columns, Plan, Space
 from discern.models.validation import with_numbers
+from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,7 +122,7 @@ class SpaceModel:
     @property
     def features(self) -> tuple[Feature, ...]:
         """The columns."""
-        return tuple(dict.fromkeys(axes.feature for axes in self.space.axes))
+        return self.space.features
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
         """Return the model for columns with other names."""
@@ -151,14 +152,13 @@ class SpaceModel:
         order = np.argsort(-said.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         spoken = self.decider.contribution(matrix, label, against)
-        texts = [(axes.feature.name, axes.text) for axes in self.space.axes if isinstance(axes, TermAxes)]
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
             probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
             prior=self._scale * spoken.prior,
             absent=self._scale * spoken.absent,
-            terms=in_order(self._terms(spoken, batch), batch, texts),
+            terms=in_order(self._terms(spoken, batch), batch, self.space.texts),
             unknown=int(unknown[0]),
         )
 
@@ -166,8 +166,8 @@ class SpaceModel:
         counts, terms = self.space.counts(batch), []
         for place, weight in spoken.axes.items():
             axes, own = self.space.axis(place)
-            name = axes.spoken(own, batch)
-            terms.append(TermEvidence(name, counts.get(place, 1), self._scale * weight, axes.feature.name))
+            term, column = axes.value(own, batch), axes.feature.name
+            terms.append(TermEvidence(term, counts.get(place, 1), self._scale * weight, column))
         if self.recipe.others:
             terms = merged_terms(terms)
         for row, place, weight in spoken.rows:
@@ -220,10 +220,8 @@ class SpaceModel:
         if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
             raise ValueError("a label has no rows")
         space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
-        for axes in space.axes:
-            _ = axes.feature.role == "text" and axes.vocabulary  # type: ignore[union-attr]
-        begin = "decider."
-        own = {name.removeprefix(begin): array for name, array in arrays.items() if name.startswith(begin)}
+        space.ready()
+        own = arrays_of(arrays, "decider")
         decider = MODELS[recipe.model].decider_class.from_arrays(own, space.width, len(labels))
         return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
 
@@ -261,7 +259,7 @@ def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceMod
 
 
 def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
-    fitted = columns_of(sample, features, recipe).fitted(np.arange(sample.rows))
+    fitted = columns_of(sample, features, recipe).fitted()
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
     return fitted.space, learn(recipe.model, table, recipe.regularization)
 

@@ -20,12 +20,11 @@ from discern.data.threads import default_threads
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import EVENT_MODELS, NaiveBayesSettings, log_priors
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
-from discern.models.naive_bayes import Column, LevelColumn, NormalColumn, Scores, TextColumn, level_alpha, solve_columns
+from discern.models.columns.kind import Scores
+from discern.models.naive_bayes import solve_columns
 from discern.models.resolved import Resolved
 from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.models.rows import MOST_VALIDATED, Folds, Kept, LevelRows, NumberRows, Sample, TextRows, stratified
-from discern.statistics.counts import Counts
-from discern.statistics.moments import Moments
+from discern.models.rows import MOST_VALIDATED, Folds, Sample, stratified
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -77,11 +76,11 @@ def held_out(
         return _trained_again(sample, features, settings, text, folds, min_df)
     if has_text and settings.event_model.held_out == "contrast":
         return contrasted(sample, features, [settings], text, folds, min_df)[0]
-    said, lengths = _said(sample, features, settings, text, folds, min_df)
+    said, lengths = _scores(sample, features, settings, text, folds, min_df)
     return Scores(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
 
 
-def _said(
+def _scores(
     sample: Sample,
     features: Sequence[Feature],
     settings: NaiveBayesSettings,
@@ -89,20 +88,12 @@ def _said(
     folds: Folds,
     min_df: int,
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Add up what columns say of rows, and how much of each they know."""
+    """Add up the scores of columns, and how many terms of each row they know."""
     scores: Array = np.zeros((len(folds.order), len(sample.labels)))
     lengths = np.zeros(len(folds.order))
-    said: Array
-    known: NDArray[Any]
     for feature in features:
-        kept = sample.kept(feature, text)
-        if isinstance(kept, TextRows):
-            said, known = kept.scores(settings, folds, min_df, sample.threads or default_threads())
-        elif isinstance(kept, LevelRows):
-            said, known = kept.scores(level_alpha(settings), folds)
-        else:
-            said, known = kept.scores(folds)
-        scores, lengths = scores + said, lengths + known
+        own, known = sample.column(feature, text).scores(settings, folds, min_df, sample.threads or default_threads())
+        scores, lengths = scores + own, lengths + known
     return scores, lengths.astype(np.int64)
 
 
@@ -120,7 +111,7 @@ def contrasted(
     columns = [sample.text(one.name, text).contrasts(smoothings, models[0].presence, folds, min_df) for one in texts]
     nothing, found = np.zeros(len(folds.order), np.int64), []
     for one in models:
-        scores, lengths = _said(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
+        scores, lengths = _scores(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
         share = one.own if one.contrasts else 0.0
         for said, known in columns:
             own, rest = said[smoothings.index(one.smoothing)]
@@ -154,84 +145,23 @@ def _trained_again(
     min_df: int,
 ) -> Scores:
     """Do the same by solving each fold's sums: for event models that change with every row left out."""
-    kept = [sample.kept(feature, text) for feature in features]
-    total = sample.sums(features, text)
-    normal = [column.without(folds) if isinstance(column, NumberRows) else None for column in kept]
+    columns = [sample.column(feature, text) for feature in features]
+    total = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
     parts = []
-    for number, fold in enumerate(folds):
-        left = _with_moments(total - _sums_of(sample, kept, fold), normal, number, sample.labels)
+    for fold, *statistics in zip(folds, *(column.without(folds) for column in columns), strict=True):
+        class_rows = total - np.bincount(sample.classes[fold], minlength=len(sample.labels))
+        left = Sums(sample.labels, class_rows, tuple(statistics)).without_zeros()
         model = solve_columns(left, features, settings, text, min_df)
         places = [sample.labels.index(label) for label in model.labels]
-        wide = np.full((len(fold), len(sample.labels)), -np.inf)
-        wide[:, places], lengths = model.start, np.zeros(len(fold), np.int64)
-        for column, own in zip(model.columns, kept, strict=True):
-            said, known = _said_of_kept(column, own, fold)
-            wide[:, places] += said
+        scores = np.full((len(fold), len(sample.labels)), -np.inf)
+        scores[:, places], lengths = model.start, np.zeros(len(fold), np.int64)
+        for solved, column in zip(model.columns, columns, strict=True):
+            own, known = solved.of_rows(column.take(fold))
+            scores[:, places] += own
             lengths += known
-        parts.append((wide, lengths))
-    scores, known = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Scores(scores, known, np.zeros(len(known), np.int64))
-
-
-def _said_of_kept(column: Column, kept: Kept, rows: NDArray[np.int64]) -> tuple[Array, NDArray[Any]]:
-    """Score kept rows by the solved model of their column, and say how much of each it knows."""
-    if isinstance(column, TextColumn) and isinstance(kept, TextRows):
-        matrix = kept.matrix(rows, column.terms)
-        lengths = np.diff(matrix.indptr) if column.scores.presence else np.asarray(matrix.sum(axis=1)).ravel()
-        return column.scores.of_rows(matrix), lengths
-    if isinstance(column, LevelColumn) and isinstance(kept, LevelRows):
-        return column.of_levels(kept.numbers[rows], kept.levels)
-    assert isinstance(column, NormalColumn)
-    assert isinstance(kept, NumberRows)
-    return column.of_numbers(kept.values[rows])
-
-
-def _with_moments(sums: Sums, normal: Sequence[Moments | None], fold: int, labels: tuple[str, ...]) -> Sums:
-    """Put the moments without a fold in the place of those that were subtracted."""
-    places = np.array([labels.index(label) for label in sums.labels], np.int64)
-    columns = (
-        column if moments is None else moments.of_column(fold).of_classes(places)
-        for column, moments in zip(sums.columns, normal, strict=True)
-    )
-    return replace(sums, columns=tuple(columns))
-
-
-def _sums_of(sample: Sample, kept: Sequence[Kept], rows: NDArray[np.int64]) -> Sums:
-    """Return the sums of some rows."""
-    classes = np.ascontiguousarray(sample.classes[rows])
-    class_rows = np.bincount(classes, minlength=len(sample.labels)).astype(np.int64)
-    used = np.flatnonzero(class_rows)
-    labels = tuple(sample.labels[place] for place in used)
-    columns: list[Counts | Moments] = []
-    for column in kept:
-        if isinstance(column, TextRows):
-            columns.append(_text_sums(column, rows, classes))
-        elif isinstance(column, LevelRows):
-            columns.append(Counts.of_levels(column.numbers[rows], column.levels, classes, sample.labels))
-        else:
-            moments = Moments.of(column.values[rows][:, None], classes, column.width, None, 1)
-            columns.append(moments.of_classes(used))
-    return Sums(labels, class_rows[used], tuple(columns))
-
-
-def _text_sums(column: TextRows, rows: NDArray[np.int64], classes: NDArray[np.int32]) -> Counts:
-    starts, terms, counts = column.rows
-    lengths = np.diff(starts)[rows]
-    places = np.repeat(starts[:-1][rows] - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    part = TextRows.of_rows(column.terms, (ends, terms[places], counts[places]), classes, column.labels).sums()
-    used = part.class_documents > 0
-    number = np.cumsum(used) - 1
-    labels = tuple(label for label, keep in zip(part.labels, used, strict=True) if keep)
-    return Counts(
-        labels,
-        part.class_documents[used],
-        part.terms,
-        part.entry_terms,
-        number[part.entry_classes],
-        part.occurrences,
-        part.documents,
-    )
+        parts.append((scores, lengths))
+    scores, lengths = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return Scores(scores, lengths, np.zeros(len(lengths), np.int64))
 
 
 # ------------------------------------------------------------------------------------------------- choosing

@@ -28,7 +28,8 @@ from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.lock import locked
 from discern.evaluation.decisions import Decision, probability_given
-from discern.models.naive_bayes import FEW, Model
+from discern.models.columns.text import FEW
+from discern.models.naive_bayes import Model
 from discern.service.log import Base, Change, Entry, Log, Row
 from discern.service.replay import batch_of, replayed
 from discern.service.store import Identity, Store

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import LOOKED_AT, leading_rows
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from discern.classifier import Classifier
 
+    T = TypeVar("T")
     Work = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _PLACE = b"discern.place"
@@ -132,15 +133,23 @@ def one_sentence() -> Iterator[None]:
 
 
 def distribute(session: Any, model: Classifier) -> Callable[[], Classifier]:
-    """Put a model on every executor, once; gives what loads it there, from a file."""
+    """Put a model on every executor, once; returns what loads it there."""
+    return ship(session, partial(model.save, slim=True), read_classifier)
+
+
+def ship(session: Any, write: Callable[[Path], str], read: Callable[[str], T]) -> Callable[[], T]:
+    """Put a file on every executor, once; returns what reads it there.
+
+    ``write`` writes the file and returns its checksum, ``read`` is a function of a module that takes its path.
+    """
     written = Path(_folder().name, "model.part")
-    name = f"discern-{model.save(written, slim=True)}.model"
+    name = f"discern-{write(written)}.model"
     path = written.replace(written.with_name(name))
     if hasattr(session, "addArtifacts") and not hasattr(session, "_sc"):
         session.addArtifacts(str(path), file=True)
     else:
         session.sparkContext.addFile(str(path))
-    return _Shipped(name)
+    return partial(read_shipped, name, read)
 
 
 @lru_cache(maxsize=1)
@@ -149,23 +158,18 @@ def _folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="discern-")
 
 
-class _Shipped:
-    """A model that was sent as a file: its name is all that goes with a task."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __call__(self) -> Classifier:
-        """Return the model; a process loads it once."""
-        return _loaded(self.name)
-
-
 @lru_cache(maxsize=32)
-def _loaded(name: str) -> Classifier:
+def read_shipped(name: str, read: Callable[[str], T]) -> T:
+    """Read a file that was shipped; a process reads it once. Its name is all that goes with a task."""
     from pyspark import SparkFiles
 
+    return read(SparkFiles.get(name))
+
+
+def read_classifier(path: str) -> Classifier:
+    """Load a classifier that works on one core."""
     from discern.classifier import Classifier
 
-    model = Classifier.load(SparkFiles.get(name))
+    model = Classifier.load(path)
     model.threads = 1  # Spark has a task for every core
     return model

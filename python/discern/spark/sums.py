@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from discern.data.roles import Feature
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
+from discern.models.columns import statistics_of
 from discern.models.file import narrow
 from discern.models.naive_bayes import Summing
 from discern.models.rows import row_keys
@@ -32,6 +33,7 @@ from discern.spark.frames import (
 )
 from discern.spark.parquet import map_rows
 from discern.statistics.counts import Counts
+from discern.statistics.statistic import Statistic
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -62,9 +64,9 @@ class Counting:
         return [self.label, *(feature.name for feature in self.features)]
 
     @property
-    def normal(self) -> list[bool]:
-        """Which columns are moments."""
-        return [feature.is_normal for feature in self.features]
+    def kinds(self) -> list[type[Statistic]]:
+        """What each column is summed into."""
+        return statistics_of(self.features)
 
     def to_json(self) -> str:
         """Return everything in plain text, which is what is sent to executors."""
@@ -118,21 +120,19 @@ def _part(fold: int, sums: Sums) -> pa.RecordBatch:
 
 def _without_terms(sums: Sums) -> Sums:
     """Return the sums without the terms of any column: what is small however large the vocabulary is."""
-    columns = (
-        column.with_terms(np.zeros(len(column.terms), bool)) if isinstance(column, Counts) else column
-        for column in sums.columns
-    )
-    return replace(sums, columns=tuple(columns))
+    none = {place: counts.with_terms(np.zeros(len(counts.terms), bool)) for place, counts in sums.counts.items()}
+    return sums.with_counts(none)
 
 
-def entries_of_partition(normal: Sequence[bool], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def entries_of_partition(
+    kinds: Sequence[type[Statistic]], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     """Return the statistics of partitions entry by entry, to be added up by Spark."""
     for batch in batches:
         for blob in batch.column(0):
-            sums = decode(blob.as_buffer(), normal)
-            for number, column in enumerate(sums.columns):
-                if isinstance(column, Counts) and len(column.entry_terms):
-                    yield _entries(number, column)
+            for place, counts in decode(blob.as_buffer(), kinds).counts.items():
+                if len(counts.entry_terms):
+                    yield _entries(place, counts)
 
 
 def _entries(number: int, counts: Counts) -> pa.RecordBatch:
@@ -163,13 +163,13 @@ def encode(sums: Sums) -> bytes:
     return bytes(safetensors.numpy.save({name: np.ascontiguousarray(narrow(array)) for name, array in arrays.items()}))
 
 
-def decode(content: Any, normal: Sequence[bool]) -> Sums:
+def decode(content: Any, kinds: Sequence[type[Statistic]]) -> Sums:
     """Read what :func:`encode` gave."""
     import safetensors.numpy
 
     arrays: Mapping[str, NDArray[Any]] = safetensors.numpy.load(bytes(content))
     labels = Strings(arrays["labels.offsets"].astype(np.int64), arrays["labels.bytes"]).to_list()
-    return Sums.from_arrays(labels, arrays, normal)
+    return Sums.from_arrays(labels, arrays, kinds)
 
 
 # ------------------------------------------------------------------------------------------------- on the driver
@@ -188,7 +188,7 @@ def sums_of(frame: DataFrame, counting: Counting, min_df: int = 1, most: int | N
             blobs = parts.select("sums").toArrow().column("sums")
         if total > most:
             return _added_by_spark(parts, counting, min_df)
-        return Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
+        return Sums.total(decode(blob.as_buffer(), counting.kinds) for blob in blobs)
 
 
 def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
@@ -197,7 +197,7 @@ def sums_of_folds(frame: DataFrame, counting: Counting) -> list[Sums]:
         table = parts.select("part", "sums").toArrow()
         folds: list[list[Sums]] = [[] for _ in range(counting.folds)]
         for fold, blob in zip(table.column("part").to_pylist(), table.column("sums"), strict=True):
-            folds[fold].append(decode(blob.as_buffer(), counting.normal))
+            folds[fold].append(decode(blob.as_buffer(), counting.kinds))
         return [Sums.total(parts_of_fold) for parts_of_fold in folds]
 
 
@@ -224,7 +224,7 @@ def _first_parts(parts: DataFrame, most: int) -> tuple[Any, int]:
 def _added_by_spark(parts: DataFrame, counting: Counting, min_df: int) -> Sums:
     import pyspark.sql.functions as sql
 
-    entries = map_partitions(parts.select("sums"), partial(entries_of_partition, counting.normal), ENTRIES)
+    entries = map_partitions(parts.select("sums"), partial(entries_of_partition, counting.kinds), ENTRIES)
     totals = (
         entries.repartition("column", "term")
         .groupBy("column", "term", "label")
@@ -238,12 +238,9 @@ def _added_by_spark(parts: DataFrame, counting: Counting, min_df: int) -> Sums:
     kept = terms.where((sql.col("held") >= min_df) | ~sql.col("column").isin(texts))
     table = kept.select("column", "term", sql.inline("entries")).toArrow()
     blobs = parts.select("rest").toArrow().column("rest")
-    rest = Sums.total(decode(blob.as_buffer(), counting.normal) for blob in blobs)
-    columns = (
-        _with_entries(column, table.filter(_is_column(table, number))) if isinstance(column, Counts) else column
-        for number, column in enumerate(rest.columns)
-    )
-    return replace(rest, columns=tuple(columns))
+    rest = Sums.total(decode(blob.as_buffer(), counting.kinds) for blob in blobs)
+    whole = {place: _with_entries(own, table.filter(_is_column(table, place))) for place, own in rest.counts.items()}
+    return rest.with_counts(whole)
 
 
 def _is_column(table: pa.Table, number: int) -> Any:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.classifier import Classifier
 from discern.data.roles import Feature
 from discern.learners.bayes import log_priors
 from discern.learners.logistic.fitting import fit_logistic
@@ -24,30 +23,26 @@ from discern.learners.logistic.solvers import MOST_NEWTON
 from discern.learners.logistic.sums import statistics
 from discern.learners.margins import MarginSettings, fit_margins, squared_hinge
 from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_gradients, conjugate_step, minimize
+from discern.models.columns.arrays import sparse
 from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
-from discern.models.fitting import in_space
-from discern.models.resolved import Resolved
+from discern.models.file import load, save
 from discern.models.rows import Sample
-from discern.models.settings import Settings
-from discern.models.space import TF_IDF, Axes, LevelAxes, NumberAxis, Plan, Space, TermAxes, sparse
+from discern.models.space import Plan, Space
 from discern.models.space_model import Recipe, SpaceModel
 from discern.spark.frames import (
     columns_of,
-    distribute,
     map_partitions,
     one_sentence,
     partition_batches,
     partition_number,
     record,
     session_of,
+    ship,
 )
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
-from discern.statistics.counts import Counts
-from discern.statistics.moments import Moments
 from discern.statistics.scatter import Scatter
-from discern.statistics.selection import Contingency, best, scores_alone
-from discern.statistics.sums import Sums
+from discern.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,78 +66,33 @@ def fit_space(
     frame: DataFrame, features: Sequence[Feature], recipe: Recipe, label: str, sample: Sample | None = None
 ) -> SpaceModel:
     """Learn a model in a vector space, without calibration; what is minimised starts at the optimum of a sample."""
-    sums = _sums(frame, features, recipe.plan, label)
-    space = space_of(recipe.plan, features, sums)
-    labels, class_rows = sums[0].labels, sums[0].class_rows
+    labels, class_rows, columns = _statistics(frame, features, recipe.plan, label)
+    space, _ = Space.of(recipe.plan, features, columns, labels)
     priors = np.exp(log_priors(labels, class_rows, recipe.priors))
     if len(labels) < 2 or not space.width:  # there is nothing to tell apart, or nothing to tell by
         nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
         return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.regularization))
-    with Vectors(frame, label, labels, class_rows, recipe, space) as vectors:
+    with Vectors(frame, label, labels, class_rows, recipe.plan, space) as vectors:
         decider = _decider(vectors, recipe, priors, sample)
     return SpaceModel(labels, class_rows, recipe, space, decider)
 
 
-# ----------------------------------------------------------------------------------------------- sums to a space
-
-
-def _sums(frame: DataFrame, features: Sequence[Feature], plan: Plan, label: str) -> list[Sums]:
-    """Count all columns; for each further setting of texts, the texts again."""
+def _statistics(
+    frame: DataFrame, features: Sequence[Feature], plan: Plan, label: str
+) -> tuple[tuple[str, ...], NDArray[np.int64], list[Statistic]]:
+    """Count all columns; for each further setting of texts, the texts again. Return labels, their rows, and columns."""
     texts = tuple(feature for feature in features if feature.role == "text")
-    if not texts:
-        return [sums_of(frame, Counting(label, tuple(features), plan.text[0]))]
-    kinds = [tuple(features), *(texts for _ in plan.text[1:])]
-    return [
+    counted = [tuple(features), *(texts for _ in plan.text[1:] if texts)]
+    sums = [
         sums_of(frame, Counting(label, columns, text), plan.min_df)
-        for columns, text in zip(kinds, plan.text, strict=True)
+        for columns, text in zip(counted, plan.text, strict=False)
     ]
-
-
-def space_of(plan: Plan, features: Sequence[Feature], sums: Sequence[Sums]) -> Space:
-    """Make the space of all rows from their sums, as :class:`discern.models.space.Columns` does from the rows."""
-    parts = []
-    texts = [feature for feature in features if feature.role == "text"]
-    for feature, text in plan.parts(features):
-        place = 0 if text is None else plan.text.index(text)
-        columns = features if place == 0 else texts
-        parts.append((feature, text, sums[place].columns[list(columns).index(feature)]))
-    counts = [_frequent(part, plan.min_df) for _, text, part in parts if text is not None and isinstance(part, Counts)]
-    counts = _selected(counts, plan, sums[0].labels)
-    left, axes = iter(counts), list[Axes]()
-    for feature, text, part in parts:
-        axes.append(_axes(feature, text, part if text is None else next(left), plan.presence))
-    return Space(tuple(axes))
-
-
-def _frequent(counts: Counts, least: int) -> Counts:
-    found = counts.with_min_documents(least)
-    return found if len(found.terms) else counts
-
-
-def _selected(texts: list[Counts], plan: Plan, labels: tuple[str, ...]) -> list[Counts]:
-    """Leave the best terms of all text columns."""
-    if plan.features is None or not texts:
-        return texts
-    presence = plan.select == "mutual_information"
-    scores = [
-        scores_alone(Contingency.of_counts(one.with_labels(labels), presence=presence), plan.select) for one in texts
-    ]
-    chosen = np.split(best(np.concatenate(scores), plan.features), np.cumsum([len(one) for one in scores])[:-1])
-    return [one.with_terms(keep) for one, keep in zip(texts, chosen, strict=True)]
-
-
-def _axes(feature: Feature, text: Any, part: Counts | Moments, presence: bool) -> Axes:
-    if isinstance(part, Moments):
-        total = part.total()
-        mean, scale = (float(np.nan_to_num(value[0, 0])) for value in (total.means(), np.sqrt(total.variances())))
-        return NumberAxis(feature, mean, scale if scale > 1e-12 * abs(mean) else abs(mean) or 1.0)
-    if text is None:
-        seen = part.terms.to_list()
-        return LevelAxes(
-            feature, tuple(name for name in feature.bins() if name in seen) if feature.edges else tuple(seen)
-        )
-    idf = None if presence else TF_IDF.idf(part.term_documents, part.rows)
-    return TermAxes(feature, text, part.terms, idf, presence)
+    found = {
+        (feature, text if feature in texts else None): statistic
+        for columns, text, part in zip(counted, plan.text, sums, strict=False)
+        for feature, statistic in zip(columns, part.columns, strict=True)
+    }
+    return sums[0].labels, sums[0].class_rows, [found[part] for part in plan.parts(features)]
 
 
 # ----------------------------------------------------------------------------------------------- rows as vectors
@@ -157,19 +107,15 @@ class Vectors:
         label: str,
         labels: tuple[str, ...],
         class_rows: NDArray[np.int64],
-        recipe: Recipe,
+        plan: Plan,
         space: Space,
     ) -> None:
         self.labels, self.space, self.rows = labels, space, int(class_rows.sum())
-        functions = 1 if len(labels) == 2 else len(labels)
-        none = Linear(np.zeros((space.width, functions)), np.zeros(functions), len(labels))
-        settings = Settings(label, model="linear-svm")
-        model = SpaceModel(labels, class_rows, replace(recipe, model="linear-svm"), space, none)
-        shell = Classifier.of(settings, in_space(settings, Resolved(settings.naive_bayes, settings.text, ()), model))
+        metadata = {"plan": plan.to_json(), "features": [feature.to_json() for feature in space.features]}
+        shipped = ship(session_of(frame), partial(save, arrays=space.arrays(), metadata=metadata), read_space)
         names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
-        shipped = distribute(session_of(frame), shell)
-        rows = columns_of(frame, names)
-        self._frame = map_rows(rows, partial(vectors_of_partition, shipped), VECTORS)
+        task = partial(vectors_of_partition, shipped, label, labels)
+        self._frame = map_rows(columns_of(frame, names), task, VECTORS)
         self._parts = 0
 
     def __enter__(self) -> Vectors:
@@ -195,24 +141,28 @@ class Vectors:
         return _decode_sums(add_parts(table).column("sums")[0].as_buffer())
 
 
+def read_space(path: str) -> Space:
+    """Read a space that was written to a file."""
+    arrays, metadata = load(path)
+    features = [Feature.from_json(feature) for feature in metadata["features"]]
+    return Space.from_arrays([Plan.from_json(metadata["plan"])], features, arrays)
+
+
 def vectors_of_partition(
-    shipped: Callable[[], Classifier], batches: Iterator[pa.RecordBatch]
+    shipped: Callable[[], Space], label: str, names: tuple[str, ...], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Turn the rows of a partition into sparse vectors, a block for each batch."""
     import pyarrow as pa
 
-    model = shipped()
-    solved = model.solved
-    assert isinstance(solved, SpaceModel)
-    place = {label: number for number, label in enumerate(solved.labels)}
+    space, place = shipped(), {name: number for number, name in enumerate(names)}
     for batch in partition_batches(batches):
-        matrix, _, _ = solved.space.of_batch(batch, 1)
-        numbers, labels = batch.labels(model.label)
-        classes = np.array([place[label] for label in labels], np.int32)[numbers]
+        matrix, _, _ = space.of_batch(batch, 1)
+        numbers, labels = batch.labels(label)
+        classes = np.array([place[name] for name in labels], np.int32)[numbers]
         arrays = (classes, matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data)
-        blocks = (pa.array([array.tobytes()], pa.binary()) for array in arrays)
-        names = ("classes", "starts", "columns", "data")
-        yield record(partition=pa.array([partition_number()], pa.int32()), **dict(zip(names, blocks, strict=True)))
+        blocks = [pa.array([array.tobytes()], pa.binary()) for array in arrays]
+        columns = dict(zip(("classes", "starts", "columns", "data"), blocks, strict=True))
+        yield record(partition=pa.array([partition_number()], pa.int32()), **columns)
 
 
 def reduce_partition(

@@ -6,8 +6,8 @@ count of zero does not exist: it leaves the vocabulary. And statistics never hol
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -17,17 +17,14 @@ import discern._native as _native
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
+from discern.statistics.statistic import MOST_COUNTED, Statistic, whole_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-MOST_COUNTED = float(1 << 62)
-"""Sums beyond this are no counts."""
-
-
 @dataclass(frozen=True)
-class Counts:
+class Counts(Statistic):
     """How often each term occurs in each class, and in how many documents: all that naive Bayes needs of its data.
 
     Entry i says that term ``entry_terms[i]`` occurs ``occurrences[i]`` times in ``documents[i]`` documents of class
@@ -107,7 +104,7 @@ class Counts:
         )
 
     @classmethod
-    def total(cls, parts: Iterable[Counts]) -> Counts:
+    def total(cls, parts: Sequence[Counts]) -> Counts:
         """Add the counts of any number of parts: faster than one by one.
 
         Examples
@@ -116,8 +113,7 @@ class Counts:
         >>> Counts.total(parts).occurrences.tolist()
         [1, 3]
         """
-        listed = list(parts)
-        return _added(listed, [1] * len(listed)) if listed else cls.empty()
+        return _added(parts, [1] * len(parts)) if parts else cls.empty()
 
     def decayed(self, factor: float) -> Counts:
         """Return the counts times a factor, rounded; what becomes zero is gone."""
@@ -179,19 +175,27 @@ class Counts:
     # ---------------------------------------------------------------------------------------------- algebra
 
     def __add__(self, other: Counts) -> Counts:
-        return _combine(self, other, 1)
+        return _added([self, other], [1, 1])
 
     def __sub__(self, other: Counts) -> Counts:
         """Subtract; raises ValueError if something was never counted."""
-        return _combine(self, other, -1)
+        return _without_zeros(_added([self, other], [1, -1]))
+
+    def minus(self, other: Counts) -> Counts:
+        """Subtract; raises ValueError if something was never counted."""
+        return self - other
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
-        mine, theirs = self.arrays(), other.arrays()
+        mine, theirs = (one.arrays(one.labels) for one in (self, other))
         return self.labels == other.labels and all(np.array_equal(mine[name], theirs[name]) for name in mine)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def renamed(self, new: Mapping[str, str]) -> Counts:
+        """Return the counts with other names of the labels, in the same order."""
+        return replace(self, labels=tuple(new[label] for label in self.labels))
 
     def with_min_documents(self, least: int) -> Counts:
         """Return the counts without the terms that fewer than ``least`` documents hold."""
@@ -215,8 +219,8 @@ class Counts:
 
     # ------------------------------------------------------------------------------------------------ arrays
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return everything but the labels as arrays, for the model file."""
+    def arrays(self, labels: Sequence[str]) -> dict[str, NDArray[Any]]:
+        """Return everything but the labels as arrays, for the model file; its own labels as places among ``labels``."""
         return {
             "class_documents": self.class_documents,
             "terms.offsets": self.terms.offsets,
@@ -225,24 +229,25 @@ class Counts:
             "entry_classes": self.entry_classes,
             "occurrences": self.occurrences,
             "documents": self.documents,
+            "classes": np.array([labels.index(label) for label in self.labels], np.int64),
         }
 
     @classmethod
-    def from_arrays(cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> Counts:
-        """Make counts of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
-        if any(arrays[name].dtype.kind not in "iu" or arrays[name].ndim != 1 for name in cls.empty().arrays()):
-            raise ValueError("the counts are not lists of whole numbers")
-        wide = {name: arrays[name].astype(np.int64) for name in cls.empty().arrays() if name != "terms.bytes"}
-        counts = cls(
-            tuple(labels),
-            wide["class_documents"],
-            Strings(wide["terms.offsets"], arrays["terms.bytes"]),
-            wide["entry_terms"],
-            wide["entry_classes"],
-            wide["occurrences"],
-            wide["documents"],
-        )
+    def from_arrays(
+        cls, labels: Sequence[str], arrays: Mapping[str, NDArray[Any]], class_rows: NDArray[np.int64]
+    ) -> Counts:
+        """Make the counts from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
+        places = whole_numbers(arrays["classes"])
+        if bool(np.any((places < 0) | (places >= len(labels)))) or bool(np.any(np.diff(places) < 1)):
+            raise ValueError("the classes of a column do not fit the labels")
+        names = ("class_documents", "terms.offsets", "entry_terms", "entry_classes", "occurrences", "documents")
+        class_documents, offsets, *entries = (whole_numbers(arrays[name]) for name in names)
+        data = arrays["terms.bytes"]
+        whole_numbers(data)
+        counts = cls(tuple(labels[place] for place in places), class_documents, Strings(offsets, data), *entries)
         counts._check()
+        if bool(np.any(counts.class_documents > class_rows[places])):
+            raise ValueError("a column has more values than there are rows")
         return counts
 
     def _check(self) -> None:
@@ -297,11 +302,6 @@ def _sums(places: NDArray[np.int64], values: NDArray[np.int64], size: int) -> ND
     totals = np.zeros(size, np.int64)
     np.add.at(totals, places, values)
     return totals
-
-
-def _combine(left: Counts, right: Counts, sign: int) -> Counts:
-    merged = _added([left, right], [1, sign])
-    return _without_zeros(merged) if sign < 0 else merged
 
 
 def _added(parts: Sequence[Counts], signs: Sequence[int]) -> Counts:

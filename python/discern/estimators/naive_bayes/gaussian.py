@@ -153,7 +153,7 @@ class GaussianNB(NaiveBayesClassifier):
 
     def _spread(self) -> Moments:
         """Return the sums of all rows, whatever they weigh."""
-        return self._moments.total() if self._unweighted is None else self._unweighted
+        return self._moments.pooled() if self._unweighted is None else self._unweighted
 
     def _solve(self) -> None:
         self.epsilon_ = self.var_smoothing * float(np.nan_to_num(self._spread().variances()).max(initial=0.0))
@@ -176,4 +176,4 @@ class GaussianNB(NaiveBayesClassifier):
 
 def _unweighted(X: Array, moments: Moments, sample_weight: Any) -> Moments:
     """Return the sums of rows as if each had the weight 1, as one class."""
-    return moments.total() if sample_weight is None else Moments.of(X, np.zeros(len(X), np.int32), 1)
+    return moments.pooled() if sample_weight is None else Moments.of(X, np.zeros(len(X), np.int32), 1)

@@ -1,0 +1,29 @@
+"""A kind of column is one file and one row of this table: what is done with texts, levels and numbers.
+
+A later kind, such as vectors of numbers, is one more file and one more row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from discern.models.columns import level, number, text
+
+if TYPE_CHECKING:
+    from discern.data.roles import Feature
+    from discern.models.columns.kind import Kind
+    from discern.statistics.statistic import Statistic
+
+KINDS = {"text": text.KIND, "category": level.KIND, "flag": level.KIND, "number": number.KIND}
+"""The kind of each role."""
+
+
+def kind_of(feature: Feature) -> Kind:
+    """Return the kind of a column: that of its role; a number that is cut into bins has levels."""
+    return level.KIND if feature.is_binned else KINDS[feature.role]
+
+
+def statistics_of(features: Sequence[Feature]) -> list[type[Statistic]]:
+    """Return what each column is summed into."""
+    return [kind_of(feature).sum.summed for feature in features]

@@ -1,0 +1,93 @@
+"""Sparse rows, and numbers, strings and weights as the arrays of a model file and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.strings import Strings
+from discern.learners.bayes import LinearScores
+from discern.statistics.counts import check_terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+def sparse(parts: Any, shape: tuple[int, int]) -> Any:
+    """Return a sparse array of SciPy."""
+    import scipy.sparse
+
+    return scipy.sparse.csr_array(parts, shape=shape)
+
+
+def float_array(array: NDArray[Any]) -> Array:
+    """Return numbers from a file as the native code takes them; refuses what no logarithm is."""
+    if array.dtype != np.float64 or not bool(np.all(np.abs(array) < 1e100)):
+        raise ValueError("a weight is not a logarithm")
+    return np.require(array, np.float64, ["C", "A"])
+
+
+def strings_to_arrays(name: str, strings: Strings) -> dict[str, NDArray[Any]]:
+    """Return strings as the arrays of a file."""
+    return {f"{name}.offsets": strings.offsets, f"{name}.bytes": strings.data}
+
+
+def strings_from_arrays(name: str, arrays: Mapping[str, NDArray[Any]], is_sorted: bool) -> Strings:
+    """Read strings from the arrays of a file; raises ValueError if they do not fit together."""
+    if arrays[f"{name}.offsets"].dtype.kind not in "iu":
+        raise ValueError(f"the {name} do not fit their bytes")
+    strings = Strings(arrays[f"{name}.offsets"].astype(np.int64), arrays[f"{name}.bytes"])
+    check_terms(strings, is_sorted=is_sorted)
+    return strings
+
+
+def weights_to_arrays(scores: LinearScores) -> dict[str, NDArray[Any]]:
+    """Return the weights of terms as the arrays of a file."""
+    if scores.weights is not None:
+        return {"weights": scores.weights}
+    assert scores.shift is not None
+    assert scores.level is not None
+    return {
+        "shift": scores.shift,
+        "level": scores.level,
+        "excess.data": scores.excess.data,
+        "excess.indices": scores.excess.indices,
+        "excess.indptr": scores.excess.indptr,
+    }
+
+
+def weights_from_arrays(arrays: Mapping[str, NDArray[Any]], presence: bool, terms: int, labels: int) -> LinearScores:
+    """Read the weights of so many terms and labels from the arrays of a file; raises ValueError if they do not fit."""
+    bias = arrays["bias"]
+    if "weights" in arrays:
+        weights = arrays["weights"]
+        if weights.shape != (terms, labels) or bias.shape != (labels,):
+            raise ValueError("the weights do not fit the terms and labels")
+        return LinearScores(bias, weights, presence)
+    import scipy.sparse
+
+    shift, level, data = arrays["shift"], arrays["level"], arrays["excess.data"]
+    if (shift.shape, level.shape, bias.shape) != ((terms,), (labels,), (labels,)):
+        raise ValueError("the weights do not fit the terms and labels")
+    columns, ends = (_whole(arrays[f"excess.{name}"]) for name in ("indices", "indptr"))
+    # Not left to SciPy: it takes differences, which wrap around in a crafted file, and then reads outside the arrays.
+    fits = (
+        (data.ndim, columns.shape, ends.shape) == (1, data.shape, (terms + 1,))
+        and bool(ends[0] == 0 and ends[-1] == len(data) and np.all(ends[1:] >= ends[:-1]))
+        and bool(np.all((columns >= 0) & (columns < labels)))
+    )
+    if not fits:
+        raise ValueError("the sparse weights do not fit together")
+    excess = scipy.sparse.csr_matrix((data, columns, ends), shape=(terms, labels))
+    return LinearScores(bias, None, presence, shift, level, excess)
+
+
+def _whole(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Return whole numbers from a file; refuse others."""
+    if array.dtype.kind not in "iu":
+        raise ValueError("a place is not a whole number")
+    return array.astype(np.int64)

@@ -1,0 +1,259 @@
+"""Columns of levels: a category, a flag, or a number cut into bins; each level counts, and has an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.bins import assign
+from discern.data.roles import Feature, levels_of
+from discern.data.strings import Strings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import Laplace
+from discern.models.columns.arrays import float_array, sparse, strings_from_arrays, strings_to_arrays
+from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
+from discern.statistics.counts import Counts
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    from discern.data.batch import Batch
+    from discern.data.text import TextSettings
+    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.rows import Folds, Sample
+    from discern.models.space import Plan
+
+
+class LevelSum(ColumnSum):
+    """Adds up the counts of levels."""
+
+    summed = Counts
+
+    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> Counts:
+        numbers, levels = levels_of(batch, self.feature)
+        return Counts.of_levels(numbers, levels, classes, labels)
+
+
+@dataclass(frozen=True)
+class LevelRows(ColumnRows):
+    """Kept levels: the level of each row as a number, −1 where it is missing."""
+
+    numbers: NDArray[np.int64]
+    levels: tuple[str, ...]
+    classes: NDArray[np.int32]
+    labels: tuple[str, ...]
+    least: int = 0
+    """The least number of levels there are, whether seen or not."""
+    lasting: bool = False
+    """Whether a level that no row has left is still a level, as a bin is."""
+
+    @classmethod
+    def of(cls, sample: Sample, feature: Feature, text: TextSettings) -> LevelRows:
+        """Take a column of a sample."""
+        if feature.edges is not None:
+            bins = tuple(feature.bins())
+            numbers = assign(sample.numbers(feature.name), np.asarray(feature.edges))
+            return cls(numbers, bins, sample.classes, sample.labels, len(bins), lasting=True)
+        places: dict[str, int] = {}
+        parts = []
+        for batch in sample.batches:
+            own, levels = levels_of(batch, feature)
+            parts.append(np.array([*(places.setdefault(level, len(places)) for level in levels), -1], np.int64)[own])
+        least = 2 if feature.role == "flag" else 0
+        return cls(np.concatenate(parts), tuple(places), sample.classes, sample.labels, least)
+
+    def take(self, rows: NDArray[np.int64]) -> LevelRows:
+        return LevelRows(self.numbers[rows], self.levels, self.classes[rows], self.labels, self.least, self.lasting)
+
+    @property
+    def terms(self) -> Strings:
+        """The levels that a row has."""
+        seen = np.unique(self.numbers[self.numbers >= 0])
+        return Strings.of([self.levels[number] for number in seen])
+
+    def sums(self) -> Counts:
+        """Return the counts of the rows."""
+        return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
+
+    def scores(
+        self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
+    ) -> tuple[Array, NDArray[Any]]:
+        alpha = level_alpha(settings)
+        total = np.zeros((len(self.levels) + 1, len(self.labels)))  # the last is the place of what is missing
+        present = self.numbers >= 0
+        np.add.at(total, (self.numbers[present], self.classes[present]), 1.0)
+        if folds.are_single:
+            return self._one_by_one(total, alpha, folds.order)
+        parts = []
+        for fold in folds:
+            left = total.copy()
+            mine = fold[self.numbers[fold] >= 0]
+            np.subtract.at(left, (self.numbers[mine], self.classes[mine]), 1.0)
+            seen = left.sum(axis=1) > 0
+            weights = log_level(left, left.sum(axis=0), max(int(seen.sum()), self.least), alpha)
+            known = self._known(self.numbers[fold], seen[self.numbers[fold]])
+            parts.append((np.where(known[:, None], weights[self.numbers[fold]], 0.0), known))
+        scores, knowns = zip(*parts, strict=True)
+        return np.concatenate(scores), np.concatenate(knowns)
+
+    def _known(self, numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return (numbers >= 0) & (seen | self.lasting)
+
+    def _one_by_one(self, total: Array, alpha: float, rows: NDArray[np.int64]) -> tuple[Array, NDArray[np.bool_]]:
+        numbers, classes = self.numbers[rows], self.classes[rows]
+        own = np.zeros((len(rows), total.shape[1]))
+        own[np.arange(len(rows)), classes] = numbers >= 0
+        of_level = total.sum(axis=1)
+        gone = of_level[numbers] == 1
+        size = np.maximum((of_level > 0).sum() - gone, self.least)
+        scores = log_level(total[numbers] - own, total.sum(axis=0) - own, size[:, None], alpha)
+        known = self._known(numbers, ~gone)
+        return np.where(known[:, None], scores, 0.0), known
+
+
+class _Levels:
+    """Levels that values are looked up among."""
+
+    levels: tuple[str, ...]
+
+    @cached_property
+    def _index(self) -> dict[str, int]:
+        return {level: place for place, level in enumerate(self.levels)}
+
+    def places(self, numbers: NDArray[Any], levels: Sequence[str]) -> NDArray[np.int64]:
+        """Return the places of ``levels[numbers]``, −1 where one is missing (a number of −1) or unknown."""
+        return np.asarray(np.array([*(self._index.get(level, -1) for level in levels), -1], np.int64)[numbers])
+
+
+@dataclass(frozen=True, eq=False)
+class LevelColumn(_Levels, Column):
+    """Levels with log P(level|class); a missing or unknown level scores zero."""
+
+    levels: tuple[str, ...]
+    weights: Array
+
+    @classmethod
+    def solve(cls, feature: Feature, statistic: Counts, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
+        counts = statistic.with_labels(labels)
+        names = feature.bins() if feature.is_binned else counts.terms.to_list()
+        place = {name: number for number, name in enumerate(names)}
+        table = np.zeros((len(names), len(labels)))
+        rows = np.array([place[name] for name in counts.terms.to_list()], np.int64)
+        table[rows[counts.entry_terms], counts.entry_classes] = counts.documents
+        size = max(len(names), 2) if feature.role == "flag" else len(names)
+        return cls(
+            feature, labels, tuple(names), log_level(table, table.sum(axis=0), size, level_alpha(settings.learner))
+        )
+
+    def ready(self) -> None:
+        _ = self._index
+
+    def of_batch(self, batch: Batch, threads: int) -> Scores:
+        numbers, levels = levels_of(batch, self.feature)
+        scores, known = self._of_levels(numbers, levels)
+        return Scores(scores, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
+
+    def of_rows(self, rows: LevelRows) -> tuple[Array, NDArray[Any]]:
+        return self._of_levels(rows.numbers, rows.levels)
+
+    def _of_levels(self, numbers: NDArray[Any], levels: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
+        places = self.places(numbers, levels)
+        table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])  # the last row is for place −1
+        return table[places], places >= 0
+
+    def value(self, batch: Batch) -> str:
+        numbers, levels = levels_of(batch, self.feature)
+        return levels[int(numbers[0])]
+
+    def weights_of(self, place: int) -> tuple[Array, Array]:
+        return self.weights[:, place], self.weights.sum(axis=1)
+
+    def names(self, terms: NDArray[Any]) -> list[str]:
+        return [f"{self.feature.name}={self.levels[int(term)]}" for term in terms]
+
+    @property
+    def parameters(self) -> int:
+        return len(self.levels)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return {**strings_to_arrays("levels", Strings.of(self.levels)), "weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
+        levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
+        weights = float_array(arrays["weights"])
+        if weights.shape != (len(levels), len(labels)) or len(set(levels)) < len(levels):
+            raise ValueError("the weights do not fit the levels and labels")
+        return cls(feature, labels, levels, weights)
+
+
+def level_alpha(settings: NaiveBayesSettings) -> float:
+    """Return the α for levels: that of the words if they have one, else 1."""
+    if settings.level_smoothing is not None:
+        return settings.level_smoothing
+    return float(settings.smoothing.alpha) if isinstance(settings.smoothing, Laplace) else 1.0
+
+
+def log_level(count: Any, in_class: Any, size: Any, alpha: float) -> Array:
+    """Return log P(l|k) = log (count + α) − log (N_k + αL); without any level there is nothing to divide among."""
+    return np.asarray(np.log(count + alpha) - np.log(in_class + alpha * np.maximum(size, 1)))
+
+
+@dataclass(frozen=True)
+class LevelAxes(_Levels, Axes):
+    """An axis for each level: one for the row's level, zero for the others."""
+
+    levels: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, plan: Plan
+    ) -> Self:
+        """Lay out an axis for each level that a row has; bins in their order."""
+        levels = column.terms.to_list()
+        if feature.is_binned:
+            levels = [name for name in feature.bins() if name in levels]
+        return cls(feature, tuple(levels))
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def of_rows(self, rows: LevelRows, mask: Mask) -> Any:
+        return self._of_levels(rows.numbers, rows.levels)
+
+    def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
+        numbers, levels = levels_of(batch, self.feature)
+        matrix = self._of_levels(numbers, levels)
+        known = np.diff(matrix.indptr)
+        return matrix, known, (numbers >= 0) - known
+
+    def _of_levels(self, numbers: NDArray[np.int64], levels: Sequence[str]) -> Any:
+        places = self.places(numbers, levels)
+        known = places >= 0
+        ends = np.concatenate([[0], np.cumsum(known)])
+        return sparse((np.ones(int(known.sum())), places[known], ends), (len(places), len(self)))
+
+    def name(self, place: int) -> str:
+        return f"{self.feature.name}={self.levels[place]}"
+
+    def value(self, place: int, batch: Batch) -> str:
+        return self.levels[place]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        return strings_to_arrays("levels", Strings.of(self.levels))
+
+    @classmethod
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+        levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
+        if len(set(levels)) < len(levels):
+            raise ValueError("a level is there twice")
+        return cls(feature, levels)
+
+
+KIND = Kind(LevelSum, LevelRows, LevelColumn, LevelAxes)
