@@ -181,7 +181,7 @@ def test_too_many_rows_are_not_kept(monkeypatch):
     assert both == Evaluation.of(np.tile(true, 2), np.tile(true, 2), np.tile(shares, (2, 1)), range(2))
     assert both.to_dict()["auc"] is None
     assert both.log_loss == small.log_loss
-    with pytest.raises(ValueError, match="judge fewer rows"):
+    with pytest.raises(ValueError, match="evaluate fewer rows"):
         both.roc()
 
 
@@ -192,7 +192,7 @@ def test_bad_input_is_refused():
         with pytest.raises(ValueError, match="row 2 has a probability"):
             Evaluation.of("ab", "ab", [[0.5, 0.5], [wrong, 0.5]], "ab")
     one = Evaluation.of(["a", "a"], ["a", "a"], [[1.0, 0.0], [0.5, 0.5]], "ab")
-    with pytest.raises(ValueError, match="none of one kind"):
+    with pytest.raises(ValueError, match="one kind is missing"):
         one.roc("a")
     with pytest.raises(ValueError, match="there is no label"):
         one.roc("x")

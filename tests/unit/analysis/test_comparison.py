@@ -108,7 +108,7 @@ def test_tables_read_everything_once() -> None:
 
 
 def test_bad_comparisons_are_refused() -> None:
-    with pytest.raises(ValueError, match="nothing to compare"):
+    with pytest.raises(ValueError, match="no methods to compare"):
         discern.compare({}, [[1.0]], [0])
     methods = {name: discern.Classifier(name) for name in ("label", "topic")}
     with pytest.raises(ValueError, match="different label columns"):
