@@ -21,7 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def run_job(job: Job, folder: Path, quick: bool, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Run a job in a fresh process and give its rows."""
+    """Run a job in a fresh process and return its rows."""
     output = folder / "rows.json"
     output.unlink(missing_ok=True)
     words = [job.name, str(folder), "quick" if quick else "full", str(output)]
@@ -48,7 +48,7 @@ def run_jobs(jobs: list[Job], quick: bool) -> list[dict[str, Any]]:
             try:
                 added = [{**row, "data": data, **stamp} for row in run_job(job, folder, quick, environment)]
             except KeyboardInterrupt:
-                print(f"interrupted in {job.name}: what was measured before is kept", flush=True)
+                print(f"interrupted in {job.name}: the results so far are recorded", flush=True)
                 break
             for row in added:
                 print(f"{row['job']}: {row['status']}", flush=True)

@@ -1,6 +1,6 @@
 """Jobs about how right and how well calibrated the default classifier is on the official test rows; and ten folds.
 
-Both sides are trained once a run: the figures are kept in the run's folder for the jobs that ask for others of them.
+Both sides are trained once a run: the figures are stored in the run's folder for the jobs that report others of them.
 """
 
 import bz2
@@ -48,15 +48,15 @@ def read_table(name: str, part: str) -> pa.Table:
 
 def figures(true: Any, probabilities: Any, labels: Any) -> dict[str, float]:
     decided = np.asarray(labels)[probabilities.argmax(axis=1)]
-    judged = Evaluation.of(true, decided, probabilities, labels)
-    return dict(zip(FIGURES, (1 - judged.accuracy, judged.calibration_error, judged.log_loss), strict=True))
+    found = Evaluation.of(true, decided, probabilities, labels)
+    return dict(zip(FIGURES, (1 - found.accuracy, found.calibration_error, found.log_loss), strict=True))
 
 
 def figure(side: str, name: str) -> Side:
     """Return a figure of one side."""
 
     def chosen(inputs: Inputs) -> Sample:
-        return Sample(inputs.judged[side][name], inputs.judged[side])
+        return Sample(inputs.figures[side][name], inputs.figures[side])
 
     return chosen
 
@@ -67,10 +67,10 @@ def every_figure_is_a_number(inputs: Inputs, ours: dict[str, float], theirs: dic
     require(np.isfinite([*ours.values(), *theirs.values()]).all(), "a figure is not finite")
 
 
-def _judged_once(path: Path, judge: Callable[[], dict[str, Any]]) -> Inputs:
+def _evaluated_once(path: Path, evaluate: Callable[[], dict[str, Any]]) -> Inputs:
     if not path.exists():
-        path.write_text(json.dumps(judge()), encoding="utf-8")
-    return Inputs(judged=json.loads(path.read_text(encoding="utf-8")))
+        path.write_text(json.dumps(evaluate()), encoding="utf-8")
+    return Inputs(figures=json.loads(path.read_text(encoding="utf-8")))
 
 
 def _cut(table: pa.Table, quick: bool) -> pa.Table:
@@ -83,12 +83,12 @@ def _cut(table: pa.Table, quick: bool) -> pa.Table:
 def prepare_texts(name: str) -> Callable[[Path, bool], Inputs]:
     def prepare(folder: Path, quick: bool) -> Inputs:
         train, test = (_cut(read_table(name, part), quick).select(["label", "text"]) for part in ("train", "test"))
-        return _judged_once(folder / f"judged-{name}.json", lambda: _judge_texts(train, test))
+        return _evaluated_once(folder / f"figures-{name}.json", lambda: _evaluate_texts(train, test))
 
     return prepare
 
 
-def _judge_texts(train: pa.Table, test: pa.Table) -> dict[str, Any]:
+def _evaluate_texts(train: pa.Table, test: pa.Table) -> dict[str, Any]:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.naive_bayes import MultinomialNB
     from sklearn.pipeline import make_pipeline
@@ -106,10 +106,10 @@ def _judge_texts(train: pa.Table, test: pa.Table) -> dict[str, Any]:
 
 def prepare_least_squares(folder: Path, quick: bool) -> Inputs:
     train, test = (_cut(read_table("ohsumed", part), quick).select(["label", "text"]) for part in ("train", "test"))
-    return _judged_once(folder / "judged-least-squares.json", lambda: _judge_least_squares(train, test))
+    return _evaluated_once(folder / "figures-least-squares.json", lambda: _evaluate_least_squares(train, test))
 
 
-def _judge_least_squares(train: pa.Table, test: pa.Table) -> dict[str, Any]:
+def _evaluate_least_squares(train: pa.Table, test: pa.Table) -> dict[str, Any]:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.pipeline import make_pipeline
     from sklearn.svm import LinearSVC
@@ -130,19 +130,19 @@ def _judge_least_squares(train: pa.Table, test: pa.Table) -> dict[str, Any]:
 
 def prepare_adult(folder: Path, quick: bool) -> Inputs:
     train, test = (_cut(read_table("adult", part), quick) for part in ("train", "test"))
-    return _judged_once(folder / "judged-adult.json", lambda: _judge_adult(train, test))
+    return _evaluated_once(folder / "figures-adult.json", lambda: _evaluate_adult(train, test))
 
 
-def _judge_adult(train: pa.Table, test: pa.Table) -> dict[str, Any]:
+def _evaluate_adult(train: pa.Table, test: pa.Table) -> dict[str, Any]:
     true = test["income"].to_pylist()
     ours = discern.Classifier("income").fit(train)
-    judged = {"ours": figures(true, ours.predict_proba(test.drop_columns(["income"])), ours.labels)}
+    evaluated = {"ours": figures(true, ours.predict_proba(test.drop_columns(["income"])), ours.labels)}
     frames = [part.drop_columns(["income"]).to_pandas() for part in (train, test)]
     labels = train["income"].to_pylist()
     for name, model in scikit_learn_models(frames[0]).items():
         fitted = model.fit(frames[0], labels)
-        judged[name] = figures(true, fitted.predict_proba(frames[1]), fitted.classes_.tolist())
-    return judged
+        evaluated[name] = figures(true, fitted.predict_proba(frames[1]), fitted.classes_.tolist())
+    return evaluated
 
 
 def scikit_learn_models(frame: Any) -> dict[str, Any]:
@@ -190,10 +190,10 @@ def one_fit(inputs: Inputs) -> Any:
 def ten_folds(inputs: Inputs) -> tuple[Any, Any, Any]:
     """Count once, keeping the rows, and score each fold under the model of all others."""
     model = one_model()
-    kept = KeptRows.of(list(batches(inputs.table)), "label", ["text"], None)
-    folds = stratified(kept.classes, kept.keys, FOLDS)
-    said = held_out(kept, [Feature("text", "text")], model.resolved.naive_bayes, model.resolved.text, folds)
-    return folds, kept.labels, said.scores
+    rows = KeptRows.of(list(batches(inputs.table)), "label", ["text"], None)
+    folds = stratified(rows.classes, rows.keys, FOLDS)
+    scored = held_out(rows, [Feature("text", "text")], model.resolved.naive_bayes, model.resolved.text, folds)
+    return folds, rows.labels, scored.scores
 
 
 def same_as_training_again(inputs: Inputs, ours: tuple[Any, Any, Any], theirs: Any) -> None:
@@ -218,7 +218,7 @@ def same_as_training_again(inputs: Inputs, ours: tuple[Any, Any, Any], theirs: A
         require(most <= 1e-10, f"the log probabilities differ by {most:.1e} of their size")
 
 
-def judged(job: str, about: str, prepare: Any, name: str, *peers: tuple[str, Goal]) -> Job:
+def accuracy_job(job: str, about: str, prepare: Any, name: str, *peers: tuple[str, Goal]) -> Job:
     """Make a job about a figure of the default classifier on test rows."""
     sides = tuple(Peer(peer, goal, every_figure_is_a_number, figure(peer, name)) for peer, goal in peers)
     ours = figure("ours", name)
@@ -227,7 +227,7 @@ def judged(job: str, about: str, prepare: Any, name: str, *peers: tuple[str, Goa
 
 JOBS = (
     *(
-        judged(
+        accuracy_job(
             f"accuracy/{name}",
             f"share of test rows of {name} that the default Classifier gets wrong; the peer: MultinomialNB",
             prepare_texts(name),
@@ -237,7 +237,7 @@ JOBS = (
         for name, least in ACCURACY.items()
     ),
     *(
-        judged(
+        accuracy_job(
             f"calibration/{name}",
             f"expected calibration error (15 bins) on the test rows of {name}; the peer: MultinomialNB",
             prepare_texts(name),
@@ -246,21 +246,21 @@ JOBS = (
         )
         for name, most in CALIBRATION.items()
     ),
-    judged(
+    accuracy_job(
         "log-loss/20newsgroups",
         "log loss on the test rows of 20newsgroups; the peer: MultinomialNB",
         prepare_texts("20newsgroups"),
         "log loss",
         (SCIKIT_LEARN, Goal("limit", 0.75)),
     ),
-    judged(
+    accuracy_job(
         "least-squares/ohsumed",
         "share of test rows of ohsumed that Classifier(model='ridge') gets wrong; the peer: LinearSVC on tf–idf",
         prepare_least_squares,
         "error",
         ("LinearSVC", Goal("limit", 0.308)),
     ),
-    judged(
+    accuracy_job(
         "adult/accuracy",
         "share of test rows of adult, mixed columns, that the default Classifier gets wrong; the peers need encoding",
         prepare_adult,
@@ -268,7 +268,7 @@ JOBS = (
         ("GaussianNB", Goal("lead", 0.01)),
         ("CategoricalNB", Goal("lead", 0.01)),
     ),
-    judged(
+    accuracy_job(
         "adult/log-loss",
         "log loss of the same",
         prepare_adult,
@@ -276,7 +276,7 @@ JOBS = (
         ("GaussianNB", Goal("share", 1)),
         ("CategoricalNB", Goal("share", 1)),
     ),
-    judged(
+    accuracy_job(
         "adult/calibration",
         "expected calibration error of the same",
         prepare_adult,

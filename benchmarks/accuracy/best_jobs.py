@@ -13,7 +13,7 @@ import pyarrow as pa
 
 import discern
 import discern.classifier as classifier
-import discern.models.search as contest
+import discern.models.search as search
 from benchmarks.accuracy.accuracy_jobs import read_table
 from benchmarks.harness.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.harness.measure import Sample, Side, require
@@ -39,7 +39,7 @@ BEST = {
 MEASURED = ("r8_raw", "sms_spam")
 """Sets whose figure is reached only as it is rounded: here scikit-learn's recipes are measured too."""
 WHOLE = ("stackoverflow20", "sms_spam", "zh_waimai")
-"""Sets without an official split: 70% of the rows, drawn with seed 0, are learned."""
+"""Sets without an official split: 70% of the rows, drawn with seed 0, are the training rows."""
 LEARNED = {"ag_news": "train_subset"}
 """What the rows to learn from are called where it is not ``train``."""
 BUDGET, QUICK_BUDGET, SLACK = 60.0, 5.0, 1.1
@@ -48,50 +48,50 @@ SCRIPTS = {"zh_waimai": 0.05, "th_wisesight": 0.03}
 
 
 def parts(name: str) -> tuple[pa.Table, pa.Table]:
-    """Return the rows to learn from and those to judge by."""
+    """Return the training rows and the test rows."""
     if name not in WHOLE:
         return read_table(name, LEARNED.get(name, "train")), read_table(name, "test")
     from sklearn.model_selection import train_test_split
 
     table = read_table(name, "all")
-    learned, judged = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
-    return table.take(learned), table.take(judged)
+    train, test = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
+    return table.take(train), table.take(test)
 
 
 def prepare(name: str) -> Callable[[Path, bool], Inputs]:
     def prepared(folder: Path, quick: bool) -> Inputs:
-        learned, judged = (table.select(["label", "text"]) for table in parts(name))
+        train, test = (table.select(["label", "text"]) for table in parts(name))
         if quick:
-            learned, judged = learned[:500], judged[:500]
-        return Inputs(learned=learned, judged=judged, budget=QUICK_BUDGET if quick else BUDGET)
+            train, test = train[:500], test[:500]
+        return Inputs(train=train, test=test, budget=QUICK_BUDGET if quick else BUDGET)
 
     return prepared
 
 
 def wrong(inputs: Inputs, decided: Any) -> float:
-    return float(np.mean(np.asarray(decided) != np.array(inputs.judged["label"].to_pylist())))
+    return float(np.mean(np.asarray(decided) != np.array(inputs.test["label"].to_pylist())))
 
 
 @contextmanager
 def seconds_of_this_process() -> Iterator[None]:
-    """Let the time that a contest may take be that of the processor, so that others on the machine do not matter."""
+    """Measure the budget of a search in CPU time, so that other processes on the machine do not matter."""
     clock = SimpleNamespace(monotonic=time.process_time)
-    with patch.object(contest, "time", clock), patch.object(classifier, "time", clock):
+    with patch.object(search, "time", clock), patch.object(classifier, "time", clock):
         yield
 
 
 def best(inputs: Inputs) -> Sample:
     started = time.process_time()
     with seconds_of_this_process():
-        model = discern.Classifier(model="best", budget=inputs.budget, threads=1).fit(inputs.learned)
+        model = discern.Classifier(model="best", budget=inputs.budget, threads=1).fit(inputs.train)
     seconds = time.process_time() - started
     require(seconds <= SLACK * inputs.budget, f"it took {seconds:.0f} s of {inputs.budget:.0f}")
-    return Sample(wrong(inputs, model.predict(inputs.judged.select(["text"]))), model.leaderboard)
+    return Sample(wrong(inputs, model.predict(inputs.test.select(["text"]))), model.leaderboard)
 
 
 def default(inputs: Inputs) -> Sample:
-    model = discern.Classifier().fit(inputs.learned)
-    return Sample(wrong(inputs, model.predict(inputs.judged.select(["text"]))), model.chosen)
+    model = discern.Classifier().fit(inputs.train)
+    return Sample(wrong(inputs, model.predict(inputs.test.select(["text"]))), model.chosen)
 
 
 def default_scikit_learn(inputs: Inputs) -> Sample:
@@ -100,8 +100,8 @@ def default_scikit_learn(inputs: Inputs) -> Sample:
     from sklearn.pipeline import make_pipeline
 
     pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
-    pipeline.fit(inputs.learned["text"].to_pylist(), inputs.learned["label"].to_pylist())
-    return Sample(wrong(inputs, pipeline.predict(inputs.judged["text"].to_pylist())), None)
+    pipeline.fit(inputs.train["text"].to_pylist(), inputs.train["label"].to_pylist())
+    return Sample(wrong(inputs, pipeline.predict(inputs.test["text"].to_pylist())), None)
 
 
 def best_recipe(inputs: Inputs) -> Sample:
@@ -115,12 +115,12 @@ def best_recipe(inputs: Inputs) -> Sample:
 
     words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
     parts = [characters(1, 4), characters(2, 5), characters(2, 6)]
-    learned, judged = (table["text"].to_pylist() for table in (inputs.learned, inputs.judged))
-    labels, found = inputs.learned["label"].to_pylist(), {}
+    train, test = (table["text"].to_pylist() for table in (inputs.train, inputs.test))
+    labels, found = inputs.train["label"].to_pylist(), {}
     for number, space in enumerate((words, *parts, *(make_union(words, part) for part in parts))):
-        known, asked = space.fit_transform(learned), space.transform(judged)
+        X, X_test = space.fit_transform(train), space.transform(test)
         for cost in (0.5, 1.0):
-            found[number, cost] = wrong(inputs, LinearSVC(C=cost).fit(known, labels).predict(asked))
+            found[number, cost] = wrong(inputs, LinearSVC(C=cost).fit(X, labels).predict(X_test))
     return Sample(min(found.values()), found)
 
 

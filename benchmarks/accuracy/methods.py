@@ -1,4 +1,4 @@
-"""Every method and peer of the accuracy table: how each is trained on the same rows and asked about the same rows."""
+"""Every method and peer of the accuracy table: how each is trained and tested on the same rows."""
 
 import contextlib
 import ctypes
@@ -21,20 +21,20 @@ PERTURB = -6
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to judge by, the first of them in no order; ``label`` names the column."""
+    """Training rows in random order, and test rows; ``label`` names the column."""
 
     name: str
     label: str
-    learned: pa.Table
-    judged: pa.Table
+    train: pa.Table
+    test: pa.Table
 
     @property
     def is_text(self) -> bool:
-        return self.learned.column_names == ["label", "text"]
+        return self.train.column_names == ["label", "text"]
 
     @property
     def labels(self) -> list[str]:
-        return sorted(set(self.learned[self.label].to_pylist()))
+        return sorted(set(self.train[self.label].to_pylist()))
 
     def columns(self, part: pa.Table) -> pa.Table:
         return part.drop_columns([self.label])
@@ -42,7 +42,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Answers:
-    """What was decided for the rows to judge by; the probabilities in the order of ``labels``, if there are any."""
+    """The predictions for the test rows; the probabilities in the order of ``labels``, if there are any."""
 
     decided: Sequence[str]
     probabilities: Any = None
@@ -51,9 +51,9 @@ class Answers:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to train: ``prepare`` (a format of its own) is not measured, ``fit`` is, ``ask`` gives the answers.
+    """A way to train: ``prepare`` (a format of its own) is not measured, ``fit`` is, ``ask`` predicts.
 
-    ``few``: only for so many rows, because it is slow; ``only``: only for these sets.
+    ``few``: only for up to this many rows, because it is slow; ``only``: only for these sets.
     """
 
     name: str
@@ -70,7 +70,7 @@ class Method:
     def suits(self, split: Split) -> bool:
         kind = self.texts if split.is_text else self.tables
         return (
-            kind and (self.few is None or len(split.learned) <= self.few) and (not self.only or split.name in self.only)
+            kind and (self.few is None or len(split.train) <= self.few) and (not self.only or split.name in self.only)
         )
 
 
@@ -78,13 +78,13 @@ class Method:
 
 
 def ask_ours(split: Split, model: Any) -> Answers:
-    probabilities = model.predict_proba(split.columns(split.judged))
+    probabilities = model.predict_proba(split.columns(split.test))
     return Answers(np.asarray(model.labels)[probabilities.argmax(axis=1)].tolist(), probabilities, model.labels)
 
 
 def ours(name: str, bayes: bool = False, tables: bool = True, **settings: Any) -> Method:
     def fit(split: Split, prepared: None) -> Any:
-        return discern.Classifier(split.label, threads=1, **settings).fit(split.learned)
+        return discern.Classifier(split.label, threads=1, **settings).fit(split.train)
 
     return Method(name, fit, ask_ours, bayes=bayes, tables=tables)
 
@@ -97,18 +97,18 @@ def texts_of(split: Split, part: pa.Table) -> Any:
 
 
 def ask_scikit_learn(split: Split, model: Any) -> Answers:
-    asked = texts_of(split, split.judged)
+    texts = texts_of(split, split.test)
     if not hasattr(model, "predict_proba"):
-        return Answers(model.predict(asked).tolist())
-    probabilities = model.predict_proba(asked)
+        return Answers(model.predict(texts).tolist())
+    probabilities = model.predict_proba(texts)
     return Answers(model.classes_[probabilities.argmax(axis=1)].tolist(), probabilities, model.classes_.tolist())
 
 
 def scikit_learn(name: str, make: Callable[[Any], Any], bayes: bool = False, **kind: Any) -> Method:
-    """``make`` gives the pipeline, from the frame to learn from."""
+    """``make`` returns the pipeline for a training frame."""
 
     def prepare(split: Split, folder: Path) -> tuple[Any, list[str]]:
-        return texts_of(split, split.learned), split.learned[split.label].to_pylist()
+        return texts_of(split, split.train), split.train[split.label].to_pylist()
 
     def fit(split: Split, prepared: tuple[Any, list[str]]) -> Any:
         return make(prepared[0]).fit(*prepared)
@@ -185,9 +185,9 @@ def one_line(text: str) -> str:
 
 def prepare_fasttext(split: Split, folder: Path) -> str:
     numbers = {label: number for number, label in enumerate(split.labels)}
-    path = folder / "learned.fasttext"
+    path = folder / "train.fasttext"
     with path.open("w", encoding="utf-8") as file:
-        for row in split.learned.to_pylist():
+        for row in split.train.to_pylist():
             file.write(f"__label__{numbers[row['label']]} {one_line(row['text'])}\n")
     return str(path)
 
@@ -219,9 +219,9 @@ def fasttext(name: str, **settings: Any) -> Method:
 
 def ask_fasttext(split: Split, model: Any) -> Answers:
     labels = split.labels
-    probabilities = np.zeros((len(split.judged), len(labels)))
-    for row, text in enumerate(split.judged["text"].to_pylist()):
-        # Its method for lists asks numpy 2 for what that no longer gives.
+    probabilities = np.zeros((len(split.test), len(labels)))
+    for row, text in enumerate(split.test["text"].to_pylist()):
+        # Its method for lists does not work with NumPy 2.
         for probability, label in model.f.predict(one_line(text) + "\n", -1, 0.0, "strict"):
             probabilities[row, int(label.removeprefix("__label__"))] = probability
     probabilities /= np.maximum(probabilities.sum(axis=1, keepdims=True), 1e-12)
@@ -237,9 +237,9 @@ def vowpal_line(text: str) -> str:
 
 def prepare_vowpal_wabbit(split: Split, folder: Path) -> str:
     numbers = {label: number + 1 for number, label in enumerate(split.labels)}
-    path = folder / "learned.vw"
+    path = folder / "train.vw"
     with path.open("w", encoding="utf-8") as file:
-        for row in split.learned.to_pylist():
+        for row in split.train.to_pylist():
             file.write(f"{numbers[row['label']]} {vowpal_line(row['text'])}\n")
     return str(path)
 
@@ -254,8 +254,8 @@ def fit_vowpal_wabbit(split: Split, path: str) -> Any:
 
 def ask_vowpal_wabbit(split: Split, model: Any) -> Answers:
     labels = split.labels
-    asked = (vowpal_line(text) for text in split.judged["text"].to_pylist())
-    probabilities = np.array([model.predict(line) for line in asked], dtype=float)
+    lines = (vowpal_line(text) for text in split.test["text"].to_pylist())
+    probabilities = np.array([model.predict(line) for line in lines], dtype=float)
     return Answers([labels[column] for column in probabilities.argmax(axis=1)], probabilities, labels)
 
 
@@ -266,15 +266,15 @@ def fit_river(split: Split, prepared: None) -> Any:
     from river import feature_extraction, naive_bayes
 
     model = feature_extraction.BagOfWords(lowercase=True) | naive_bayes.MultinomialNB()
-    for row in split.learned.to_pylist():
+    for row in split.train.to_pylist():
         model.learn_one(row["text"], row["label"])
     return model
 
 
 def ask_river(split: Split, model: Any) -> Answers:
     labels = split.labels
-    said = [model.predict_proba_one(text) for text in split.judged["text"].to_pylist()]
-    probabilities = np.array([[row.get(label, 0.0) for label in labels] for row in said])
+    predicted = [model.predict_proba_one(text) for text in split.test["text"].to_pylist()]
+    probabilities = np.array([[row.get(label, 0.0) for label in labels] for row in predicted])
     return Answers([labels[column] for column in probabilities.argmax(axis=1)], probabilities, labels)
 
 
@@ -286,13 +286,13 @@ def word_features(text: str) -> dict[str, bool]:
 def fit_nltk(split: Split, prepared: None) -> Any:
     from nltk import NaiveBayesClassifier
 
-    return NaiveBayesClassifier.train([(word_features(row["text"]), row["label"]) for row in split.learned.to_pylist()])
+    return NaiveBayesClassifier.train([(word_features(row["text"]), row["label"]) for row in split.train.to_pylist()])
 
 
 def ask_nltk(split: Split, model: Any) -> Answers:
     labels = split.labels
-    said = [model.prob_classify(word_features(text)) for text in split.judged["text"].to_pylist()]
-    probabilities = np.array([[row.prob(label) for label in labels] for row in said])
+    predicted = [model.prob_classify(word_features(text)) for text in split.test["text"].to_pylist()]
+    probabilities = np.array([[row.prob(label) for label in labels] for row in predicted])
     return Answers([labels[column] for column in probabilities.argmax(axis=1)], probabilities, labels)
 
 

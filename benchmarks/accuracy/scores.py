@@ -17,7 +17,7 @@ INTRODUCTION = """\
 # Accuracy
 
 Written by `python -m benchmarks --accuracy`. Every method and peer is trained on the same rows, in one thread, and
-judged on the same: the official test rows, or 30% drawn with seed 0. CPU seconds are of training from raw text,
+tested on the same: the official test rows, or 30% drawn with seed 0. CPU seconds are of training from raw text,
 without imports and, for fastText and Vowpal Wabbit, without writing their own formats. "{best}" is
 `Classifier(model="best")` with a budget of 60 s, taken from the jobs `best/…`; its calibration is not measured there.
 Peers as their documentation suggests: scikit-learn with default settings on counts or tf–idf, with pairs of words
@@ -37,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Scores:
-    """The cells of the table, and what the jobs say about the best of our models."""
+    """The cells of the table, and the results of the jobs about the best of our models."""
 
     machine: dict[str, Any]
     sets: dict[str, dict[str, Any]]
@@ -45,10 +45,10 @@ class Scores:
 
     @classmethod
     def recorded(cls) -> "Scores":
-        kept = json.loads((HERE / "accuracy.json").read_text(encoding="utf-8"))
+        recorded = json.loads((HERE / "accuracy.json").read_text(encoding="utf-8"))
         rows = json.loads((HERE / "results.json").read_text(encoding="utf-8"))["rows"]
-        best = {cell["set"]: cell for row in rows if (cell := _best_cell(row)) and cell["set"] in kept["sets"]}
-        return cls(kept["machine"], kept["sets"], [*best.values(), *kept["cells"]])
+        best = {cell["set"]: cell for row in rows if (cell := _best_cell(row)) and cell["set"] in recorded["sets"]}
+        return cls(recorded["machine"], recorded["sets"], [*best.values(), *recorded["cells"]])
 
     def of(self, method: str, name: str) -> dict[str, Any] | None:
         found = (cell for cell in self.cells if cell["method"] == method and cell["set"] == name)

@@ -43,13 +43,13 @@ IMPORTED = (
 
 def split_of(name: str, quick: bool) -> Split:
     """Return a data set, split officially or else 70/30 with seed 0; rows to learn from are shuffled."""
-    learned, judged = table_parts(name) if name in TABLES else parts(name)
+    train, test = table_parts(name) if name in TABLES else parts(name)
     label = TABLES.get(name, "label")
     if name not in TABLES:
-        learned, judged = learned.select(["label", "text"]), judged.select(["label", "text"])
+        train, test = train.select(["label", "text"]), test.select(["label", "text"])
     # Files are sorted by class, and some peers learn in the order of the rows.
-    order = np.random.default_rng(0).permutation(len(learned))[: 500 if quick else None]
-    return Split(name, label, learned.take(order).combine_chunks(), judged[: 500 if quick else None])
+    order = np.random.default_rng(0).permutation(len(train))[: 500 if quick else None]
+    return Split(name, label, train.take(order).combine_chunks(), test[: 500 if quick else None])
 
 
 def table_parts(name: str) -> tuple[Any, Any]:
@@ -58,22 +58,22 @@ def table_parts(name: str) -> tuple[Any, Any]:
     from sklearn.model_selection import train_test_split
 
     table = read_table(name, "all")
-    learned, judged = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
-    return table.take(learned), table.take(judged)
+    train, test = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
+    return table.take(train), table.take(test)
 
 
 # ----------------------------------------------------------------------------------------------------------- cells
 
 
 def figures(split: Split, answers: Answers) -> dict[str, float | None]:
-    true = split.judged[split.label].to_pylist()
+    true = split.test[split.label].to_pylist()
     accuracy = float(np.mean(np.asarray(answers.decided) == np.asarray(true)))
     if answers.probabilities is None:
         return {"accuracy": accuracy, "calibration error": None}
     rows = np.clip(np.asarray(answers.probabilities, dtype=float), 0, 1)
     rows /= rows.sum(axis=1, keepdims=True)
-    judged = Evaluation.of(true, list(answers.decided), rows, list(answers.labels))
-    return {"accuracy": accuracy, "calibration error": judged.calibration_error}
+    evaluation = Evaluation.of(true, list(answers.decided), rows, list(answers.labels))
+    return {"accuracy": accuracy, "calibration error": evaluation.calibration_error}
 
 
 def cell(method: Method, split: Split) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def run(names: tuple[str, ...], quick: bool, only: str | None = None) -> dict[st
         except LeftOutError as error:
             print(f"{name}: left out, {error}", flush=True)
             continue
-        sizes = {"learned": len(split.learned), "judged": len(split.judged), "labels": len(split.labels)}
+        sizes = {"train": len(split.train), "test": len(split.test), "labels": len(split.labels)}
         sets[name] = {**sizes, "texts": split.is_text}
         for method in (method for method in methods if method.suits(split)):
             found = apart(lambda method=method, split=split: cell(method, split), LIMIT)

@@ -14,7 +14,7 @@ from benchmarks.accuracy.accuracy_jobs import read_table
 from benchmarks.harness.job import Goal, Inputs, Job, Peer
 from benchmarks.harness.measure import Sample, Side, require
 from benchmarks.speed.mail_jobs import prepare_mails
-from discern.analysis.defence import Guard, doubtful
+from discern.analysis.defense import Guard, doubtful
 from discern.classifier import Classifier
 from discern.data.message import columns_of
 
@@ -37,7 +37,7 @@ def mails(folder: Path, quick: bool) -> list[Row]:
 
 
 def split(read: Callable[[Path, bool], list[Row]]) -> Callable[[Path, bool], Inputs]:
-    """Return each distinct row once, in a random order, one half to learn from and one to judge by."""
+    """Return each distinct row once, in a random order, one half for training and one for testing."""
 
     def prepare(folder: Path, quick: bool) -> Inputs:
         rows = list({(row["label"], row["text"]): row for row in read(folder, quick)}.values())

@@ -52,7 +52,7 @@ def real_folder() -> Path | None:
 
 
 def write(texts: Texts, folder: Path, quick: bool) -> str:
-    """Write texts to a CSV file in the folder and say what they are."""
+    """Write texts to a CSV file in the folder and return their description."""
     real = real_folder()
     paths = [real / name for name in texts.files] if real else []
     if paths and all(path.exists() for path in paths):

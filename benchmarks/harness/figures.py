@@ -34,8 +34,8 @@ HEADLINES = {
 LIMITS = ("physical", "csv-to-model", "scaling", "two-cores")
 """The jobs, or groups of them, that tell how near the limits are."""
 
-JUDGED = ("pass", "miss", "wrong", "failed")
-"""What may be said of a goal; a fast answer that is wrong, or none, is a miss."""
+COUNTED = ("pass", "miss", "wrong", "failed")
+"""The statuses that count towards the goals; a fast answer that is wrong, or none, is a miss."""
 
 Rows = list[dict[str, Any]]
 
@@ -77,7 +77,7 @@ def _round(value: float) -> str:
 
 
 def _verdict(rows: Rows) -> str:
-    counted = [row for row in rows if row["status"] in JUDGED and not row.get("informative", False)]
+    counted = [row for row in rows if row["status"] in COUNTED and not row.get("informative", False)]
     missed = list(dict.fromkeys(row["job"] for row in counted if row["status"] != "pass"))
     reached = sum(row["status"] == "pass" for row in counted)
     rest = f"; missed: {', '.join(missed)}" if missed else ""

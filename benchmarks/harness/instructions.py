@@ -1,7 +1,7 @@
 """A guard of speed that does not depend on the machine's mood: how many instructions the inner loops take.
 
 ``python -m benchmarks.harness.instructions`` counts them with valgrind and compares with ``instructions.json``; with
-``--record`` they are kept there. One process only gets ready, another also counts texts and makes rows of them: the
+``--record`` it writes them there. One process only gets ready, another also counts texts and makes rows of them: the
 difference is the work alone. valgrind knows no AVX-512, so the AVX2 path is counted, which is what the library
 falls back to, and the plain one.
 """
@@ -17,11 +17,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-KEPT = Path(__file__).parents[1] / "instructions.json"
+RECORDED = Path(__file__).parents[1] / "instructions.json"
 PATHS = ("avx2", "plain")
 TIMES = 4
 MOST = 1.03
-"""How many times the kept number may be needed; runs differ by some tenths of a percent, because hashes are keyed."""
+"""The largest allowed ratio to the recorded number. Runs differ by some tenths of a percent, as hashes are keyed."""
 
 
 def texts() -> list[str]:
@@ -39,7 +39,7 @@ def texts() -> list[str]:
 
 
 def work(times: int) -> str:
-    """Count the texts, and make rows of them; give the code path."""
+    """Count the texts, and make rows of them; return the code path."""
     from discern import _native
     from discern.data.text import TextSettings
     from discern.statistics.counts import Counts
@@ -53,10 +53,10 @@ def work(times: int) -> str:
 
 
 def counted(path: str, times: int) -> int:
-    """Run the work in a process under valgrind and give its instructions."""
-    wish = "" if path == PATHS[0] else path  # the library has to find out by itself that there is no AVX-512
+    """Run the work in a process under valgrind and count its instructions."""
+    forced = "" if path == PATHS[0] else path  # the library has to find out by itself that there is no AVX-512
     threads = dict.fromkeys(("DISCERN_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    environment = {**os.environ, **threads, "DISCERN_CODE_PATH": wish, "PYTHONHASHSEED": "0"}
+    environment = {**os.environ, **threads, "DISCERN_CODE_PATH": forced, "PYTHONHASHSEED": "0"}
     call = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", sys.executable, "-m", __spec__.name]
     ended = subprocess.run([*call, "--work", str(times)], env=environment, capture_output=True, text=True, check=True)
     used = ended.stdout.strip()
@@ -76,11 +76,11 @@ def compiler() -> str:
     return subprocess.run(["rustc", "--version"], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def verdict(kept: dict[str, int], found: dict[str, int]) -> list[str]:
+def verdict(recorded: dict[str, int], found: dict[str, int]) -> list[str]:
     """Return a sentence for each code path that takes more than it may."""
-    grown = {path: found[path] / kept[path] for path in found}
+    grown = {path: found[path] / recorded[path] for path in found}
     return [
-        f"{path}: {found[path]:,} instructions, {100 * (share - 1):.1f}% more than the {kept[path]:,} kept"
+        f"{path}: {found[path]:,} instructions, {100 * (share - 1):.1f}% more than the {recorded[path]:,} recorded"
         for path, share in grown.items()
         if share > MOST
     ]
@@ -89,13 +89,13 @@ def verdict(kept: dict[str, int], found: dict[str, int]) -> list[str]:
 def compare(known: dict[str, Any], found: dict[str, int]) -> int:
     wrong = verdict(known["instructions"], found)
     for path, number in found.items():
-        print(f"{path}: {number:,} instructions, kept {known['instructions'][path]:,}")
+        print(f"{path}: {number:,} instructions, recorded {known['instructions'][path]:,}")
     if wrong and known["compiler"] != compiler():
-        print(f"the kept numbers are of {known['compiler']}, these of {compiler()}")
+        print(f"the recorded numbers are of {known['compiler']}, these of {compiler()}")
     if wrong:
         print(
             *wrong,
-            "make it faster, or keep the new numbers: python -m benchmarks.harness.instructions --record",
+            "make it faster, or record the new numbers: python -m benchmarks.harness.instructions --record",
             sep="\n",
         )
     return int(bool(wrong))
@@ -104,7 +104,7 @@ def compare(known: dict[str, Any], found: dict[str, int]) -> int:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.harness.instructions")
     parser.add_argument("--record", action="store_true", help="keep the numbers")
-    parser.add_argument("--work", type=int, help="only do the work, so many times")
+    parser.add_argument("--work", type=int, help="only do the work, this many times")
     given = parser.parse_args()
     if given.work is not None:
         print(work(given.work))
@@ -113,9 +113,11 @@ def main() -> int:
         raise SystemExit("valgrind was not found, or this is no x86-64: nothing can be compared")
     found = measured()
     if given.record:
-        KEPT.write_text(json.dumps({"compiler": compiler(), "instructions": found}, indent=1) + "\n", encoding="utf-8")
+        RECORDED.write_text(
+            json.dumps({"compiler": compiler(), "instructions": found}, indent=1) + "\n", encoding="utf-8"
+        )
         return 0
-    return compare(json.loads(KEPT.read_text(encoding="utf-8")), found)
+    return compare(json.loads(RECORDED.read_text(encoding="utf-8")), found)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What a job is: its inputs, our side, its peers, the check that both give the same, and the goal."""
+"""What a job is: its inputs, our side, its peers, the check that both return the same, and the goal."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ SCIKIT_LEARN = "scikit-learn"
 
 @dataclass(frozen=True)
 class Goal:
-    """What to reach: to be so many times ``faster``, to need a ``share`` of the peer's, a ``lead``, or a ``limit``."""
+    """What to reach: ``faster`` by a factor, a ``share`` of what the peer needs, a ``lead``, or a ``limit``."""
 
     kind: str
     value: float

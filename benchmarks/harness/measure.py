@@ -1,4 +1,4 @@
-"""How things are measured: each side of a comparison gives samples, and the sides take turns."""
+"""How things are measured: each side of a comparison returns samples, and the sides alternate."""
 
 import gc
 import json
@@ -30,7 +30,7 @@ class Sample:
 
 
 Side = Callable[[Any], Sample]
-"""Takes the inputs of a job, runs once, gives a sample."""
+"""Takes the inputs of a job, runs once, returns a sample."""
 
 
 def require(condition: Any, message: str) -> None:
@@ -59,7 +59,7 @@ def wall(work: Callable[..., Any], fresh: Callable[[Any], Any] | None = None) ->
 
 
 def with_threads(work: Callable[[Any], Any], threads: int) -> Callable[[Any], Any]:
-    """Let discern use so many threads for a piece of work."""
+    """Run a piece of work with this number of threads."""
 
     def run(inputs: Any) -> Any:
         before = os.environ.get("DISCERN_THREADS", "")
@@ -109,7 +109,7 @@ def task(name: str, path: Callable[[Any], str]) -> Side:
 
 
 def alternate(ours: Side, peer: Side | None, inputs: Any, repeats: int) -> tuple[list[float], list[float]]:
-    """Let the sides take turns, so that a change of the machine's speed meets both."""
+    """Alternate the sides, so that a change of the machine's speed affects both."""
     our_values, peer_values = [], []
     for _ in range(repeats):
         our_values.append(ours(inputs).value)

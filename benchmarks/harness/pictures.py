@@ -97,11 +97,11 @@ class Box:
 
 def frontier(points: list[Point]) -> list[Point]:
     """Return the methods that no other beats in both, the fastest first."""
-    kept: list[Point] = []
+    best: list[Point] = []
     for point in sorted(points, key=lambda point: (point.seconds, -point.accuracy)):
-        if not kept or point.accuracy > kept[-1].accuracy:
-            kept.append(point)
-    return kept
+        if not best or point.accuracy > best[-1].accuracy:
+            best.append(point)
+    return best
 
 
 def colour(point: Point) -> str:

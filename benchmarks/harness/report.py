@@ -20,7 +20,7 @@ BUSY = 0.1
 """Cores that other processes may use without disturbing."""
 
 METHOD = """\
-Ours and the peer take turns, each job in its own process, on one thread, after a run that is not measured
+Ours and the peer alternate, each job in its own process, on one thread, after a run that is not measured
 and whose results are compared: what a process does only once, imports too, is not in the figures unless the
 job says so. Medians of CPU time unless the job says otherwise; the least and the most in brackets.
 Ratio: how many times faster than the peer (goal ≥), or which share of what the peer needs (goal ≤)."""
@@ -145,7 +145,7 @@ def fits(known: dict[str, Any], now: dict[str, Any]) -> bool:
 
 
 def record(results: dict[str, Any]) -> str:
-    """Put the results among the recorded ones, if those are of the same machine, and say what was done."""
+    """Merge the results into the recorded ones if those are of the same machine; return a line about what was done."""
     path, rows = HERE / "results.json", results["rows"]
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
     if known and results["part"]:

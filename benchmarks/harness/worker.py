@@ -17,7 +17,7 @@ from benchmarks.harness.measure import LeftOutError, WrongAnswerError, alternate
 
 
 def run(job: Job, folder: Path, quick: bool) -> list[dict[str, Any]]:
-    """Run a job against each of its peers, and say for each how it went."""
+    """Run a job against each of its peers, and report the outcome of each."""
     about = {"job": job.name, "about": job.about, "unit": job.unit}
     try:
         inputs = job.prepare(folder, quick)

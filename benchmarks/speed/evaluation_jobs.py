@@ -1,4 +1,4 @@
-"""Jobs about judging and deciding: a million scored rows, and the cost of decisions on german_credit."""
+"""Jobs about evaluation and decisions: a million scored rows, and the cost of decisions on german_credit."""
 
 import bz2
 import csv
@@ -28,12 +28,12 @@ def prepare_scores(folder: Path, quick: bool) -> Inputs:
     )
 
 
-def judge(inputs: Inputs) -> dict[str, Any]:
+def evaluate(inputs: Inputs) -> dict[str, Any]:
     evaluation = Evaluation.of(inputs.true, inputs.decided, inputs.probabilities, [0, 1])
     return {**evaluation.to_dict(), "roc": evaluation.roc()}
 
 
-def judge_scikit_learn(inputs: Inputs) -> dict[str, Any]:
+def evaluate_scikit_learn(inputs: Inputs) -> dict[str, Any]:
     from sklearn.metrics import classification_report, log_loss, roc_curve
 
     table = classification_report(inputs.true, inputs.decided, output_dict=True)
@@ -41,7 +41,7 @@ def judge_scikit_learn(inputs: Inputs) -> dict[str, Any]:
     return {"table": table, "roc": curve, "log_loss": log_loss(inputs.true, inputs.probabilities)}
 
 
-def same_judgement(inputs: Inputs, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+def same_evaluation(inputs: Inputs, ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     require(abs(ours["log_loss"] - theirs["log_loss"]) < 1e-9, "log loss differs")
     require(abs(ours["accuracy"] - theirs["table"]["accuracy"]) < 1e-12, "accuracy differs")
     for label in ("0", "1"):
@@ -178,15 +178,15 @@ def same_tables(inputs: Inputs, ours: Evaluation, theirs: None) -> None:
 
 JOBS = (
     Job(
-        "judge",
+        "evaluate",
         "1,000,000 scored rows: all figures, ROC, intervals; the peer: classification_report, roc_curve, log_loss",
         None,
         prepare_scores,
-        cpu(judge),
-        (Peer(SCIKIT_LEARN, Goal("faster", 1), same_judgement, cpu(judge_scikit_learn)),),
+        cpu(evaluate),
+        (Peer(SCIKIT_LEARN, Goal("faster", 1), same_evaluation, cpu(evaluate_scikit_learn)),),
     ),
     Job(
-        "judge/default",
+        "evaluate/default",
         "how far the area under ROC is from the textbook's 0.9496; both its tables are checked",
         None,
         prepare_default,

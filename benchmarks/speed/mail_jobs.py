@@ -29,7 +29,8 @@ from discern.data.batch import Batch
 from discern.data.message import COLUMNS, Mails, as_mails, columns_of, split, with_headers
 from discern.data.strings import Strings
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import Laplace, NaiveBayesSettings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import Laplace
 from discern.models.rows import Folds
 from discern.models.rows import Sample as Rows
 from discern.models.validation import held_out
@@ -52,7 +53,7 @@ CUTOFF = 0.99
 SMOOTHINGS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 NGRAMS = ((1, 1), (1, 2), (1, 3))
 """Ours is learned with that of these which lets the least spam through at the threshold of the first rule, on mails
-left out of the other folds: what a filter is for. Log loss, which is mostly about other mails, says little about it."""
+left out of the other folds: what a filter is for. Log loss is mostly about other mails."""
 Scores = NDArray[np.float64]
 
 
@@ -103,9 +104,9 @@ def is_large(inputs: Inputs, ours: list[dict[str, str]], theirs: Any) -> None:
 
 
 def prepare_folds(folder: Path, quick: bool) -> Inputs:
-    """Judge both sides once a run; the jobs ask for different figures of them."""
-    judged = folder / "judged-mails.json"
-    if not judged.exists():
+    """Evaluate both sides once a run; the jobs report different figures of them."""
+    path = folder / "figures-mails.json"
+    if not path.exists():
         mails, labels = read_mails()
         if shutil.which("bogofilter") is None:
             raise LeftOutError("bogofilter is not installed")
@@ -118,8 +119,8 @@ def prepare_folds(folder: Path, quick: bool) -> Inputs:
             "ours": figures_of(spam, *our_scores(mails, labels, fold, theirs)),
             "bogofilter": figures_of(spam, theirs, thresholds_of_bogofilter(theirs, spam, fold)),
         }
-        judged.write_text(json.dumps(figures), encoding="utf-8")
-    return Inputs(judged=json.loads(judged.read_text(encoding="utf-8")))
+        path.write_text(json.dumps(figures), encoding="utf-8")
+    return Inputs(figures=json.loads(path.read_text(encoding="utf-8")))
 
 
 def folds_of(mails: list[bytes], labels: list[str]) -> NDArray[np.int64]:
@@ -160,9 +161,9 @@ def our_scores(
         for rule, threshold_of in RULES.items():
             thresholds[rule][own] = threshold_of(shares, spam)
         model = discern.Classifier(model="binary", **chosen, calibrate=False).fit(rows.take(other)).solved
-        said = model.of_batch(rows.take(own), None)
+        scored = model.of_batch(rows.take(own), None)
         # Not by a calibration of its own: thresholds hold on the scale on which they were found.
-        scores[own] = calibration(said.scores, said.known)[:, model.labels.index("spam")]
+        scores[own] = calibration(scored.scores, scored.known)[:, model.labels.index("spam")]
     return scores, thresholds
 
 
@@ -183,9 +184,9 @@ def chosen_within(
     found = []
     for ngrams, smoothing in itertools.product(NGRAMS, SMOOTHINGS):
         settings = NaiveBayesSettings("binary", Laplace(smoothing))
-        said = held_out(sample, features, settings, replace(request.text, ngrams=ngrams), folds)
-        calibration = Temperature.fit(said.scores, classes, said.known)
-        shares = calibration(said.scores, said.known)[:, place]
+        scored = held_out(sample, features, settings, replace(request.text, ngrams=ngrams), folds)
+        calibration = Temperature.fit(scored.scores, classes, scored.known)
+        shares = calibration(scored.scores, scored.known)[:, place]
         spam = classes == place
         missed = int((shares[spam] < threshold_that_loses(most, shares, spam)).sum())
         loss = -np.log(np.maximum(np.where(spam, shares, 1 - shares), 1e-12)).mean()
@@ -279,7 +280,7 @@ def missed_where_little_is_lost(scores: Scores, spam: NDArray[np.bool_]) -> floa
 
 
 def figure(side: str, name: str) -> Side:
-    return lambda inputs: Sample(inputs.judged[side][name], inputs.judged[side])
+    return lambda inputs: Sample(inputs.figures[side][name], inputs.figures[side])
 
 
 def are_shares(inputs: Inputs, ours: dict[str, float], theirs: Any) -> None:

@@ -183,11 +183,11 @@ def errors_over_folds(inputs: Inputs) -> Sample:
     from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
     wrong = 0
-    for learned, asked in StratifiedKFold(10, shuffle=True, random_state=0).split(inputs.y, inputs.y):
+    for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(inputs.y, inputs.y):
         vectorizer = discern.CountVectorizer(ngram_range=(1, 2), token_pattern=TOKENS, binary=True)
         search = GridSearchCV(discern.NBSVM(), {"alpha": [0.1, 0.3, 1.0], "beta": [0.1, 0.25]}, cv=3)
-        model = search.fit(vectorizer.fit_transform(inputs.texts[learned]), inputs.y[learned])
-        wrong += int((model.predict(vectorizer.transform(inputs.texts[asked])) != inputs.y[asked]).sum())
+        model = search.fit(vectorizer.fit_transform(inputs.texts[train]), inputs.y[train])
+        wrong += int((model.predict(vectorizer.transform(inputs.texts[test])) != inputs.y[test]).sum())
     return Sample(100 * wrong / len(inputs.y), None)
 
 

@@ -45,15 +45,15 @@ def prepare_split(folder: Path, quick: bool) -> Inputs:
     table = read(REVIEWS, folder)
     half = len(table) // 2  # the official parts, if they are real; each is sorted by class
     random = np.random.default_rng(0)
-    learned, judged = (table.slice(start, half).take(random.permutation(half)) for start in (0, half))
-    if len(set(learned["label"].to_pylist())) < 2:
+    train, test = (table.slice(start, half).take(random.permutation(half)) for start in (0, half))
+    if len(set(train["label"].to_pylist())) < 2:
         raise LeftOutError("too few rows")
-    split = Split("reviews", "label", learned.combine_chunks(), judged.combine_chunks())
+    split = Split("reviews", "label", train.combine_chunks(), test.combine_chunks())
     return Inputs(split=split, path=prepare_fasttext(split, folder))
 
 
 def fit_nbsvm(inputs: Inputs) -> Any:
-    return discern.Classifier(model="nbsvm", calibrate=False, threads=1).fit(inputs.split.learned)
+    return discern.Classifier(model="nbsvm", calibrate=False, threads=1).fit(inputs.split.train)
 
 
 def fit_fasttext(**settings: Any) -> Callable[[Inputs], Any]:
@@ -64,8 +64,8 @@ def fit_fasttext(**settings: Any) -> Callable[[Inputs], Any]:
 
 
 def at_least_as_accurate_as_fasttext(inputs: Inputs, ours: Any, theirs: Any) -> None:
-    labels = inputs.split.judged["label"].to_pylist()
-    mine = accuracy(ours.predict(inputs.split.columns(inputs.split.judged)), labels)
+    labels = inputs.split.test["label"].to_pylist()
+    mine = accuracy(ours.predict(inputs.split.columns(inputs.split.test)), labels)
     other = accuracy(ask_fasttext(inputs.split, theirs).decided, labels)
     print(f"fasttext: accuracy {mine:.4f}, theirs {other:.4f}", flush=True)
     require(mine >= other, f"the accuracy is {mine:.4f}, theirs {other:.4f}")
@@ -110,16 +110,16 @@ def prepare_messages(name: str) -> Callable[[Path, bool], Inputs]:
         table = read(MESSAGES, folder)
         table = table.take(np.random.default_rng(0).permutation(len(table))).combine_chunks()
         half = len(table) // 2
-        learned, judged = table[:half], table[half:]
-        texts = [part["text"].to_pylist() for part in (learned, judged)]
-        labels = [part["label"].to_pylist() for part in (learned, judged)]
-        return Inputs(learned=learned, judged=judged, texts=texts, labels=labels)
+        train, test = table[:half], table[half:]
+        texts = [part["text"].to_pylist() for part in (train, test)]
+        labels = [part["label"].to_pylist() for part in (train, test)]
+        return Inputs(train=train, test=test, texts=texts, labels=labels)
 
     return prepare
 
 
 def fit_messages(inputs: Inputs) -> Any:
-    return discern.Classifier(tokenizer="sklearn", smoothing=1.0, threads=1).fit(inputs.learned)
+    return discern.Classifier(tokenizer="sklearn", smoothing=1.0, threads=1).fit(inputs.train)
 
 
 def fit_river(inputs: Inputs) -> Any:
@@ -136,8 +136,8 @@ def same_probabilities_as_river(inputs: Inputs, ours: Any, theirs: Any) -> None:
     # Of words that were learned: river smooths words it has never seen, too.
     known = set(ours.solved.only_text.terms.to_list())
     texts = [" ".join(word for word in re.findall(TOKEN, text.lower()) if word in known) for text in inputs.texts[1]]
-    said = [theirs.predict_proba_one(text) for text in texts]
-    expected = np.array([[row[label] for label in ours.labels] for row in said])
+    predicted = [theirs.predict_proba_one(text) for text in texts]
+    expected = np.array([[row[label] for label in ours.labels] for row in predicted])
     close(ours.predict_proba(texts), expected, 1e-9, "the probability")
 
 
@@ -149,7 +149,7 @@ def fit_nltk(inputs: Inputs) -> Any:
 
 
 def at_least_as_accurate_as_nltk(inputs: Inputs, ours: Any, theirs: Any) -> None:
-    mine = accuracy(ours.predict(inputs.judged.select(["text"])), inputs.labels[1])
+    mine = accuracy(ours.predict(inputs.test.select(["text"])), inputs.labels[1])
     other = accuracy([theirs.classify(word_features(text)) for text in inputs.texts[1]], inputs.labels[1])
     require(mine >= other - 0.005, f"the accuracy is {mine:.4f}, theirs {other:.4f}")
 
@@ -208,7 +208,7 @@ def prepare_intelex(folder: Path, quick: bool) -> Inputs:
     chance = 1 / (1 + np.exp(-(X @ random.standard_normal(20))))
     few = 5_000 if quick else 50_000
     y = (random.random(rows) < chance).astype(int)
-    return Inputs(X=X, y=y, points=X[:few], named=y[:few], asked=X[-1_000:])
+    return Inputs(X=X, y=y, points=X[:few], named=y[:few], queries=X[-1_000:])
 
 
 def logistic(inputs: Inputs) -> Any:
@@ -227,13 +227,13 @@ def same_coefficients(inputs: Inputs, ours: Any, theirs: Any) -> None:
 
 
 def neighbours(inputs: Inputs) -> Any:
-    return discern.KNeighborsClassifier(5).fit(inputs.points, inputs.named).kneighbors(inputs.asked)
+    return discern.KNeighborsClassifier(5).fit(inputs.points, inputs.named).kneighbors(inputs.queries)
 
 
 def neighbours_intelex(inputs: Inputs) -> Any:
     from sklearnex.neighbors import KNeighborsClassifier
 
-    return KNeighborsClassifier(5, algorithm="brute").fit(inputs.points, inputs.named).kneighbors(inputs.asked)
+    return KNeighborsClassifier(5, algorithm="brute").fit(inputs.points, inputs.named).kneighbors(inputs.queries)
 
 
 def same_distances(inputs: Inputs, ours: Any, theirs: Any) -> None:

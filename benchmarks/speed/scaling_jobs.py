@@ -236,8 +236,8 @@ def hash_twice(threads: int) -> Callable[[Inputs], Any]:
 def two_cores(name: str, about: str, prepare: Any, work: Any, check: Any) -> Job:
     peer = Peer("one thread", Goal("faster", 1.8), check, wall(with_threads(work, 1)))
     ours = wall(with_threads(work, 2))
-    told = f"{about} of 500 MB of text with two threads; the peer is ours with one (wall time)"
-    return Job(f"two-cores/{name}", told, REVIEWS, prepare, ours, (peer,), unit="seconds", repeats=TAKEN_IN_TURN)
+    about = f"{about} of 500 MB of text with two threads; the peer is ours with one (wall time)"
+    return Job(f"two-cores/{name}", about, REVIEWS, prepare, ours, (peer,), unit="seconds", repeats=TAKEN_IN_TURN)
 
 
 def sloped(name: str, about: str, prepare: Any, work: Side, goal: Goal, texts: Any = None) -> Job:

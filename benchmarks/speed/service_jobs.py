@@ -109,7 +109,7 @@ def prepare_requests(folder: Path, quick: bool) -> SimpleNamespace:
 
 
 def load(port: int, path: str, inputs: SimpleNamespace) -> Sample:
-    """Send as many requests as are answered; give the seconds for one."""
+    """Send requests one after the other; return the seconds for one."""
     seconds = QUICK_SECONDS if inputs.quick else SECONDS
     answered = (
         by_wrk(port, path, inputs, seconds)

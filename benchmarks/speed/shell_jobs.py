@@ -88,8 +88,8 @@ def fit_large(inputs: Inputs) -> Sample:
     """Return the CPU seconds for a gigabyte."""
     before = _seconds_of_children()
     call = [*RUN, "fit", str(inputs.path), "-o", str(inputs.model), "--smoothing", "1", "--threads", "1", "--json"]
-    told = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    return Sample((_seconds_of_children() - before) / inputs.bytes * 1e9, told)
+    printed = json.loads(subprocess.run(call, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return Sample((_seconds_of_children() - before) / inputs.bytes * 1e9, printed)
 
 
 def is_whole_and_small(inputs: Inputs, ours: dict[str, Any], theirs: Any) -> None:

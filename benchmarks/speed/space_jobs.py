@@ -50,13 +50,13 @@ def prepare_neighbours(texts: Any, documents: int) -> Any:
         table = read(texts, folder)
         order = np.random.default_rng(0).permutation(len(table))
         rows, labels = np.array(table["text"].to_pylist(), object)[order], np.array(table["label"].to_pylist())[order]
-        asked = min(1_000, len(rows) // 3)
-        known = min(documents, len(rows) - asked)
+        queries = min(1_000, len(rows) // 3)
+        known = min(documents, len(rows) - queries)
         vectorizer = discern.TfidfVectorizer()
         X, y = vectorizer.fit_transform(rows[:known]), labels[:known]
         return Inputs(
             rows=X,
-            queries=vectorizer.transform(rows[known : known + asked]),
+            queries=vectorizer.transform(rows[known : known + queries]),
             ours=discern.KNeighborsClassifier(metric="cosine").fit(X, y),
             theirs=KNeighborsClassifier(metric="cosine", algorithm="brute", n_jobs=1).fit(X, y),
         )
@@ -68,11 +68,11 @@ def prepare_dense(folder: Path, quick: bool) -> Inputs:
     from sklearn.neighbors import KNeighborsClassifier
 
     random = np.random.default_rng(0)
-    rows, asked = (20_000, 200) if quick else (200_000, 2_000)
+    rows, queries = (20_000, 200) if quick else (200_000, 2_000)
     X, y = random.standard_normal((rows, 50)), random.integers(0, 2, rows)
     return Inputs(
         rows=X,
-        queries=random.standard_normal((asked, 50)),
+        queries=random.standard_normal((queries, 50)),
         ours=discern.KNeighborsClassifier().fit(X, y),
         theirs=KNeighborsClassifier(algorithm="brute", n_jobs=1).fit(X, y),
     )
@@ -193,7 +193,7 @@ def prepare_languages(folder: Path, quick: bool) -> Inputs:
     return Inputs(
         texts=texts[:learned].tolist(),
         labels=labels[:learned].tolist(),
-        asked=texts[learned:].tolist(),
+        test=texts[learned:].tolist(),
         answers=labels[learned:],
     )
 
@@ -219,7 +219,7 @@ def as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
     from sklearn.svm import LinearSVC
 
     margin = make_pipeline(TfidfVectorizer(**CHARACTERS, min_df=2), LinearSVC()).fit(inputs.texts, inputs.labels)
-    accuracies = [float(np.mean(model.predict(inputs.asked) == inputs.answers)) for model in (ours, theirs, margin)]
+    accuracies = [float(np.mean(model.predict(inputs.test) == inputs.answers)) for model in (ours, theirs, margin)]
     print("accuracy of discern {:.4f}, MultinomialNB {:.4f}, LinearSVC {:.4f}".format(*accuracies), flush=True)
     require(accuracies[0] >= max(accuracies), f"the accuracies are {accuracies}")
 

@@ -23,7 +23,7 @@ from discern.spark.parquet import SWITCH
 Inputs = SimpleNamespace
 
 REPEATED = 4
-"""Half of the reviews, so many times, are about 130 MB of text; the other half is judged by."""
+"""Half of the reviews, so many times, are about 130 MB of text; the other half is the test set."""
 MANY = 16
 """Of so many times, about 530 MB, it is seen what a byte costs rather than what a job costs."""
 MEMORY = "4g"
@@ -90,14 +90,14 @@ def repeated(folder: Path, times: int, settings: dict[str, str]) -> Inputs:
     table = table.append_column("number", numbers)
     half = len(table) // 2
     order = np.arange(len(table)) if half == 25_000 else np.random.default_rng(0).permutation(len(table))
-    learned, judged = table.take(order[:half]), table.take(order[half:])
+    train, test = table.take(order[:half]), table.take(order[half:])
     spark = session(settings)
     frames = []
-    for name, part in (("learned", pa.concat_tables([learned] * times)), ("judged", judged)):
+    for name, part in (("train", pa.concat_tables([train] * times)), ("test", test)):
         parquet.write_table(part, folder / f"{name}.parquet", row_group_size=5000)
         frames.append(spark.read.parquet(str(folder / f"{name}.parquet")))
-    rows = pa.concat_tables([learned] * times)
-    return Inputs(spark=spark, learned=frames[0], judged=frames[1], rows=rows, test=judged)
+    rows = pa.concat_tables([train] * times)
+    return Inputs(spark=spark, train=frames[0], test=frames[1], rows=rows, test_rows=test)
 
 
 def prepare_models(folder: Path, quick: bool) -> Inputs:
@@ -117,7 +117,7 @@ def classifier() -> Any:
 def fit(inputs: Inputs) -> Any:
     import discern.spark
 
-    return discern.spark.fit(inputs.learned.select("label", "text"), classifier())
+    return discern.spark.fit(inputs.train.select("label", "text"), classifier())
 
 
 def fit_counted(inputs: Inputs) -> Any:
@@ -139,13 +139,13 @@ def _fit_mllib(inputs: Inputs, *stages: Any) -> Any:
     from pyspark.ml import Pipeline
     from pyspark.ml.classification import NaiveBayes
 
-    return Pipeline(stages=[*stages, NaiveBayes(labelCol="number")]).fit(inputs.learned.select("number", "text"))
+    return Pipeline(stages=[*stages, NaiveBayes(labelCol="number")]).fit(inputs.train.select("number", "text"))
 
 
 def accuracy_of(inputs: Inputs, theirs: Any) -> float:
     import pyspark.sql.functions as sql
 
-    found = theirs.transform(inputs.judged.select("number", "text"))
+    found = theirs.transform(inputs.test.select("number", "text"))
     return float(found.select(sql.avg((sql.col("prediction") == sql.col("number")).cast("double"))).first()[0])
 
 
@@ -156,7 +156,7 @@ def same_and_as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
 
 
 def as_accurate(inputs: Inputs, ours: Any, theirs: Any) -> None:
-    mine, other = ours.evaluate(inputs.test).accuracy, accuracy_of(inputs, theirs)
+    mine, other = ours.evaluate(inputs.test_rows).accuracy, accuracy_of(inputs, theirs)
     print(f"accuracy {mine:.4f}, MLlib {other:.4f}", flush=True)
     require(mine >= other, f"the accuracy is {mine:.4f}, MLlib's is {other:.4f}")
 
@@ -172,13 +172,13 @@ def away(frame: Any) -> None:
 def predict(inputs: Inputs) -> Any:
     import discern.spark
 
-    away(discern.spark.predict(inputs.judged.select("text"), inputs.ours).select("prediction"))
+    away(discern.spark.predict(inputs.test.select("text"), inputs.ours).select("prediction"))
     return inputs.ours
 
 
 def predict_mllib(name: str) -> Callable[[Inputs], Any]:
     def run(inputs: Inputs) -> Any:
-        away(inputs.theirs[name].transform(inputs.judged.select("text")).select("prediction"))
+        away(inputs.theirs[name].transform(inputs.test.select("text")).select("prediction"))
         return inputs.theirs[name]
 
     return run
@@ -202,7 +202,7 @@ def warm(folder: Path, quick: bool, settings: dict[str, str]) -> Inputs:
 
 
 def count_partition_timed(described: str, counter: Any, batches: Iterator[Any]) -> Iterator[Any]:
-    """Count a partition as :func:`discern.spark.fit` does, and say how much CPU time the counter itself took of it."""
+    """Count a partition as :func:`discern.spark.fit` does, and add the CPU time that the counter itself took."""
     import discern.spark.sums as sums
 
     class Timed(sums.Summing):
@@ -231,14 +231,14 @@ def count(inputs: Inputs) -> Sample:
     described = Counting("label", (Feature("text", "text"),), TextSettings()).to_json()
     counter = inputs.spark.sparkContext.accumulator(0.0)
     start = cluster_seconds()
-    away(map_rows(inputs.learned.select("label", "text"), partial(count_partition_timed, described, counter), PARTS))
+    away(map_rows(inputs.train.select("label", "text"), partial(count_partition_timed, described, counter), PARTS))
     seconds = cluster_seconds() - start
     require(0 < counter.value < seconds, "the counter's time was not measured")
     return Sample(seconds - counter.value, 0)
 
 
 def merely_read(inputs: Inputs) -> int:
-    away(inputs.learned.select("label", "text"))
+    away(inputs.train.select("label", "text"))
     return 0
 
 

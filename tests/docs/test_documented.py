@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 import discern
-from discern.cli.entry import app
+from discern.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

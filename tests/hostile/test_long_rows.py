@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discern import _native
+from discern.classifier import Classifier
 from discern.data import source
 from discern.data.batch import Batch
 from discern.data.formats import jsonl, lines
@@ -23,6 +29,7 @@ from discern.data.formats.lines import read_lines
 from discern.data.formats.mailboxes import read_mbox
 from discern.data.source import Reading
 from discern.data.strings import DataError
+from tests.hostile.reader_cases import ENVELOPE
 
 PIECE = 1 << 14
 Read = Callable[[Any, Reading], Iterator[Batch]]
@@ -212,3 +219,77 @@ def test_a_batch_stays_as_it_is_while_the_next_ones_are_read() -> None:
     assert len(found) > 100
     values = [value for batch in found for value in batch.columns["a"].to_list()]
     assert values == [str(number) for number in range(200_000)]
+
+
+# ------------------------------------------------------------------------------------------- one very long line
+
+
+def test_a_line_of_fifty_megabytes_through_a_pipe_is_not_searched_again_and_again() -> None:
+    program = """
+from discern.data.readers import batches
+from discern.data.source import Reading
+print([len(text) for batch in batches("-", Reading("text")) for text in batch.columns["text"].to_list()])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], input=b"x" * 50_000_000 + b"\ny", capture_output=True, timeout=20, check=True
+    )
+    assert ran.stdout == b"[50000000, 1]\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "m.discern"
+    Classifier(smoothing=1.0, text="text").fit([{"label": "a", "text": "a1"}, {"label": "b", "text": "b1"}]).save(path)
+    return path
+
+
+LONG = {
+    "csv": (b"text,n\n", b"word ", b",1\n"),
+    "tsv": (b"text\tn\n", b"word ", b"\t1\n"),
+    "jsonl": (b'{"text": "', b"word ", b'"}\n'),
+    "txt": (b"", b"word ", b"\n"),
+    "eml": (b"Subject: s\n\n", b"word ", b"\n"),
+    "mbox": (ENVELOPE + b"Subject: s\n\n", b"word ", b"\n"),
+}
+LIMITED = """
+import resource, sys, time
+most, model, kind, path = int(sys.argv[1]), *sys.argv[2:]
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+from discern.cli.main import app
+start = time.process_time()
+try:
+    app(["predict", model, path, "--json", "--threads", "1"], standalone_mode=False)
+except SystemExit as ended:
+    print("code", ended.code)
+print("seconds", time.process_time() - start)
+"""
+
+
+def long_line(tmp_path: Path, model: Path, kind: str, size: int, most: int) -> None:
+    path = tmp_path / f"long.{kind}"
+    begin, unit, end = LONG[kind]
+    with path.open("wb") as file:
+        file.write(begin)
+        for _ in range(size // (len(unit) * 200_000)):
+            file.write(unit * 200_000)
+        file.write(end)
+    arguments = [sys.executable, "-c", LIMITED, str(most), str(model), kind, str(path)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=600)
+    path.unlink()
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stdout.splitlines()
+    assert json.loads(told[0])["label"] in ("a", "b") or "not enough memory" in ran.stderr
+    assert float(told[-1].split()[1]) < 2 + size / 10e6
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_line_of_twenty_megabytes(tmp_path: Path, model: Path, kind: str) -> None:
+    long_line(tmp_path, model, kind, 20_000_000, 2_000_000_000)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", LONG)
+def test_a_line_of_a_gigabyte(tmp_path: Path, model: Path, kind: str) -> None:
+    long_line(tmp_path, model, kind, 1_000_000_000, 8_000_000_000)

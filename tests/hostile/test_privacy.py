@@ -62,7 +62,7 @@ def test_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
 
 PROGRAM = """
 import sys
-from discern.cli import main
+from discern.cli.__main__ import main
 sys.argv = ["discern", *sys.argv[1:]]
 main()
 """

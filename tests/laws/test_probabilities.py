@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import discern.learners.bayes as bayes
 from discern.classifier import Classifier
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, solve
+from discern.learners.bayes import NaiveBayesSettings, solve
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.statistics.counts import Counts
 from tests.laws.strategies import some_rows, texts
 

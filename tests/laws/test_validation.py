@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from discern.classifier import Classifier
 from discern.data.readers import batches
 from discern.data.roles import Feature
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.validation import held_out
 

@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from discern.data.roles import yes_or_no
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 Row = dict[str, Any]
 

@@ -78,7 +78,7 @@ def test_a_script_keeps_its_arguments_folder_and_exit_code(tmp_path: Path) -> No
     done = run("-m", "discern.patch", str(script), "--one", "two", expected=7)
     assert done.stdout.splitlines() == [
         "__main__ ['--one', 'two'] beside",
-        "discern.estimators.tables sklearn.naive_bayes",
+        "discern.estimators.naive_bayes.gaussian sklearn.naive_bayes",
     ]
     assert done.stderr == "discern.patch: replaced sklearn.naive_bayes.GaussianNB\n"
 
@@ -93,7 +93,7 @@ def test_scikit_learn_sees_its_own_classes(tmp_path: Path) -> None:
         "utf-8",
     )
     done = run("-m", "discern.patch", str(script))
-    assert done.stdout.splitlines() == ["sklearn.feature_extraction.text (1, 1)", "discern.estimators.text"]
+    assert done.stdout.splitlines() == ["sklearn.feature_extraction.text (1, 1)", "discern.estimators.text.vectorizers"]
 
 
 def test_usage() -> None:

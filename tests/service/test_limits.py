@@ -488,7 +488,7 @@ BODIES = [
 def test_a_text_may_have_so_many_words_in_every_body(client: Client, path: str, kind: str, body: str) -> None:
     status, _, content = client.send("POST", path, (body % ("win " * 501)).encode(), content_type=kind)
     assert status == 422, content
-    assert "column 'text': more than 500 words; send less of the text" in json.loads(content)["detail"]
+    assert "column 'text': more than 500 words; shorten the text" in json.loads(content)["detail"]
     if path not in ("/v1/learn", "/v1/forget"):
         status, _, content = client.send("POST", path, (body % ("win " * 499)).encode(), content_type=kind)
         assert status == 200, content

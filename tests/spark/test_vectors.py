@@ -81,9 +81,9 @@ def local(matrix: Any, classes: Any, labels: tuple[str, ...]) -> vectors.Vectors
 def test_from_zero_without_a_sample(rows, model) -> None:
     alone = Classifier(model=model, **GIVEN, ngrams=(1, 1)).fit(rows)
     matrix, classes = matrix_of(alone, rows)
-    found = vectors._minimum(local(matrix, classes, alone.labels), alone.recipe, None, None, None)
+    found = vectors._minimum(local(matrix, classes, alone.labels), alone.resolved.recipe, None, None, None)
     decider = replace(alone.solved.decider, weights=found[:, :-1].T, bias=found[:, -1])
-    alone._model = replace(alone.solved, decider=decider)
+    alone.take(replace(alone.fitted, learned=replace(alone.solved, decider=decider)))
     ours, least = (logistic_objective if model == "logistic" else hinge_objective)(alone, rows)
     assert ours <= least * (1 + 1e-8)
 
@@ -101,7 +101,7 @@ def test_calibrated_like_on_one_machine(frame, rows, monkeypatch) -> None:
     monkeypatch.setattr("discern.models.rows.MOST_KEPT", 1 << 26)
     settings = {**GIVEN, "model": "lda", "max_terms": 12, "calibrate": "auto"}
     found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
-    assert found.calibration == alone.calibration
+    assert found.resolved.calibration == alone.resolved.calibration
 
 
 def test_more_partitions_than_the_driver_adds_up(frame, monkeypatch) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CHARACTERS = (2, 5)
 """The lengths of character n-grams unless told otherwise."""
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
+TOKENIZERS = ("words", "sklearn")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class TextSettings:
     def __post_init__(self) -> None:
         if self.analyzer not in ANALYZERS:
             raise ValueError(f"analyzer must be one of {', '.join(ANALYZERS)}, not {self.analyzer!r}")
-        if self.tokenizer not in ("words", "sklearn"):
+        if self.tokenizer not in TOKENIZERS:
             raise ValueError(f"tokenizer must be 'words' or 'sklearn', not {self.tokenizer!r}")
         if self.pattern is not None and self.analyzer != "pattern":
             raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")

@@ -1,4 +1,4 @@
-"""Numbers beyond what sums of squares can hold are refused in one sentence, before they become infinities."""
+"""Shared input checks: value ranges, labels, weights of rows and classes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from discern.data.encode import EncodedLabels, encode_labels
 
@@ -88,6 +89,22 @@ def numbered(y: NDArray[Any]) -> EncodedLabels:
     if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
         check_classification_targets(y)
     return labels
+
+
+def row_weights(sample_weight: Any, X: Any, **rules: Any) -> NDArray[Any] | None:
+    """Return the checked weights of rows; None if all are 1."""
+    if sample_weight is None:
+        return None
+    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, **rules))
+
+
+def summable_weights(sample_weight: Any, X: Any, **rules: Any) -> NDArray[Any] | None:
+    """Return the checked weights of rows, contiguous and small enough to be added up; None if all are 1."""
+    weights = row_weights(sample_weight, X, **rules)
+    if weights is None:
+        return None
+    refuse_huge(weights, "sample_weight")
+    return np.ascontiguousarray(weights)
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:

@@ -1,8 +1,8 @@
 """From scores to probabilities: a Gaussian a class, logistic, isotonic, temperature.
 
-A classifier's score says which class and how clearly, but not how often it is right. Each map here learns that from
-scores of rows whose class is known. These rows must not be those the classifier was trained on: on its own training
-rows it is too sure of itself (use scores from cross-validation).
+A classifier's score ranks classes, but is not the probability that a prediction is correct. Each map here learns that
+probability from scores of rows whose class is known. These must be held-out rows: on its own training rows a classifier
+is overconfident (use scores from cross-validation).
 
 Three maps take one score, which is larger for the positive class; more classes are done one against the rest, and
 their probabilities are divided by their sum. The temperature takes all scores at once.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 METHODS = ("gaussian", "logistic", "isotonic", "temperature")
 ENOUGH = 1e-16
-"""A Newton step that would lower the loss by less than this is not worth taking."""
+"""The smallest decrease of the loss for which a Newton step is taken."""
 LEAST_SHARE = 1e-9
 """A class whose scores are all alike gets this share of the variance of all scores instead of none."""
 
@@ -239,17 +239,17 @@ class OneAgainstRest:
 
 @dataclass(frozen=True)
 class Temperature:
-    """Softmax of scores / (temperature · length^power): the decision stays, only its certainty changes.
+    """Softmax of scores / (temperature · length^power): the decision stays the same, only its confidence changes.
 
     With lengths of documents given, ``power`` is fitted too, between 0 and 1. Words are not independent, so the
     evidence of a long document is worth less than the sum of its words: 0 trusts every word in full, 1 only their mean.
 
     Both are found by minimising the log loss. One row in so many as there are is taken for wrong (each true class
-    counts 1 − 1/(N+2), the others share the rest), so that scores that are always right do not become certainty.
+    counts 1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
 
     Examples
     --------
-    >>> scores = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]) * 3  # three times too sure
+    >>> scores = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]) * 3  # three times too confident
     >>> fitted = Temperature.fit(np.repeat(scores, 250, axis=0), np.arange(1000) % 10 == 0)
     >>> round(fitted.temperature, 1), fitted.power
     (3.0, 0.0)
@@ -292,7 +292,9 @@ class Temperature:
         """Return the probability of each class for each row."""
         scores = _columns(scores)
         if self.power and lengths is None:
-            raise ValueError("this temperature was fitted with the lengths of documents: give those of these rows too")
+            raise ValueError(
+                "this temperature was fitted with the lengths of documents: pass the lengths of these rows too"
+            )
         if not self.power or lengths is None:
             return posterior(scores / self.temperature)
         return posterior(scores / self.divisors(lengths)[:, None])
@@ -307,7 +309,7 @@ class Temperature:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Temperature:
-        """Make a temperature of what :meth:`to_json` gave; raises ValueError if it is none."""
+        """Return the temperature that :meth:`to_json` gave as plain values; raises ValueError if it is invalid."""
         return cls(float(values["temperature"]), float(values["power"]))
 
 
@@ -382,7 +384,7 @@ def calibrate(method: str, scores: Array, classes: NDArray[Any], weights: Array 
 
 
 def calibration_from_json(values: Mapping[str, Any]) -> Calibration:
-    """Make a calibration of what its ``to_json`` gave; raises ValueError if it is none.
+    """Return the calibration that ``to_json`` gave as plain values; raises ValueError if it is invalid.
 
     Examples
     --------

@@ -18,7 +18,8 @@ import discern._native as _native
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
-from discern.learners.bayes import Margins, Smoothing, multinomial_weight
+from discern.learners.bayes import Margins, multinomial_weight
+from discern.learners.smoothing import Smoothing
 from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ import numpy as np
 
 import discern.learners.ridge as ridge
 from discern.data.registry import imported
-from discern.learners.bayes import Laplace, Smoothing
 from discern.learners.covariances import CovarianceSettings
 from discern.learners.discriminants import solve_linear, solve_quadratic
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
 from discern.learners.neighbours.votes import Neighbours
+from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.naive_bayes import float_array
 from discern.models.registry import MODELS
 from discern.statistics.scatter import Scatter
@@ -57,6 +57,20 @@ class Linear:
     weights: Array
     bias: Array
     classes: int
+
+    @classmethod
+    def of_classes(cls, weights: Array, bias: Array) -> Linear:
+        """Return the decider of a row of weights and a bias for each class; two classes become one function.
+
+        Examples
+        --------
+        >>> Linear.of_classes(np.array([[1.0], [3.0]]), np.array([0.0, 1.0])).weights.tolist()
+        [[2.0]]
+        """
+        classes = len(bias)
+        if classes == 2:
+            weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
+        return cls(np.ascontiguousarray(weights.T), bias, classes)
 
     def of_functions(self, values: Array) -> Array:
         """Return a column for each class from one for each function."""
@@ -395,10 +409,7 @@ def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear
     """Solve the linear discriminant from pooled sums."""
     settings = CovarianceSettings(shrinkage=0.1 if has_text else None)
     found = solve_linear(scatter, priors, settings)
-    weights, bias = found.coefficients, found.intercepts
-    if len(priors) == 2:
-        weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
-    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
+    return Linear.of_classes(found.coefficients, found.intercepts)
 
 
 def learn_quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:

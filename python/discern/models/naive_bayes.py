@@ -24,15 +24,8 @@ from discern.data.roles import Feature, levels_of, numbers_of
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
-from discern.learners.bayes import (
-    WITHOUT_PRIOR,
-    Laplace,
-    LinearScores,
-    NaiveBayesSettings,
-    log_priors,
-    posterior,
-    solve,
-)
+from discern.learners.bayes import LinearScores, NaiveBayesSettings, log_priors, posterior, solve
+from discern.learners.smoothing import Laplace
 from discern.statistics.counts import Counter, Counts, Seen, check_terms
 from discern.statistics.moments import Moments
 from discern.statistics.sums import Sums
@@ -389,7 +382,7 @@ def solve_columns(
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
     alone = len(features) == 1 and features[0].role == "text"
     has_text = any(feature.role == "text" for feature in features)
-    silent = settings.event in WITHOUT_PRIOR and has_text and len(sums.labels) > 1
+    silent = not settings.event_model.has_prior and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if silent else prior
     columns = tuple(
         solve_column(feature, statistic, sums.labels, settings, text, min_df, start if alone else None)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from discern.data.roles import Feature
 from discern.data.text import TextSettings
-from discern.learners.bayes import NaiveBayesSettings, smoothing_to_json
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import smoothing_to_json
 
 if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from discern.data.roles import Feature
 from discern.data.text import CHARACTERS, TextSettings
-from discern.learners.bayes import Laplace
+from discern.learners.smoothing import Laplace
 from discern.models.registry import MODELS, searched
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
@@ -52,7 +52,7 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
     if few or not (_chooses(settings) or settings.calibrate is True):
         return replace(start, features=validation.with_numbers(sample, features, ways[0]))
     free = settings.auto_smoothing and settings.model == "naive-bayes"
-    laplace_only = settings.naive_bayes.event in validation.SOLVED_AGAIN
+    laplace_only = settings.naive_bayes.event_model.laplace_only
     smoothings = [one for one in validation.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
     words = settings.text.analyzer == "word"
     found = validation.choose(

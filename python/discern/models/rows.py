@@ -17,7 +17,8 @@ from discern.data.roles import Feature, levels_of, numbers_of
 from discern.data.strings import Strings
 from discern.data.text import TextSettings, every_stop_word, language_of
 from discern.data.threads import default_threads
-from discern.learners.bayes import Margins, NaiveBayesSettings, Smoothing, multinomial_weight, smoothing_to_json
+from discern.learners.bayes import Margins, NaiveBayesSettings, multinomial_weight
+from discern.learners.smoothing import Smoothing, smoothing_to_json
 from discern.models.naive_bayes import log_level, log_normal, normal_parameters
 from discern.statistics.counts import Counts, contained
 from discern.statistics.moments import Moments

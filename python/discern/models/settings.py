@@ -11,12 +11,13 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from discern.data.batch import Batch
+from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import NUMBERS, Feature, infer
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
-from discern.learners.bayes import NaiveBayesSettings, as_priors, as_smoothing
-from discern.models.registry import MODELS, ModelKind
+from discern.learners.bayes import NaiveBayesSettings, as_priors
+from discern.learners.smoothing import as_smoothing
+from discern.models.registry import MODELS, ModelKind, public_models
 from discern.statistics.ledger import as_salt
 
 SELECTS = ("chi2", "mutual-information")
@@ -80,7 +81,7 @@ class Settings:
             label=label,
             columns=_columns(label, text=text, number=number, category=category, flag=flag),
             model=model,
-            naive_bayes=_naive_bayes(MODELS[model], smoothing, priors, normalization, max_terms, select),
+            naive_bayes=_naive_bayes(model, smoothing, priors, normalization, max_terms, select),
             text=_text_settings(words),
             auto_smoothing=is_auto(smoothing),
             auto_priors=is_auto(priors),
@@ -92,6 +93,8 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
+        if self.model not in public_models():
+            raise ValueError(f"unknown model {self.model!r}{did_you_mean(self.model, public_models())}")
         kind = self.kind
         if self.min_df is not None and self.min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {self.min_df}")
@@ -243,7 +246,7 @@ def is_auto(given: Any) -> bool:
 
 
 def _naive_bayes(
-    kind: ModelKind, smoothing: Any, priors: Any, normalization: str, max_terms: Any, select: str
+    model: str, smoothing: Any, priors: Any, normalization: str, max_terms: Any, select: str
 ) -> NaiveBayesSettings:
     """Return the settings of naive Bayes, or where validation starts, from what was given."""
     start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
@@ -252,9 +255,10 @@ def _naive_bayes(
         raise ValueError(
             f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
         )
-    most = int(max_terms) if isinstance(max_terms, int) and kind.is_sum else None
+    event = MODELS[model].event if model in MODELS else ""  # an unknown model is refused later, with its name
+    most = int(max_terms) if isinstance(max_terms, int) and event else None
     best_by = select.replace("-", "_") if select in SELECTS else "chi2"
-    return NaiveBayesSettings(kind.event or "multinomial", start, given, normalization, most_terms=most, select=best_by)
+    return NaiveBayesSettings(event or "multinomial", start, given, normalization, most_terms=most, select=best_by)
 
 
 def _columns(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:

@@ -17,15 +17,8 @@ import numpy as np
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import (
-    Laplace,
-    Smoothing,
-    log_priors,
-    posterior,
-    smoothing_from_json,
-    smoothing_to_json,
-    stored_priors,
-)
+from discern.learners.bayes import log_priors, posterior, stored_priors
+from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.models.deciders import Contribution, Decider, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
 from discern.models.naive_bayes import Scores

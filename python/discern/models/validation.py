@@ -18,15 +18,8 @@ from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import (
-    WITHOUT_PRIOR,
-    Dirichlet,
-    JelinekMercer,
-    Laplace,
-    NaiveBayesSettings,
-    Smoothing,
-    log_priors,
-)
+from discern.learners.bayes import EVENT_MODELS, NaiveBayesSettings, log_priors
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
 from discern.models.naive_bayes import Column, LevelColumn, NormalColumn, Scores, TextColumn, level_alpha, solve_columns
 from discern.models.resolved import Resolved
 from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
@@ -46,8 +39,8 @@ AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
 CLEARLY_LESS = 1.01
 """Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
-SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
-"""Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
+FOLDS = 10
+"""Where every weight changes with a held-out row, each fold is solved again: then there are few folds."""
 CALIBRATION_FOLDS = 2
 """The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
 which have near-duplicates there; halves have fewer."""
@@ -80,9 +73,9 @@ def held_out(
 ) -> Scores:
     """Score rows under the model of all rows but their fold's: exactly as if trained again."""
     has_text = any(feature.role == "text" for feature in features)
-    if has_text and (settings.event == "bernoulli" or settings.most_terms is not None):
+    if has_text and (settings.event_model.held_out == "solve" or settings.most_terms is not None):
         return _trained_again(sample, features, settings, text, folds, min_df)
-    if has_text and settings.event in WITHOUT_PRIOR:
+    if has_text and settings.event_model.held_out == "contrast":
         return contrasted(sample, features, [settings], text, folds, min_df)[0]
     said, lengths = _said(sample, features, settings, text, folds, min_df)
     return Scores(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
@@ -293,7 +286,7 @@ def choose(
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
     few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
-    if has_text and start.naive_bayes.event in SOLVED_AGAIN:
+    if has_text and start.naive_bayes.event_model.held_out != "subtract":
         few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
 
     def ranked(choices: Sequence[Resolved], folds: Folds) -> list[Resolved]:
@@ -305,7 +298,7 @@ def choose(
         found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
-    direct = [event for event in events if event not in WITHOUT_PRIOR] if has_text else []
+    direct = [event for event in events if EVENT_MODELS[event].has_prior] if has_text else []
     tried = [_changed(found, event, one) for event in direct for one in candidates]
     tried = tried or [_changed(found, found.naive_bayes.event, one) for one in candidates] or [found]
     found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))

@@ -11,9 +11,9 @@ from sklearn.svm import LinearSVC
 from typer.testing import CliRunner
 
 import discern
-from discern.analysis.comparison import Table, compare_simulated, stratified_folds
-from discern.cli import app
+from discern.analysis.comparison import LoadedRows, compare_simulated, stratified_folds
 from discern.cli.demo import sample
+from discern.cli.main import app
 
 
 def test_folds_are_even_and_keep_groups_together() -> None:
@@ -101,7 +101,7 @@ def test_simulated_problems_come_near_the_bayes_rate() -> None:
 
 
 def test_tables_read_everything_once() -> None:
-    table = Table.of(iter([[{"label": "a", "text": "x"}], [{"label": "b", "note": 1}]]))
+    table = LoadedRows.of(iter([[{"label": "a", "text": "x"}], [{"label": "b", "note": 1}]]))
     assert table.columns == {"label": ["a", "b"], "text": ["x", None], "note": [None, 1]}
     assert table.take([1]) == {"label": ["b"], "text": [None], "note": [1]}
     assert table.labels("label").tolist() == ["a", "b"]

@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 import discern
 from discern.analysis import plots
 from discern.analysis.highlight import evidence_html
+from discern.analysis.plots.style import MOST_POINTS
 from discern.cli.demo import sample, split
 
 
@@ -81,7 +82,7 @@ def test_long_curves_are_thinned() -> None:
     random = np.random.default_rng(0)
     scores = random.random(50_000)
     display = plots.PrecisionRecallDisplay.from_predictions(random.random(50_000) < scores, scores)
-    assert max(len(line.get_xdata()) for line in display.ax_.lines) <= plots.MOST_POINTS
+    assert max(len(line.get_xdata()) for line in display.ax_.lines) <= MOST_POINTS
 
 
 def test_confusion_matrix_shows_its_counts() -> None:

@@ -13,10 +13,11 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from typer.testing import CliRunner
 
-from discern.analysis.report import THRESHOLDS, report
+from discern.analysis.report.page import report
+from discern.analysis.report.sections import THRESHOLDS
 from discern.classifier import Classifier
-from discern.cli import app
 from discern.cli.demo import sample, split
+from discern.cli.main import app
 
 NASTY = '$x_{ 東京 </script><img src=x onerror="alert(1)">'
 
@@ -84,7 +85,7 @@ def test_the_slider_shows_what_evaluate_says(folder: Path, browser: Browser, thr
     shown = [[number(page, "spared"), number(page, "missed")], [number(page, "alarms"), number(page, "caught")]]
     assert shown == told["confusion"]
     figures = told["per_label"]["spam"]
-    assert number(page, "right") == round(100 * told["accuracy"], 2)
+    assert number(page, "accuracy") == round(100 * told["accuracy"], 2)
     assert number(page, "recall") == pytest.approx(100 * figures["recall"], abs=0.0051)
     assert number(page, "precision") == pytest.approx(100 * figures["precision"], abs=0.0051)
     assert number(page, "alarm-rate") == pytest.approx(100 * figures["false_positive_rate"], abs=0.0051)
@@ -146,7 +147,7 @@ def test_rows_that_were_learned_are_judged_without_them(folder: Path, tmp_path: 
     content = (tmp_path / "page.html").read_text("utf-8")
     doubts = content[content.index('id="about-label-errors"') : content.index('id="about-words"')]
     assert "model that has forgotten it" in doubts
-    assert "labelled ham, rather spam" in doubts
+    assert "labeled ham, probably spam" in doubts
     unseen = (folder / "report.html").read_text("utf-8")
     assert "has not learned these rows" in unseen
 

@@ -1,16 +1,16 @@
 """Costs, thresholds, shares and priors are set for labels; labels come and go."""
 
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
 
 from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
+from discern.cli.main import app
 from discern.data.strings import DataError
 from discern.evaluation.decisions import Decision
 from discern.models.file import ModelFileError
@@ -282,24 +282,25 @@ def test_pipes_and_devices_are_no_models(tmp_path: Path) -> None:
             fitted().save(path)
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "discern.cli", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+def run(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [*map(str, arguments)])
+    assert isinstance(result.exception, SystemExit | None), result.exception
+    return result
 
 
 def test_the_command_line_with_a_decision_and_a_new_label(tmp_path: Path) -> None:
     data, more, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "m.discern"
     data.write_text("label,text\nham,lunch at noon\nspam,win money\nspam,free prize\n")
     more.write_text("label,text\nnews,vote today\n")
-    assert run("fit", data, "-o", model, "--smoothing", 1).returncode == 0
-    assert run("decide", model, "--cost", "spam:ham=1", "--cost", "ham:spam=5").returncode == 0
+    assert run("fit", data, "-o", model, "--smoothing", 1).exit_code == 0
+    assert run("decide", model, "--cost", "spam:ham=1", "--cost", "ham:spam=5").exit_code == 0
     before = model.read_bytes()
     learned = run("learn", model, more)
-    assert learned.returncode == 0
+    assert learned.exit_code == 0
     assert "'news' has no cost" in learned.stderr
     for command in (("info", model), ("predict", model, more), ("explain", model, "vote")):
-        assert run(*command).returncode == 0
-    assert run("forget", model, more).returncode == 0
+        assert run(*command).exit_code == 0
+    assert run("forget", model, more).exit_code == 0
     assert model.read_bytes() == before
 
 
@@ -310,6 +311,5 @@ def test_the_command_line_on_what_is_no_model_file(tmp_path: Path) -> None:
     for path in (pipe, tmp_path, Path("/dev/zero"), Path("/dev/null")):
         for command in (("info", path), ("predict", path, data), ("learn", path, data), ("fit", data, "-o", path)):
             done = run(*command)
-            assert done.returncode in (1, 2), (command, done)
-            assert "Traceback" not in done.stderr
+            assert done.exit_code in (1, 2), (command, done)
             assert done.stderr.strip()

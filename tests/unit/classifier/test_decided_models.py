@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from discern.analysis.crossvalidation import choose_decision, cross_validate
 from discern.classifier import Classifier, load
-from discern.cli.entry import app
+from discern.cli.main import app
 from discern.evaluation.decisions import Decision, LeastCost, MostRecall
 from discern.models.file import ModelFileError
 
@@ -117,7 +117,7 @@ def files(model: Classifier, tmp_path: Path) -> tuple[Path, Path]:
 
 def test_the_command_chooses_and_predict_uses_it(files: tuple[Path, Path]) -> None:
     place, data = files
-    found = json.loads(run("decide", place, data, "--positive", "spam", "--most-false-positives", 0.02, "--json"))
+    found = json.loads(run("decide", place, data, "--positive", "spam", "--max-false-positive-rate", 0.02, "--json"))
     assert found["false_positive_rate"] <= 0.02
     assert found["interval"][0] <= found["threshold"] <= found["interval"][1] + 1e-9
     assert load(place).decision == Decision.at(found["threshold"], "spam")
@@ -146,7 +146,7 @@ def test_the_command_takes_costs_and_shares(files: tuple[Path, Path]) -> None:
     [
         ([], "give one of --threshold"),
         (["--threshold", 0.5, "--clear"], "give one of --threshold"),
-        (["--most-false-positives", 0.1], "DATA is needed"),
+        (["--max-false-positive-rate", 0.1], "--max-false-positive-rate needs labeled DATA to choose the threshold."),
         (["--share", "spam=2"], "give a share for each of ham, spam"),
         (["--share", "spam"], "is not a share such as spam=0.1"),
         (["--threshold", 0.5, "--positive", "junk"], "there is no label 'junk'"),

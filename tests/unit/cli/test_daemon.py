@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from discern.classifier import Classifier
-from discern.cli.client import MARK, Question, parsed
+from discern.cli.filter.client import MARK, FilterRequest, parsed
 
 SPAM = b"From: win@example.com\nSubject: free prize\n\nclaim your free cash prize now\n"
 HAM = b"From: ann@example.org\nSubject: lunch\n\nsee you at noon tomorrow\n"
@@ -108,7 +108,7 @@ def test_the_same_answers_as_without(model: Path) -> None:
 def test_the_client_loads_nothing(model: Path, daemon: subprocess.Popen[bytes]) -> None:
     program = (
         "import sys; sys.argv = ['discern', 'filter', sys.argv[1], '--exit-code']\n"
-        "from discern.cli import main\n"
+        "from discern.cli.__main__ import main\n"
         "try: main()\n"
         "except SystemExit as ended: assert ended.code == 0, ended.code\n"
         "print([name for name in ('numpy', 'typer', 'rich', 'discern.classifier', 'discern.data.batch') if name in sys.modules])"
@@ -173,7 +173,7 @@ def test_a_replaced_model_is_used_and_a_bad_one_is_not(
     assert asked(place_of(model), SPAM).startswith(b"X-Discern: ham")
     model.write_bytes(good)
     assert asked(place_of(model), SPAM).startswith(b"X-Discern: spam")
-    assert b"the model of before" in ended(daemon)
+    assert b"still using the previous model" in ended(daemon)
 
 
 @pytest.mark.parametrize(
@@ -216,17 +216,17 @@ def test_clients_that_go_away_or_stay_silent(model: Path, daemon: subprocess.Pop
 
 
 def test_a_very_long_message_comes_back_as_it_is(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import discern.cli.daemon as served
-    from discern.cli.mail import Cutoffs, judged, marked
+    import discern.cli.filter.daemon as served
+    from discern.cli.filter.command import Cutoffs, marked, verdict_on
 
     monkeypatch.setattr(served, "MOST_BYTES", 1000)
     told: list[str] = []
 
-    def judge(classifier: Classifier, content: bytes, settings: dict[str, Any]) -> Any:
-        verdict = judged(classifier, content, Cutoffs("spam", 0.9, 0.1))
+    def classify(classifier: Classifier, content: bytes, settings: dict[str, Any]) -> Any:
+        verdict = verdict_on(classifier, content, Cutoffs("spam", 0.9, 0.1))
         return verdict, marked(content, verdict)
 
-    with served.Server(str(place_of(model)), served.Current(model, told.append), judge) as server:
+    with served.Server(str(place_of(model)), served.CurrentModel(model, told.append), classify) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
@@ -245,12 +245,12 @@ def test_a_very_long_message_comes_back_as_it_is(model: Path, monkeypatch: pytes
         finally:
             server.shutdown()
             thread.join()
-    assert told == ["a message is too long to be judged"]
+    assert told == ["a message is too long to be classified"]
 
 
 LEARNER = """
 import sys
-from discern.cli import app
+from discern.cli.main import app
 model, *mails = sys.argv[1:]
 for mail in mails:
     app(["learn", model, "--label", "spam", mail, "--quiet", "--threads", "1"], standalone_mode=False)
@@ -341,15 +341,18 @@ def test_a_message_with_a_line_of_a_gigabyte(model: Path, daemon: subprocess.Pop
     most = next(line for line in Path(f"/proc/{daemon.pid}/status").read_text().splitlines() if "VmHWM" in line)
     assert int(most.split()[1]) < 1_000_000  # kilobytes
     assert asked(place_of(model), SPAM).startswith(b"X-Discern: spam")
-    assert ended(daemon) == b"discern: a message is too long to be judged\n"
+    assert ended(daemon) == b"discern: a message is too long to be classified\n"
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["m"], Question("m")),
-        (["m", "--spam", "junk", "--spam-cutoff=0.8", "-q"], Question("m", spam="junk", spam_cutoff=0.8, quiet=True)),
-        (["--exit-code", "m", "--socket", "s"], Question("m", exit_code=True, socket="s")),
+        (["m"], FilterRequest("m")),
+        (
+            ["m", "--spam", "junk", "--spam-cutoff=0.8", "-q"],
+            FilterRequest("m", spam="junk", spam_cutoff=0.8, quiet=True),
+        ),
+        (["--exit-code", "m", "--socket", "s"], FilterRequest("m", exit_code=True, socket="s")),
         (["m", "--help"], None),
         (["m", "--daemon"], None),
         (["m", "n"], None),
@@ -361,7 +364,7 @@ def test_a_message_with_a_line_of_a_gigabyte(model: Path, daemon: subprocess.Pop
         (["m", "--exit-code=1"], None),
     ],
 )
-def test_arguments_of_the_client(arguments: list[str], expected: Question | None) -> None:
+def test_arguments_of_the_client(arguments: list[str], expected: FilterRequest | None) -> None:
     assert parsed(arguments) == expected
 
 
@@ -369,8 +372,8 @@ def test_defaults_of_the_client(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     (tmp_path / "c.toml").write_text('spam = "junk"\n[filter]\nspam-cutoff = 0.7\n')
     monkeypatch.setenv("DISCERN_CONFIG", str(tmp_path / "c.toml"))
     monkeypatch.setenv("DISCERN_FILTER_HAM_CUTOFF", "0.2")
-    assert parsed(["m"]) == Question("m", spam="junk", spam_cutoff=0.7, ham_cutoff=0.2)
-    assert parsed(["m", "--spam", "x"]) == Question("m", spam="x", spam_cutoff=0.7, ham_cutoff=0.2)
+    assert parsed(["m"]) == FilterRequest("m", spam="junk", spam_cutoff=0.7, ham_cutoff=0.2)
+    assert parsed(["m", "--spam", "x"]) == FilterRequest("m", spam="x", spam_cutoff=0.7, ham_cutoff=0.2)
 
 
 def test_socat_as_the_page_has_it(model: Path, daemon: subprocess.Popen[bytes]) -> None:

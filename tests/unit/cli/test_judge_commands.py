@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
 from discern.cli.demo import sample, split
+from discern.cli.main import app
 from discern.evaluation.decisions import Decision
 
 

@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli.main import app
 from discern.data.datasets import CATALOGUE, fetch
 from discern.data.message import with_headers
 
@@ -127,7 +127,7 @@ def test_headers_without_a_body(content: bytes) -> None:
 
 def test_words_of_mails_may_have_one_character_and_others_two(tmp_path: Path, model: Path) -> None:
     assert Classifier.load(model).resolved.text.min_word_length == 1
-    well("fit", tmp_path / "mails", "-o", tmp_path / "long.discern", "--smoothing", "1", "--shortest", "3")
+    well("fit", tmp_path / "mails", "-o", tmp_path / "long.discern", "--smoothing", "1", "--min-word-length", "3")
     assert Classifier.load(tmp_path / "long.discern").resolved.text.min_word_length == 3
     classifier = Classifier(smoothing=1.0).fit(tmp_path / "mails")
     rows = [{"label": "a", "text": "x word"}, {"label": "b", "text": "y other"}]
@@ -136,7 +136,7 @@ def test_words_of_mails_may_have_one_character_and_others_two(tmp_path: Path, mo
 
 
 def test_a_model_keeps_the_words_that_it_was_learned_with(tmp_path: Path, model: Path) -> None:
-    well("fit", tmp_path / "mails", "-o", tmp_path / "old.discern", "--smoothing", "1", "--shortest", "2")
+    well("fit", tmp_path / "mails", "-o", tmp_path / "old.discern", "--smoothing", "1", "--min-word-length", "2")
     old = Classifier.load(tmp_path / "old.discern")
     assert old.learn(tmp_path / "mails").resolved.text.min_word_length == 2
     assert old.fit(tmp_path / "mails").resolved.text.min_word_length == 2
@@ -215,7 +215,10 @@ def test_learn_and_forget_mails_with_a_label(tmp_path: Path, model: Path) -> Non
     assert rows(model) == {"ham": 10, "spam": 12}
     well("forget", model, "--label-as", "spam", box)
     assert model.read_bytes() == before
-    assert "labels of its own" in run("learn", model, "--label", "spam", tmp_path / "mails").stderr
+    assert (
+        "already has a 'label' column; --label applies only to unlabeled files"
+        in run("learn", model, "--label", "spam", tmp_path / "mails").stderr
+    )
     assert not list(tmp_path.glob(".*"))
 
 
@@ -254,7 +257,7 @@ def test_a_mail_that_was_never_learned_is_not_moved(tmp_path: Path, model: Path)
 
 LEARNER = """
 import sys
-from discern.cli import app
+from discern.cli.main import app
 model, label, *mails = sys.argv[1:]
 for number, mail in enumerate(mails):
     app(["learn", model, "--label", label, mail, "--quiet", "--threads", "1"], standalone_mode=False)

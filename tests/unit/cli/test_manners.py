@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from discern.analysis.drift import drift
 from discern.analysis.similarity import similar
 from discern.classifier import Classifier
-from discern.cli import app, defaults
+from discern.cli import defaults
+from discern.cli.main import app
 
 ROWS = [
     {"label": "spam", "text": "win a free prize now"},
@@ -138,7 +139,7 @@ QUESTIONS = {
 
 @pytest.mark.parametrize("shell", QUESTIONS)
 def test_completion(shell: str, tmp_path: Path) -> None:
-    program = [sys.executable, "-c", "from discern.cli import main; main()"]
+    program = [sys.executable, "-c", "from discern.cli.__main__ import main; main()"]
     source = {**os.environ, "_DISCERN_COMPLETE": f"source_{shell}"}
     script = subprocess.run(program, capture_output=True, text=True, env=source, check=True).stdout
     assert "discern" in script
@@ -196,7 +197,7 @@ def test_a_dry_run_of_a_long_file_that_is_sorted_by_label(tmp_path: Path, monkey
     told = json.loads(well("fit", long, "-o", tmp_path / "m.discern", "--dry-run", "--json").stdout)
     assert told["rows_per_label"] == {"a": 60_000, "b": 60_000}
     assert told["exact"]
-    monkeypatch.setattr("discern.cli.plan.PATIENCE", 0.0)
+    monkeypatch.setattr("discern.cli.estimate.TIME_LIMIT", 0.0)
     told = json.loads(well("fit", long, "-o", tmp_path / "m.discern", "--dry-run", "--json").stdout)
     assert not told["exact"]
     assert abs(told["rows"] - 120_000) < 6_000

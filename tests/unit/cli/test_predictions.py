@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli.main import app
 
 ROWS = [
     {"label": "spam", "text": "win a free prize now"},

@@ -195,7 +195,7 @@ def test_tokens_with_spaces_are_joined_as_text(tokens: list[str]) -> None:
     ("settings", "message"),
     [
         ({"analyzer": "words"}, "analyzer must be one of"),
-        ({"words": "french"}, "words must be"),
+        ({"tokenizer": "french"}, "tokenizer must be"),
         ({"ngrams": (0, 1)}, "n-gram lengths"),
         ({"ngrams": (2, 1)}, "n-gram lengths"),
         ({"stem": "klingon"}, "no stemmer"),

@@ -11,19 +11,21 @@ import scipy.sparse
 
 from discern.learners import bayes
 from discern.learners.bayes import (
-    Dirichlet,
-    JelinekMercer,
-    Laplace,
     NaiveBayesSettings,
     as_priors,
-    as_smoothing,
     log_multinomial_coefficient,
     log_odds,
     log_priors,
     posterior,
+    solve,
+)
+from discern.learners.smoothing import (
+    Dirichlet,
+    JelinekMercer,
+    Laplace,
+    as_smoothing,
     smoothing_from_json,
     smoothing_to_json,
-    solve,
 )
 from discern.statistics.counts import Counts
 
@@ -237,7 +239,7 @@ def test_settings_as_plain_values(settings: NaiveBayesSettings) -> None:
         (lambda: Dirichlet(0.0), "above 0"),
         (lambda: Dirichlet(1.1e100), "1e100"),
         (lambda: Dirichlet(0.9e-100), "1e-100"),
-        (lambda: NaiveBayesSettings("other"), "one of multinomial"),
+        (lambda: NaiveBayesSettings("other"), "unknown event model"),
         (lambda: NaiveBayesSettings(smoothing=Laplace(0.0)), "above 0"),
         (lambda: NaiveBayesSettings(smoothing=Laplace(1.1e100)), "1e100"),
         (lambda: NaiveBayesSettings(smoothing=Laplace(0.9e-100)), "1e-100"),

@@ -20,7 +20,7 @@ import discern.models.search as contest
 import discern.models.space_model as spatial
 from discern.analysis.crossvalidation import cross_validate
 from discern.classifier import Classifier, load
-from discern.cli.entry import app
+from discern.cli.main import app
 from discern.data.readers import batches
 from discern.data.registry import imported
 from discern.data.roles import MOST_NUMBER, Feature
@@ -431,7 +431,7 @@ def test_the_best_at_the_command_line(tmp_path: Path) -> None:
     bad = run.invoke(app, ["fit", str(data), "-o", str(path), "--model", "best", "--budget", "soon"])
     assert bad.exit_code != 0
     assert "is not a time such as 60s" in bad.output
-    svm = ["fit", str(data), "-o", str(path), "--model", "linear-svm", "--features", "20", "--characters", "2,3"]
+    svm = ["fit", str(data), "-o", str(path), "--model", "linear-svm", "--max-terms", "20", "--characters", "2,3"]
     assert run.invoke(app, svm).exit_code == 0
     assert "the best 20 by chi2" in run.invoke(app, ["info", str(path)]).stdout
     refused = run.invoke(app, ["learn", str(path), str(data)])

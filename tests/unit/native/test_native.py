@@ -263,7 +263,7 @@ from discern.classifier import Classifier
 with open(sys.argv[1], encoding="utf-8") as file:
     rows = json.load(file)
 sums = []
-for settings in ({}, {"words": "sklearn"}, {"lowercase": False, "ngrams": (1, 2)}, {"analyzer": "char", "ngrams": (2, 3)}):
+for settings in ({}, {"tokenizer": "sklearn"}, {"lowercase": False, "ngrams": (1, 2)}, {"analyzer": "char", "ngrams": (2, 3)}):
     sums.append(files.encode(*Classifier(text="text", **settings).fit(rows).fitted.content())[1])
 print(json.dumps({"path": _native.code_path(), "sums": sums}))
 """

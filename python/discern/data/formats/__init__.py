@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 from discern.data.batch import Batch
@@ -56,8 +55,14 @@ class Format:
     spark: Mapping[str, Any] | None = None
 
 
-FORMATS: Registry[Format] = Registry("format")
-"""All file formats by name: one row from each module of this folder, and those of extensions."""
+def _import_all() -> None:
+    """Import the modules of this folder, the most used format first: each adds its row."""
+    from pkgutil import iter_modules
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+    names = sorted((module.name for module in iter_modules(__path__)), key=lambda name: (name != "csv", name))
+    for name in names:
+        import_module(f"{__name__}.{name}")
+
+
+FORMATS: Registry[Format] = Registry("format", fill=_import_all)
+"""All file formats by name: one row from each module of this folder, and those of extensions."""

@@ -36,7 +36,7 @@ class SeparationWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from discern.estimators.logistic import LogisticRegression
+    >>> from discern.estimators.linear.logistic import LogisticRegression
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = LogisticRegression(penalty=None).fit([[1.0], [2.0], [3.0], [4.0]], [0, 0, 1, 1])
