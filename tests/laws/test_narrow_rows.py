@@ -51,7 +51,7 @@ def test_winnow_needs_no_ones(rule: WinnowRule | BalancedWinnowRule) -> None:
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-@pytest.mark.parametrize("intercept", ["none", "penalised", "free"])
+@pytest.mark.parametrize("intercept", ["none", "penalized", "free"])
 @pytest.mark.parametrize("count", [2, 3])
 def test_rows_of_ones_with_scales_are_the_rows_multiplied_out(loss: str, intercept: str, count: int) -> None:
     X, classes = binary_problem(1)

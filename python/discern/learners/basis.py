@@ -1,4 +1,4 @@
-"""Basis expansion: more columns, of which a linear classifier makes curved boundaries."""
+"""Basis expansion: additional columns that give a linear classifier curved boundaries."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 MOST_ROUNDS = 100
-"""When k-means stops, if its centres still move."""
+"""K-means stops after this many rounds, even if its centers still move."""
 MOST_PLACED = 10_000
-"""Of more rows than this (and than 50 for each centre), a sample places the centres."""
+"""With more rows than this (and than 50 for each center), a sample places the centers."""
 
 
 # ------------------------------------------------------------------------------------------------- quadratic
@@ -58,7 +58,7 @@ def quadratic_names(names: Array, products: bool = True, squares: bool = True) -
 
 
 def squared_distances(rows: Array, centres: Array) -> Array:
-    """Return ‖x − c‖² of each row and centre; about the centres' mean, so that no digits are lost far from zero."""
+    """Return ‖x − c‖² of each row and center; about the centers' mean, so that no digits are lost far from zero."""
     origin = centres.mean(axis=0)
     moved, places = rows - origin, centres - origin
     squares = (moved**2).sum(axis=1)[:, None] + (places**2).sum(axis=1) - 2 * moved @ places.T
@@ -66,7 +66,7 @@ def squared_distances(rows: Array, centres: Array) -> Array:
 
 
 def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
-    """Return exp(−‖x − c‖² / 2s²) of each row and centre.
+    """Return exp(−‖x − c‖² / 2s²) of each row and center.
 
     Examples
     --------
@@ -77,14 +77,14 @@ def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
 
 
 def sampled_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
-    """Draw distinct rows as centres, by their weights; fewer if there are fewer."""
+    """Draw distinct rows as centers, by their weights; fewer if there are fewer."""
     distinct, shares = _distinct(rows, weights, count, random)
     chosen = random.choice(len(distinct), min(count, len(distinct)), replace=False, p=shares / shares.sum())
     return np.asarray(distinct[chosen])
 
 
 def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Array, Array]:
-    """Return the distinct rows that have weight, in order, with their weights; of very many rows, those of a sample."""
+    """Return the distinct rows that have weight, in order, and their weights; of very many rows, those of a sample."""
     most = max(MOST_PLACED, 50 * count)
     if len(rows) > most:
         rows = rows[random.choice(len(rows), most, p=weights / weights.sum())]
@@ -95,7 +95,7 @@ def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Arr
 
 
 def kmeans_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
-    """Place centres by k-means (Lloyd), begun by k-means++ (Arthur and Vassilvitskii 2007).
+    """Place centers by k-means (Lloyd), begun by k-means++ (Arthur and Vassilvitskii 2007).
 
     Examples
     --------
@@ -117,7 +117,7 @@ def kmeans_centres(rows: Array, weights: Array, count: int, random: Any) -> Arra
 
 
 def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
-    """Draw centres, each by its squared distance from those there are."""
+    """Draw centers, each by its squared distance from those drawn before (k-means++)."""
     chosen = [int(random.choice(len(rows), p=weights / weights.sum()))]
     far = np.full(len(rows), np.inf)
     while len(chosen) < count:
@@ -130,7 +130,7 @@ def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Arr
 
 
 def fitting_width(centres: Array, rows: Array, weights: Array) -> float:
-    """Return a width at which neighbouring bumps overlap: the mean distance of a centre from its nearest."""
+    """Return a width at which neighboring bumps overlap: the mean distance of a center from its nearest."""
     if len(centres) > 1:
         apart = squared_distances(centres, centres)
         np.fill_diagonal(apart, np.inf)

@@ -2,7 +2,7 @@
 
 Notation as in the textbooks: T_kt occurrences of term t in class k, D_kt documents of class k that hold t, N_k
 documents of class k, V the number of terms. Each event model is one function of a count and its margins, written
-once for dense and sparse counts alike: what a class has never seen of a term depends on the term or the class only,
+once for dense and sparse counts. Where a class has never seen a term, the weight depends on the term or the class only:
 
     weight(t, k) = shift(t) + level(k) + excess(t, k),   with excess = 0 where the count is 0.
 """
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 MOST_DENSE = 1 << 25
-"""Weights of more than so many numbers are kept sparse."""
+"""Weights of more numbers than this are sparse."""
 AT_ONCE = 1 << 16
-"""Numbers that become weights together: what is computed on the way stays in the cache."""
+"""Weights are computed for this many numbers at once, so that intermediate results stay in the cache."""
 MOST_SURE = 1 - 2.0**-53
 """The largest probability of a word: with 1, a document without it would have no logarithm."""
 Priors = tuple[tuple[str, float], ...]
@@ -177,23 +177,23 @@ EVENT_MODELS: Registry[EventModel] = Registry(
 
 @dataclass(frozen=True)
 class NaiveBayesSettings:
-    """How counts become a model.
+    """Settings that turn counts into a model.
 
     Parameters
     ----------
     event : {"multinomial", "binary", "bernoulli", "complement", "contrast", "binary-contrast"}
-        ``"binary"`` is multinomial, each word counted once a document. ``"complement"`` looks at all other classes
-        instead of the class, ``"contrast"`` at both.
+        ``"binary"`` is multinomial, each word counted once a document. ``"complement"`` uses all other classes
+        instead of the class, ``"contrast"`` uses both.
     smoothing : Laplace, JelinekMercer or Dirichlet
         Only Laplace for ``"bernoulli"`` and ``"complement"``.
     priors : "data", "uniform" or a mapping of label to probability
         A label that the mapping does not name has its share of the rows; see :func:`log_priors`.
     normalization : {"documents", "vocabulary"}
-        What the Bernoulli model divides by: the documents of the class, or its presences over the vocabulary.
+        The divisor of the Bernoulli model: the documents of the class, or its presences over the vocabulary.
     level_smoothing : float, optional
         Laplace's α for categories, flags and bins; by default that of the words, or 1 if they have another smoothing.
     most_terms : int, optional
-        How many terms of each text column are used: the best by ``select``.
+        The number of terms of each text column to use: the best by ``select``.
     select : {"chi2", "mutual_information"}
     own : float
         For ``"contrast"`` and ``"binary-contrast"``: the share of the class itself, 0 is ``"complement"``.
@@ -300,7 +300,7 @@ def as_priors(priors: Mapping[str, float]) -> Priors:
 
 
 def stored_priors(priors: Any) -> str | Priors:
-    """Read priors from a file: those of labels that were forgotten are gone, so the sum may be below one."""
+    """Read priors from a file. Those of forgotten labels are gone, so the sum may be below one."""
     if isinstance(priors, str):
         return priors
     given = tuple(sorted((str(label), float(value)) for label, value in priors.items()))
@@ -348,8 +348,8 @@ def _check_score(name: str) -> None:
 class LinearScores:
     """The linear view of naive Bayes: score(k) = bias(k) + Σ over terms of n_t · weight(t, k).
 
-    ``weights`` is dense, a row a term. When classes times terms are too many it is None, and ``shift``, ``level`` and
-    ``excess`` (a SciPy sparse matrix) stand for it as the module says. With ``presence``, n_t is 0 or 1.
+    ``weights`` is dense, a row a term. If that has too many numbers it is None, and ``shift``, ``level`` and
+    ``excess`` (a SciPy sparse matrix) stand for it, as described at the top. With ``presence``, n_t is 0 or 1.
     """
 
     bias: Array
@@ -442,7 +442,7 @@ def _tabulate(
         terms, classes = counts.entry_terms, counts.entry_classes
         margin = (margins.terms[terms], margins.classes[classes], margins.documents[classes])
         excess = weight(values, *margin) - weight(0, *margin)
-        # Not every model looks at both margins: what it gives may be one number for all.
+        # Not every model uses both margins: the result may be one number for all.
         shift = np.broadcast_to(weight(0, margins.terms, margins.classes[0], margins.documents[0]), shape[:1])
         level = weight(0, margins.terms[0], margins.classes, margins.documents) - shift[0]
     matrix = scipy.sparse.csr_matrix((excess, (terms, classes)), shape=shape)
@@ -450,7 +450,7 @@ def _tabulate(
 
 
 def posterior(scores: Array, in_place: bool = False) -> Array:
-    """Turn log joint probabilities into probabilities, by log-sum-exp; a row that says nothing becomes uniform.
+    """Turn log joint probabilities into probabilities, by log-sum-exp; a row without evidence becomes uniform.
 
     With ``in_place``, the scores may be overwritten: a table of millions of rows is not copied.
 
@@ -465,7 +465,7 @@ def posterior(scores: Array, in_place: bool = False) -> Array:
 
 
 def log_multinomial_coefficient(rows: Any) -> Array:
-    """Return log(|d|! / Π f_t!) for each row: what the full multinomial likelihood has and the posterior not."""
+    """Return log(|d|! / Π f_t!) for each row: a factor of the likelihood that cancels in the posterior."""
     from scipy.special import gammaln
 
     lengths = np.asarray(rows.sum(axis=1)).ravel()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 PANELS = 300
-"""Into how many panels each side of a plane is cut."""
+"""The number of panels on each side of a plane."""
 DRAWS = 200_000
 CHUNK = 1 << 17
 """Rows whose densities are computed at once."""
@@ -30,7 +30,7 @@ CHUNK = 1 << 17
 
 @dataclass(frozen=True)
 class BayesRate:
-    """The least error rate, or expected loss, with its error and the way it was found.
+    """The least error rate, or expected loss, with its standard error and the method.
 
     ``standard_error`` is that of the Monte Carlo sample; of a quadrature it is the difference of two grids.
 
@@ -56,18 +56,18 @@ class BayesClassifier:
     Parameters
     ----------
     densities : mapping of class to density, or sequence of densities
-        Each a frozen ``scipy.stats`` distribution, a list of them (independent columns), a :class:`Density`, what
-        :func:`mixture` gives, or a function of a table that gives the density of each row.
+        Each a frozen ``scipy.stats`` distribution, a list of them (independent columns), a :class:`Density`, the
+        result of :func:`mixture`, or a function of a table that returns the density of each row.
     priors : sequence, optional
         In the order of the densities; all alike if not given.
     classes : sequence, optional
-        What to call them; the keys of a mapping, else 0, 1, 2, ….
+        Their names; by default the keys of a mapping, else 0, 1, 2, ….
     loss : array of shape (classes, decisions), optional
         ``loss[k, d]`` is what decision d costs when k is true; 1 for each error if not given.
     decisions : sequence, optional
-        What to call the decisions; the classes if not given.
+        The names of the decisions; the classes if not given.
     dimension : int, optional
-        How many columns there are, for densities that are functions.
+        The number of columns, for densities that are functions.
 
     Examples
     --------
@@ -126,7 +126,7 @@ class BayesClassifier:
         return np.asarray(self.predict_proba(X) @ self._costs(loss)[0])
 
     def sample(self, rows: int | Sequence[int], random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows and their classes: so many in all, by the priors, or so many of each class."""
+        """Draw rows and their classes: a number in all, by the priors, or a number for each class."""
         random = np.random.default_rng(random_state)
         counts = random.multinomial(rows, self.priors) if isinstance(rows, int | np.integer) else np.asarray(rows)
         parts = [draw_rows(density, int(count), random) for density, count in zip(self.densities, counts, strict=True)]

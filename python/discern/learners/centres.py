@@ -1,9 +1,9 @@
-"""The basic linear classifier: each class is its centre, and a row belongs to the nearest.
+"""The nearest-centroid classifier: each class is the mean of its rows, and a row belongs to the nearest mean.
 
     ‖φ(x) − c_k‖² = κ(x, x) − 2 (φ(x)·c_k − ½‖c_k‖²)
 
-so that the score φ(x)·c_k − ½‖c_k‖² decides; for two classes w = p − n and t = (‖p‖² − ‖n‖²)/2. Without a kernel the
-statistics are sums of rows, which add and subtract; with one, the rows themselves.
+so that the score φ(x)·c_k − ½‖c_k‖² decides. For two classes w = p − n and t = (‖p‖² − ‖n‖²)/2. Without a kernel the
+statistics are sums of rows, which can be added and subtracted. With one they are the rows themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Centres:
-    """How many rows each class has and their sum, by weight; exact to rounding.
+    """The number of rows of each class and their sum, both weighted; exact to rounding.
 
     Examples
     --------
@@ -39,36 +39,36 @@ class Centres:
     sums: NDArray[np.float64]
 
     @classmethod
-    def of(cls, table: Any, classes: NDArray[Any], width: int, weights: Array | None = None) -> Centres:
-        """Sum the rows of a table, the class of each given as a number below ``width``."""
+    def of(cls, table: Any, classes: NDArray[Any], n_classes: int, weights: Array | None = None) -> Centres:
+        """Sum the rows of a table, the class of each given as a number below ``n_classes``."""
         import scipy.sparse
 
         weights = np.ones(len(classes)) if weights is None else np.asarray(weights, np.float64)
         by_class = scipy.sparse.csc_array(
-            (weights, classes.astype(np.int64), np.arange(len(classes) + 1)), shape=(width, len(classes))
+            (weights, classes.astype(np.int64), np.arange(len(classes) + 1)), shape=(n_classes, len(classes))
         )
         sums = by_class @ table
-        counts = np.bincount(classes, weights, width).astype(np.float64)
+        counts = np.bincount(classes, weights, n_classes).astype(np.float64)
         return cls(counts, np.asarray(sums.toarray() if is_sparse(sums) else sums))
 
     def __add__(self, other: Centres) -> Centres:
         return Centres(self.counts + other.counts, self.sums + other.sums)
 
     def __sub__(self, other: Centres) -> Centres:
-        """Subtract; raises ValueError if there were not so many rows of a class."""
+        """Subtract; raise ValueError if a class has fewer rows."""
         counts = self.counts - other.counts
         if counts.min(initial=0.0) < -1e-9 * max(1.0, float(self.counts.max(initial=0.0))):
             raise ValueError("these rows were never learned: a class has not so many; nothing was changed")
         return Centres(np.where(counts > 1e-9, counts, 0.0), self.sums - other.sums)
 
-    def with_classes(self, places: NDArray[Any], width: int) -> Centres:
-        """Return the sums of ``width`` classes, those here at ``places``, the others empty."""
-        counts, sums = np.zeros(width), np.zeros((width, self.sums.shape[1]))
+    def with_classes(self, places: NDArray[Any], n_classes: int) -> Centres:
+        """Return the sums of ``n_classes`` classes, those here at ``places``, the others empty."""
+        counts, sums = np.zeros(n_classes), np.zeros((n_classes, self.sums.shape[1]))
         counts[places], sums[places] = self.counts, self.sums
         return Centres(counts, sums)
 
     def means(self) -> Array:
-        """Return the centre of each class; 0 where there is no row."""
+        """Return the center of each class; 0 where there is no row."""
         return np.asarray(self.sums / np.where(self.counts > 0, self.counts, 1.0)[:, None])
 
     def linear(self) -> tuple[Array, Array]:
@@ -79,7 +79,7 @@ class Centres:
 
 @dataclass(frozen=True)
 class KernelCentres:
-    """Rows with their class and weight: what centres in the space of a kernel are made of.
+    """Rows with their class and weight, which define the centers in the feature space of a kernel.
 
     Examples
     --------
@@ -93,9 +93,9 @@ class KernelCentres:
     classes: NDArray[np.int64]
     weights: NDArray[np.float64]
 
-    def linear(self, width: int, kernel: Kernel) -> tuple[Array, Array]:
+    def linear(self, n_classes: int, kernel: Kernel) -> tuple[Array, Array]:
         """Return the coefficients of all rows, and the bias, of each class's score."""
-        coefficients = np.zeros((width, len(self.classes)))
+        coefficients = np.zeros((n_classes, len(self.classes)))
         coefficients[self.classes, np.arange(len(self.classes))] = self.weights
         counts = coefficients.sum(axis=1)
         coefficients /= np.where(counts > 0, counts, 1.0)[:, None]
@@ -111,7 +111,7 @@ class KernelCentres:
         )
 
     def __sub__(self, other: KernelCentres) -> KernelCentres:
-        """Take rows out, by what they say; raises ValueError if there are none such."""
+        """Remove rows with the same content; raise ValueError if there are none."""
         places: dict[Any, list[int]] = {}
         for place, key in enumerate(self._keys()):
             places.setdefault(key, []).append(place)
@@ -123,7 +123,7 @@ class KernelCentres:
         return KernelCentres(self.table[kept], self.classes[kept], self.weights[kept])
 
     def _keys(self) -> list[tuple[bytes, int, float]]:
-        """Describe what each row is, dense and sparse alike."""
+        """Return the content, class and weight of each row, the same for dense and sparse tables."""
         keys = []
         for place, (number, weight) in enumerate(zip(self.classes.tolist(), self.weights.tolist(), strict=True)):
             row = self.table[[place]]
@@ -133,7 +133,7 @@ class KernelCentres:
 
 
 def stacked(first: Any, second: Any) -> Any:
-    """Put rows below rows, sparse if any are."""
+    """Stack two tables; the result is sparse if one of them is."""
     if not is_sparse(first) and not is_sparse(second):
         return np.vstack([first, second])
     import scipy.sparse

@@ -42,13 +42,13 @@ class SingularCovarianceWarning(UserWarning):
 
 @dataclass(frozen=True)
 class CovarianceSettings:
-    """How sums become covariances.
+    """Settings that turn sums into covariances.
 
     Parameters
     ----------
     shrinkage : None, "auto" or float
-        How far a covariance goes to a multiple of the identity; ``"auto"`` is Ledoit and Wolf's for each class, of
-        standardised columns.
+        The weight of a multiple of the identity in a covariance; ``"auto"`` is Ledoit and Wolf's for each class, of
+        standardized columns.
     divisor : {"unbiased", "likelihood"}
         N−K (pooled) and N_k−1 (each class), or N and N_k.
     by_prior : bool
@@ -72,7 +72,7 @@ class CovarianceSettings:
 
 @dataclass(frozen=True)
 class Whitening:
-    """What makes rows with a covariance white: Σ⁻¹ = WWᵀ over the columns that are not constant."""
+    """The matrix W that makes rows with a covariance white: Σ⁻¹ = WWᵀ over the columns that are not constant."""
 
     matrix: Array
     log_determinant: float
@@ -85,9 +85,9 @@ class Whitening:
 
 
 def ledoit_wolf(scatter: Scatter) -> tuple[Array, Array]:
-    """Return the covariance of each class (divided by N_k), shrunk by Ledoit and Wolf's rule, and how far.
+    """Return the covariance of each class (divided by N_k), shrunk by Ledoit and Wolf's rule, and the shrinkage.
 
-    The columns are standardised first, as scikit-learn does it. Needs the sums of fourth powers.
+    The columns are standardized first, as scikit-learn does it. Needs the sums of fourth powers.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def ledoit_wolf(scatter: Scatter) -> tuple[Array, Array]:
 
 
 def _ledoit_wolf(count: float, second: Array, fourth: Array, noise: Array) -> tuple[Array, float]:
-    """Ledoit and Wolf 2004, equation 14, on standardised columns: how noisy the entries are, by their dispersion."""
+    """Ledoit and Wolf 2004, equation 14, on standardized columns: how noisy the entries are, by their dispersion."""
     columns = len(second)
     variances = np.diagonal(second) / count
     scale = np.sqrt(np.where(variances > noise, variances, 1.0))
@@ -195,7 +195,7 @@ def whiten(covariance: Array, spread: Spread, settings: CovarianceSettings, degr
 
 
 def _shrunk_correlations(covariance: Array, spread: Spread, degrees: float) -> tuple[float, Array]:
-    """Shrink a covariance of live columns in units of their scales; give how far, too."""
+    """Shrink a covariance of live columns in units of their scales; return the shrinkage, too."""
     scale = spread.scale()
     correlations = covariance / np.outer(scale, scale)
     level = float(np.trace(correlations)) / len(scale)
@@ -214,7 +214,7 @@ def _whitening(
 
 
 def _divisors(counts: Array, taken: float, divisor: str) -> Array:
-    """Return what to divide the products of rows by, having ``taken`` a mean for each class."""
+    """Return the divisors of the products of rows, ``taken`` being the number of means subtracted."""
     if divisor == "likelihood":
         return counts
     left = counts - taken
@@ -228,7 +228,7 @@ def _divisors(counts: Array, taken: float, divisor: str) -> Array:
 
 
 def common_covariance(scatter: Scatter, priors: Array, settings: CovarianceSettings) -> tuple[Array, float]:
-    """Return the covariance pooled over the classes, shrunk as the settings say, and how far."""
+    """Return the covariance pooled over the classes, shrunk according to the settings, and the shrinkage."""
     rows, classes = scatter.counts.sum(keepdims=True), len(scatter.counts)
     divisor = _divisors(rows, classes, settings.divisor)[0]
     shares = priors if settings.by_prior and settings.divisor == "likelihood" else scatter.counts / divisor
@@ -244,7 +244,7 @@ def common_covariance(scatter: Scatter, priors: Array, settings: CovarianceSetti
 
 
 def class_covariances(scatter: Scatter, settings: CovarianceSettings) -> Array:
-    """Return the covariance of each class, shrunk as the settings say."""
+    """Return the covariance of each class, shrunk according to the settings."""
     divisors = _divisors(scatter.counts, 1.0, settings.divisor)
     if settings.shrinkage == "auto":
         covariances = ledoit_wolf(scatter)[0] * (scatter.counts / divisors)[:, None, None]
@@ -255,13 +255,13 @@ def class_covariances(scatter: Scatter, settings: CovarianceSettings) -> Array:
 
 
 def mixed(covariance: Array, settings: CovarianceSettings) -> Array:
-    """Mix the identity into a covariance, as the settings ask."""
+    """Mix the identity into a covariance, by the regularization of the settings."""
     share = settings.regularization
     return np.asarray((1 - share) * covariance + share * np.eye(len(covariance)))
 
 
 def borrowed(scatter: Scatter, spread: Spread, settings: CovarianceSettings, whose: str) -> Whitening:
-    """Return a class with a single row the covariance within all classes."""
+    """Use the covariance within all classes for a class with a single row."""
     rows = float(scatter.counts.sum())
     pooled = scatter.within() / max(rows - len(scatter.counts), 1.0)
     white = whiten(pooled, spread, settings, rows - len(scatter.counts), "")

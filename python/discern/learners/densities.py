@@ -29,16 +29,16 @@ class Density:
     Parameters
     ----------
     log : callable
-        Gives the log density of each row of a table.
+        Returns the log density of each row of a table.
     dimension : int
     draw : callable, optional
-        ``draw(rows, generator)`` gives random rows; needed for Monte Carlo.
+        ``draw(rows, generator)`` returns random rows; needed for Monte Carlo.
     bounds : array of shape (dimension, 2), optional
         Where the density is not zero.
     normal : (mean, covariance), optional
         Set if it is a normal density.
     edges : callable, optional
-        On the line, gives points to integrate between: quantiles, and where the density jumps.
+        On the line, returns points to integrate between: quantiles, and where the density jumps.
     discrete : bool
         Whether these are probabilities of whole numbers.
 
@@ -67,7 +67,7 @@ class Density:
         draw: Callable[[int, np.random.Generator], Array] | None = None,
         bounds: Any = None,
     ) -> Density:
-        """Make a density of a function that gives densities, not their logs."""
+        """Make a density from a function that returns densities, not their logs."""
         limits = None if bounds is None else np.asarray(bounds, np.float64).reshape(dimension, 2)
 
         def log(rows: Array) -> Array:

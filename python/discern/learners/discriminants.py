@@ -58,7 +58,7 @@ def solve_linear(
     scatter: Scatter,
     priors: Array,
     settings: CovarianceSettings,
-    centred: bool = True,
+    centered: bool = True,
     every: bool = False,
     given: Array | None = None,
 ) -> LinearDiscriminant:
@@ -66,12 +66,12 @@ def solve_linear(
 
     Parameters
     ----------
-    centred : bool
+    centered : bool
         Write the functions for x less the mean, which adds the same number to all of them.
     every : bool
-        Give as many canonical directions as columns, not only those in which the means differ.
+        Return as many canonical directions as columns, not only those in which the means differ.
     given : array, optional
-        The common covariance, if it is not to be estimated from the sums.
+        The common covariance, instead of the one estimated from the sums.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def solve_linear(
     covariance, amount = common_covariance(scatter, priors, settings) if given is None else (given, 0.0)
     degrees = float(scatter.counts.sum()) - len(priors)
     white = whiten(covariance, Spread.of(scatter), settings, degrees, "the covariance within the classes")
-    origin = mean if centred else np.zeros_like(mean)
+    origin = mean if centered else np.zeros_like(mean)
     projected = (means - origin) @ white.matrix
     coefficients = projected @ white.matrix.T
     with np.errstate(divide="ignore"):  # a prior may be 0
@@ -136,13 +136,13 @@ class QuadraticDiscriminant:
         groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
         distances = [_Distances(self.means[group], matrices[group]) for group in groups]
         for block in blocks(len(rows), LINEAR_BLOCK):
-            with np.errstate(all="ignore"):  # who calls looks for what is not finite
+            with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
                 scores = self.levels - np.hstack([part.of(rows[block]) for part in distances])
             yield block, scores
 
 
 class _Distances:
-    """Room for ½‖(x − μ_k) W_k‖² of a few rows at once and some classes: one product for them all."""
+    """Buffers for ½‖(x − μ_k) W_k‖² of some rows and classes, computed by one product."""
 
     def __init__(self, means: Array, whitenings: list[Array]) -> None:
         origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
@@ -159,8 +159,8 @@ class _Distances:
         result = np.empty((len(rows), self._shape[0]))
         for block in blocks(len(rows), self._size):
             size = block.stop - block.start
-            centred = np.subtract(rows[block], self._origins[:size], out=self._room[:size])
-            white = np.matmul(centred, self._wide, out=self._products[:size])
+            centered = np.subtract(rows[block], self._origins[:size], out=self._room[:size])
+            white = np.matmul(centered, self._wide, out=self._products[:size])
             white -= self._shifts[:size]
             parts = white.reshape(size, *self._shape)
             np.einsum("ijk,ijk->ij", parts, parts, out=result[block])
@@ -211,7 +211,7 @@ def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterat
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
     size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
     for block in blocks(rows.shape[0], size):
-        with np.errstate(all="ignore"):  # who calls looks for what is not finite
+        with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
             scores = rows[block] @ weights
             scores += intercepts
         yield block, scores

@@ -1,4 +1,4 @@
-"""Support vector machines with kernels: the dual problem, solved in Rust, and what its solution says.
+"""Support vector machines with kernels: the dual problem, which Rust solves, and its solution.
 
     min ½‖w‖² + Σ C_i ξ_i   with   y_i (w·φ(x_i) + b) ≥ 1 − ξ_i,  ξ_i ≥ 0
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 COARSE = 1e-4
-"""From this tolerance on, and with many rows, single precision is enough for cached kernel values."""
+"""From this tolerance on, and with many rows, single precision is enough for the kernel cache."""
 FEW_ROWS = 1000
+"""Up to this many rows the kernel cache always has double precision."""
 
 
 @dataclass(frozen=True)
 class Kernel:
     """κ(x, z): ``linear`` x·z, ``poly`` (γ x·z + c)^d, ``rbf`` exp(−γ‖x−z‖²), ``sigmoid`` tanh(γ x·z + c).
 
-    ``precomputed`` takes rows that are kernel values already.
+    With ``precomputed``, rows are kernel values.
 
     Examples
     --------
@@ -77,8 +78,8 @@ class Kernel:
 class Certificate:
     """How good the solution of one machine is.
 
-    ``violation`` is the largest difference of two forces by which a pair of coefficients could still gain, ``primal``
-    and ``dual`` bound the best objective from above and below, ``squared_norm`` is ‖w‖² in the space of the kernel.
+    ``violation`` is the largest difference of two gradients by which a pair of coefficients could still gain,
+    ``primal`` and ``dual`` bound the best objective from above and below, ``squared_norm`` is ‖w‖².
     """
 
     primal: float
@@ -90,7 +91,7 @@ class Certificate:
 
     @property
     def duality_gap(self) -> float:
-        """The gap between the two objectives, as a share of the primal one."""
+        """The gap between the two objectives, relative to the primal one."""
         return (self.primal - self.dual) / abs(self.primal) if self.primal else 0.0
 
     @property
@@ -101,11 +102,11 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Machines:
-    """Machines for all pairs of classes on common support vectors, which stand class by class.
+    """Machines for all pairs of classes on common support vectors, ordered by class.
 
-    For the pair (i, j), i < j, a positive value speaks for i. A support vector of class i has its coefficient for this
-    pair in line j−1, one of class j in line i. ``bound_shares`` says which share of a machine's support vectors has
-    reached its cost C: rows that overlap the other class.
+    For the pair (i, j), i < j, a positive value means class i. A support vector of class i has its coefficient for this
+    pair in line j−1, one of class j in line i. ``bound_shares`` is the share of each machine's support vectors that
+    reached their cost C: rows that overlap the other class.
     """
 
     support: NDArray[np.int64]
@@ -118,7 +119,7 @@ class Machines:
     def decide(self, table: Any, vectors: Any, kernel: Kernel, threads: int | None = None) -> Array:
         """Return the value of each pair for each row; ``vectors`` are the support vectors.
 
-        With given kernel values, the columns of ``table`` are the rows of training.
+        With precomputed kernel values, the columns of ``table`` are the training rows.
         """
         given = kernel.name == "precomputed"
         places = self.support if given else np.arange(len(self.support))
@@ -136,7 +137,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class SupportVectorSettings:
-    """How far to solve: ``tolerance`` of the forces, a tenth of it for the relative duality gap; ``cache`` in bytes."""
+    """Stopping rule: ``tolerance`` of the gradients, a tenth of it for the relative duality gap; ``cache`` in bytes."""
 
     tolerance: float = 1e-3
     cache: int = 200 << 20
@@ -144,7 +145,7 @@ class SupportVectorSettings:
     most_steps: int = -1
 
     def native(self, rows: int) -> tuple[float, int, bool, int, bool]:
-        """Return the settings as the native code takes them, for machines of at most so many rows."""
+        """Return the settings as the native code takes them, for machines of at most ``rows`` rows."""
         steps = self.most_steps if self.most_steps >= 0 else max(10**7, 100 * rows)
         precise = self.tolerance < COARSE or rows <= FEW_ROWS
         return (self.tolerance, self.cache, self.shrinking, steps, precise)
@@ -153,13 +154,13 @@ class SupportVectorSettings:
 def fit_machines(
     table: Any,
     numbers: NDArray[Any],
-    width: int,
+    n_classes: int,
     costs: NDArray[np.float64],
     kernel: Kernel,
     settings: SupportVectorSettings,
     threads: int | None = None,
 ) -> Machines:
-    """Fit a machine for each pair of ``width`` classes; rows have class ``numbers`` and ``costs`` above 0.
+    """Fit a machine for each pair of ``n_classes`` classes; rows have class ``numbers`` and ``costs`` above 0.
 
     Examples
     --------
@@ -168,8 +169,8 @@ def fit_machines(
     >>> fitted.decide(np.array([[1.0], [0.0]]), table, Kernel("linear")).ravel().tolist()
     [0.0, 0.5]
     """
-    by_class = [np.flatnonzero(numbers == number) for number in range(width)]
-    pairs = list(combinations(range(width), 2))
+    by_class = [np.flatnonzero(numbers == number) for number in range(n_classes)]
+    pairs = list(combinations(range(n_classes), 2))
     problems = []
     for first, second in pairs:
         rows = np.concatenate([by_class[first], by_class[second]])

@@ -58,7 +58,7 @@ class LanguageModels:
 
     @classmethod
     def given(cls, probabilities: Mapping[str, Mapping[str, float]], text: TextSettings) -> LanguageModels:
-        """Take known probabilities of words for each label; what is not given is impossible."""
+        """Take known probabilities of words for each label; words without one are impossible."""
         for label, words in probabilities.items():
             check_probabilities(label, words, text)
         labels = tuple(sorted(probabilities))
@@ -90,7 +90,7 @@ class LanguageModels:
 
 
 def check_probabilities(label: str, words: Mapping[str, float], text: TextSettings) -> None:
-    """Refuse probabilities of words that are none, sum to more than 1, or belong to what no text is cut into."""
+    """Refuse probabilities that are not valid, sum to more than 1, or belong to terms that no text contains."""
     for word, probability in words.items():
         if not 0 <= probability <= 1:
             raise ValueError(f"the probability of {word!r} in {label!r} must be from 0 to 1, not {probability!r}")

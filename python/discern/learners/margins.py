@@ -1,13 +1,12 @@
-"""Linear classifiers of large margin: what to solve, and how good the solution is.
+"""Linear large-margin classifiers: the problem, and a certificate of its solution.
 
     min over w, b   ½‖w‖² + Σ cᵢ ℓ(1 − yᵢ(w·xᵢ + b))
 
 with the hinge ℓ(ξ) = max(0, ξ) or its square, one decision function for two classes, one against the rest for each of
 more, or all at once (Crammer and Singer). The solvers are in Rust (``rust/src/margin``); this module chooses one, and
-takes care of the hard margin (C = ∞): it proves that no separator exists, or gives the widest one.
+solves the hard margin (C = ∞): it proves that no separator exists, or returns the widest one.
 
-What is learned does not depend on the order of the rows, and a row of weight 2 is the same as that row twice, to the
-last bit.
+The result does not depend on the order of the rows, and a row of weight 2 equals that row twice, to the last bit.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 PRIMAL_RATIO = 20
-"""So many times more rows than columns make Newton's method on the primal the faster one."""
+"""With this many times more rows than columns, Newton's method on the primal is faster."""
 HARD_PASSES = 200
-"""A hard margin not found after so many passes makes us ask whether there is one."""
+"""If a hard margin is not found after this many passes, we test whether there is one."""
 MOST_POLISHED = 2000
-"""A hard margin with at most so many rows on it is solved exactly, as a system of equations."""
+"""A hard margin with at most this many rows on it is solved exactly, as a system of equations."""
 ADD_ONE = Laplace(1.0)
 FEW = 5
 """Rows named in a message."""
@@ -73,7 +72,7 @@ class Certificate:
     passes : array
         The work done, in passes over all rows.
     tolerance : float
-        The relative gap that was asked for.
+        The relative gap to reach.
     """
 
     primal: Array
@@ -84,20 +83,20 @@ class Certificate:
 
     @property
     def gap(self) -> Array:
-        """(primal − dual) / primal: at most so much, relatively, can still be gained."""
+        """(primal − dual) / primal: the most that can still be gained, relatively."""
         with np.errstate(invalid="ignore", divide="ignore"):
             gap = np.where(np.isfinite(self.primal), (self.primal - self.dual) / self.primal, np.inf)
         return np.maximum(np.where(self.primal == self.dual, 0.0, gap), 0.0)
 
     @property
     def converged(self) -> bool:
-        """Whether every gap is as small as was asked for."""
+        """Whether every gap is within the tolerance."""
         return bool((self.gap <= self.tolerance).all())
 
 
 @dataclass(frozen=True)
 class MarginSettings:
-    """What to solve.
+    """Settings of the problem and its solver.
 
     Parameters
     ----------
@@ -107,19 +106,19 @@ class MarginSettings:
     solver : {"auto", "dual", "primal"}
         The primal is for the squared hinge only.
     multiclass : {"ovr", "crammer_singer"}
-    intercept : {"penalised", "free", "none"}
+    intercept : {"penalized", "free", "none"}
         The weight of a constant feature of ``scaling``, as LIBLINEAR has it; without a penalty; or none.
     tolerance : float
         The relative duality gap to reach.
     passes : int
-        At most so much work, in passes over all rows.
+        The most work, in passes over all rows.
     """
 
     loss: str = "squared_hinge"
     cost: float = 1.0
     solver: str = "auto"
     multiclass: str = "ovr"
-    intercept: str = "penalised"
+    intercept: str = "penalized"
     scaling: float = 1.0
     tolerance: float = 1e-4
     passes: int = 1000
@@ -130,7 +129,7 @@ class MarginSettings:
             raise ValueError("the primal solver is for loss='squared_hinge' only: use dual=True, or 'auto'")
         if self.intercept == "free" and self.multiclass == "crammer_singer":
             raise ValueError(
-                "multi_class='crammer_singer' has no intercept without a penalty: penalise it, or use 'ovr'"
+                "multi_class='crammer_singer' has no intercept without a penalty: penalize it, or use 'ovr'"
             )
         if self.cost == np.inf and self.multiclass == "crammer_singer":
             raise ValueError("a hard margin (C=inf) is for two classes or one against the rest: use multi_class='ovr'")
@@ -138,7 +137,7 @@ class MarginSettings:
             raise ValueError(f"C must be above 0, not {self.cost!r}")
 
     def chosen_solver(self, rows: int, columns: int) -> str:
-        """Return the solver that this problem will have."""
+        """Return the solver for a problem of this size."""
         if self.multiclass == "crammer_singer":
             return "crammer_singer"
         if self.loss == "hinge" or self.cost == np.inf:
@@ -171,7 +170,7 @@ def fit_margins(
     threads: int | None = None,
     duals: bool = False,
 ) -> LinearMargins:
-    """Learn from rows, a table or a SciPy CSR matrix, whose classes are numbers below ``count``.
+    """Fit to rows, a table or a SciPy CSR matrix, whose classes are numbers below ``count``.
 
     Parameters
     ----------
@@ -181,11 +180,11 @@ def fit_margins(
         The weight of each class. With one function for each class, those of the other classes are not used, as in
         LIBLINEAR.
     scales : array of (functions, columns), optional
-        What each function multiplies the columns with before it learns; its ``coef`` are then of the scaled columns.
+        Factors by which each function multiplies the columns first; its ``coef`` belong to the scaled columns.
     labels : sequence, optional
         The names of the classes, for messages.
     duals : bool
-        Also give αᵢ of each row, a column for each function.
+        Also return αᵢ of each row, a column for each function.
 
     Examples
     --------
@@ -222,8 +221,8 @@ def _solve(
     duals: bool,
 ) -> LinearMargins:
     table = _taken(X)
-    width = table[3] if isinstance(table, tuple) else table.shape[1]
-    solver = settings.chosen_solver(len(classes), width)
+    n_features = table[3] if isinstance(table, tuple) else table.shape[1]
+    solver = settings.chosen_solver(len(classes), n_features)
     found = _native.fit_margins(
         table,
         np.ascontiguousarray(classes, np.int32),
@@ -262,7 +261,7 @@ def squared_hinge(table: Any, classes: Array, coefficients: Array, direction: Ar
     """Return Σ max(0, 1 − y f(x))² of each function f and its gradient: sums over rows, so those of shards add up.
 
     ``coefficients`` has a row for each function (one for two classes, else one for each class against the rest) and the
-    intercept last. With a ``direction``, instead, the product of the generalised Hessian with it (Mangasarian 2002).
+    intercept last. With a ``direction``, instead, the product of the generalized Hessian with it (Mangasarian 2002).
 
     Examples
     --------
@@ -315,7 +314,7 @@ def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, w
     counts = _native.class_sums(_taken(X), np.ascontiguousarray(classes, np.int32), count, given)
     terms = counts.sum(axis=0)
     weight = multinomial_weight(smoothing, Margins(terms, counts.sum(axis=1), np.zeros(count), len(terms)))
-    seen = terms > 0  # what no row holds says nothing
+    seen = terms > 0  # a term of no row is no evidence
     own = counts[1:] if count == 2 else counts
     ratios = np.zeros_like(own)
     sides = (side[:, seen] for side in (own, terms - own))
@@ -336,7 +335,7 @@ def fit_nbsvm(
     class_weights: Array | None = None,
     threads: int | None = None,
 ) -> tuple[LinearMargins, Array]:
-    """Learn an NB-SVM; gives its decision functions, on the columns as they are, and the log count ratios.
+    """Fit an NB-SVM; return its decision functions, on the unscaled columns, and the log count ratios.
 
     Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
     """
@@ -438,7 +437,7 @@ def common_mixture(X: Any, signs: Array, intercept: bool) -> Array | None:
 
 
 def _polished(X: Any, signs: Array, settings: MarginSettings, found: LinearMargins, function: int) -> LinearMargins:
-    """Solve exactly for the margin through the rows that the descent found on it; keep what is better."""
+    """Solve exactly for the margin through the rows that the descent found on it; return the better solution."""
     assert found.duals is not None
     before = found.certificate
     alpha = found.duals[:, function]
@@ -450,7 +449,7 @@ def _polished(X: Any, signs: Array, settings: MarginSettings, found: LinearMargi
         return found
     alpha, coef, intercept = solved
     penalty = coef @ coef
-    if settings.intercept == "penalised":
+    if settings.intercept == "penalized":
         penalty += (intercept / settings.scaling) ** 2
     margins = signs * (X @ coef + intercept)
     least = margins.min()
@@ -469,7 +468,7 @@ def _polished(X: Any, signs: Array, settings: MarginSettings, found: LinearMargi
 def _through(X: Any, signs: Array, settings: MarginSettings, rows: Array) -> tuple[Array, Array, float] | None:
     """Return α, w and b of the smallest w with a margin of 1 at the given rows, without those whose α would be < 0."""
     free = settings.intercept == "free"
-    lift = settings.scaling**2 if settings.intercept == "penalised" else 0.0
+    lift = settings.scaling**2 if settings.intercept == "penalized" else 0.0
     while len(rows):
         part, sign = X[rows], signs[rows]
         products = part @ part.T

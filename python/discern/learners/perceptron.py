@@ -1,9 +1,9 @@
 """Perceptron and Winnow: learners that see one row after another and move their weights on a mistake.
 
-What is learned depends on the order in which rows are shown. With ``shuffle`` that order comes from the seed and from
-what the rows say, not from how they were given: equal rows are pooled, sorted by a hash of their content and shuffled
-anew in each epoch, so that the same rows in any order give the same weights to the last bit. Without ``shuffle`` rows
-are shown as given. Batches given one after another always depend on the order of the batches.
+The result depends on the order in which rows are shown. With ``shuffle`` that order follows from the seed and from the
+content of the rows, not from the order in which they were given: equal rows are pooled, sorted by a hash of their
+content and shuffled anew in each epoch, so that the same rows in any order give the same weights to the last bit.
+Without ``shuffle`` rows are shown as given. The order of batches always matters.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class PerceptronRule:
         numbers = (self.rate, self.bias_rate, self.average, self.decay, self.truncation)
         return ("perceptron", [float(number) for number in numbers])
 
-    def start(self, width: int) -> State:
+    def start(self, n_features: int) -> State:
         """Return the state before the first row: all weights 0."""
-        return State(np.zeros(width), 0.0, np.zeros(width) if self.average else NOTHING)
+        return State(np.zeros(n_features), 0.0, np.zeros(n_features) if self.average else NOTHING)
 
     def linear(self, state: State) -> tuple[Array, float]:
-        """Return weights and bias of the score; averaged over all rows shown, if so wished."""
+        """Return weights and bias of the score; averaged over all rows shown, if the rule averages."""
         if not self.average or not state.shown:
             return state.weights, state.bias
         return state.weights - state.second / state.shown, state.bias - state.second_bias / state.shown
@@ -69,9 +69,9 @@ class WinnowRule:
         """The rule as the native code takes it."""
         return ("winnow", [float(self.factor), float(self.threshold)])
 
-    def start(self, width: int) -> State:
+    def start(self, n_features: int) -> State:
         """Return the state before the first row: all weights 1."""
-        return State(np.ones(width), 0.0, NOTHING)
+        return State(np.ones(n_features), 0.0, NOTHING)
 
     def linear(self, state: State) -> tuple[Array, float]:
         """Return weights and bias of the score."""
@@ -91,10 +91,10 @@ class BalancedWinnowRule:
         """The rule as the native code takes it."""
         return ("balanced-winnow", [float(self.factor), float(self.threshold), float(self.fit_bias)])
 
-    def start(self, width: int) -> State:
+    def start(self, n_features: int) -> State:
         """Return the state before the first row: all weights 1."""
         both = float(self.fit_bias)  # a feature that every row has
-        return State(np.ones(width), both, np.ones(width), both)
+        return State(np.ones(n_features), both, np.ones(n_features), both)
 
     def linear(self, state: State) -> tuple[Array, float]:
         """Return weights and bias of the score."""
@@ -106,7 +106,7 @@ Rule = PerceptronRule | WinnowRule | BalancedWinnowRule
 
 @dataclass(frozen=True)
 class State:
-    """What a learner knows: weights, a second set of them where the rule has one, and how many rows it was shown."""
+    """The state of a learner: weights, a second set of them if the rule has one, and the number of rows shown."""
 
     weights: NDArray[np.float64]
     bias: float
@@ -128,9 +128,9 @@ class State:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one learner: updates up and down, epochs, the share of mistakes in the last epoch.
+    """How the training of one learner went: updates up and down, epochs, the share of mistakes in the last epoch.
 
-    ``converged`` says that it stopped by itself: without mistakes, with few enough, or because it got no better.
+    ``converged``: it stopped without mistakes, with few enough, or because it no longer improved.
     """
 
     promotions: int
@@ -147,10 +147,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class OnlineSettings:
-    """When to stop, and in which order rows are shown.
+    """The stopping rule and the order of the rows.
 
-    It stops after ``epochs``; after an epoch without mistakes or with a share of at most ``error_share``; or when the
-    loss of an epoch has not fallen by ``tolerance`` a row for ``patience`` epochs (never, if it is None).
+    Training stops after ``epochs``; after an epoch whose share of mistakes is at most ``error_share``; or when the loss
+    of an epoch has not fallen by ``tolerance`` a row for ``patience`` epochs (never, if it is None).
     """
 
     epochs: int = 1000
@@ -169,9 +169,9 @@ class OnlineSettings:
 
 @dataclass(frozen=True)
 class Lesson:
-    """Rows to show: a table, the class number and the weight of each; ``positives`` names the class of each learner.
+    """Rows to learn: a table, the class number and the weight of each row; ``positives`` has the class of each learner.
 
-    ``factors`` are the weights of updates for (other classes, the positive class), for each learner.
+    ``factors`` weigh the updates of each learner, for (other classes, its positive class).
     """
 
     table: Any
@@ -184,7 +184,7 @@ class Lesson:
 def learn(
     lesson: Lesson, rule: Rule, states: Sequence[State], settings: OnlineSettings, threads: int | None = None
 ) -> list[tuple[State, Outcome]]:
-    """Show rows to one learner for each positive class, against all others; on all cores, with the same result.
+    """Train one learner for each positive class against all others. Threads do not change the result.
 
     Examples
     --------
@@ -205,9 +205,9 @@ def learn_with_kernel(
     settings: OnlineSettings,
     threads: int | None = None,
 ) -> list[tuple[NDArray[np.float64], Outcome]]:
-    """Show rows to kernel perceptrons; ``scores`` are those that each learner gives to the rows at its start.
+    """Train kernel perceptrons; ``scores`` are the scores of the rows by each learner at its start.
 
-    Gives the coefficient of each row for each learner.
+    Return the coefficient of each row for each learner.
     """
     states = [State(np.zeros(len(start)), 0.0, start) for start in scores]
     learned = _learn(lesson, ("kernel-perceptron", [float(rate)]), kernel, states, settings, threads)

@@ -1,7 +1,7 @@
 """Least squares on targets of ±1, from the sums that linear discriminants use.
 
 With A = Σ(x−x̄)(x−x̄)ᵀ and b = Σ(x−x̄)(y−ȳ), the weights are w = (A + αI)⁻¹ b. Both are sums over rows, and those of
-the targets follow from the rows and sums of each class: nothing else of the training data is needed.
+the targets follow from the number of rows and the sums of each class.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 PENALTIES = 10.0 ** np.arange(-6.0, 3.01, 0.25)
-"""The penalties that are tried, as shares of the mean eigenvalue of A."""
+"""The penalties to try, as shares of the mean eigenvalue of A."""
 MOST_COLUMNS = 1 << 14
 """The products of more columns than this (2 GB) are not summed: see :func:`solve_rows`."""
 BLOCK_ROWS = 1 << 10
-"""Rows of which the leverages are computed at once."""
+"""Leverages are computed for this many rows at once."""
 
 
 @dataclass(frozen=True)
 class Normal:
-    """The normal equations: A and b about the means of rows and targets, and what else follows from the sums."""
+    """The normal equations: A and b about the means of rows and targets, and the means, squares and number of rows."""
 
     products: Array
     cross: Array
@@ -52,7 +52,7 @@ def targets(classes: int) -> Array:
 
 @dataclass(frozen=True)
 class TargetRows:
-    """Rows with their targets and weights; ``units`` is how much of the weight is left out to test a row."""
+    """Rows with their targets and weights; ``units`` is the part of a row's weight that is left out to test it."""
 
     table: Any
     aims: Array
@@ -100,7 +100,7 @@ def solve(normal: Normal, penalty: Any) -> Array:
         shifted = normal.products + value * np.eye(len(normal.products))
         try:
             factor = scipy.linalg.cho_factor(shifted, check_finite=False)
-            # What is left of each column when those before it are taken off, as a share of it.
+            # The part of each column that those before it do not explain, as a share of it.
             sound = bool(np.all(np.diagonal(factor[0]) ** 2 > 1e-13 * np.diagonal(shifted)))
         except np.linalg.LinAlgError:
             sound = False
@@ -140,8 +140,8 @@ class Choice:
 def choose_penalty(normal: Normal, rows: TargetRows | None = None) -> Choice:
     """Choose the penalty by leave-one-out, in closed form.
 
-    Left out itself, a row has the residual r/(1−h), with h its leverage: 1/N + zᵀ(Λ+α)⁻¹z in the coordinates
-    A = VΛVᵀ, z = Vᵀ(x−x̄). Where the rows are not at hand, the mean leverage stands for that of each row: generalised
+    When it is left out, a row has the residual r/(1−h), with h its leverage: 1/N + zᵀ(Λ+α)⁻¹z in the coordinates
+    A = VΛVᵀ, z = Vᵀ(x−x̄). Where the rows are not available, the mean leverage stands for that of each row: generalized
     cross-validation (Golub, Heath and Wahba 1979), which needs the sums alone.
 
     Examples

@@ -43,7 +43,7 @@ class Problem:
     rows_of_class: int = 20
 
     def sample(self, rows: int | Sequence[int] | None = None, random_state: Any = None) -> tuple[Array, Array]:
-        """Draw rows and classes: so many in all, so many of each class, or as many as the source of the problem."""
+        """Draw rows and classes: a number in all, a number for each class, or as many as the source of the problem."""
         if rows is None:
             rows = [self.rows_of_class] * len(self.bayes.classes)
         return self.bayes.sample(rows, random_state)
@@ -115,7 +115,7 @@ def scenario(number: int) -> Problem:
 def two_gaussians(
     distance: float = 2.0, dimension: int = 2, correlation: float = 0.0, priors: Sequence[float] | None = None
 ) -> Problem:
-    """Return two normal classes with a common covariance, their means so many standard deviations apart.
+    """Return two normal classes with a common covariance, their means ``distance`` standard deviations apart.
 
     Examples
     --------

@@ -5,9 +5,8 @@ own rate, which falls with the gradients it has seen (AdaGrad: Duchi, Hazan and 
 (Kulis and Bartlett 2010): a step never goes further than to where its own gradient ends. The equations are in
 ``rust/src/learners/streaming.rs``.
 
-What is learned depends on the order of the rows, and on nothing else: not on how they are cut into batches, nor on the
-kind of column they come in, nor on the number of threads. A class is learned from the row on where its label first
-comes.
+The result depends on the order of the rows, and on nothing else: not on batches, the type of the column or the
+number of threads. A class is learned from the first row with its label on.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class TextLearner:
-    """What was learned of texts so far; classes are numbers, in the order in which they came.
+    """A model that learns from texts; classes are numbers, in the order in which they came.
 
     Examples
     --------
@@ -56,14 +55,14 @@ class TextLearner:
         return len(self._native)
 
     def learn(self, texts: Any, numbers: NDArray[np.int32], begun: int = 0) -> None:
-        """Learn texts, each with the number of its class; classes below ``begun`` begin at once, others when they come.
+        """Learn texts, each with the number of its class; classes below ``begun`` start at once, others when they come.
 
         ``texts`` are as :func:`discern.data.batch.as_texts` gives them.
         """
         self.__dict__.pop("learned", None)
-        width = int(numbers.max(initial=-1)) + 1
-        self._native.learn(texts, np.ascontiguousarray(numbers, np.int32), width, begun)
-        self.classes = max(self.classes, width, begun)
+        n_classes = int(numbers.max(initial=-1)) + 1
+        self._native.learn(texts, np.ascontiguousarray(numbers, np.int32), n_classes, begun)
+        self.classes = max(self.classes, n_classes, begun)
 
     def scores(self, texts: Any) -> NDArray[np.float64]:
         """Return scores, a row a text: one of the second of two classes against the first, else one for each class."""
@@ -106,7 +105,7 @@ class Learned:
         return {term: place for place, term in enumerate(self.terms.to_list())}
 
     def vector(self, terms: list[str]) -> tuple[list[tuple[str, int, int]], Array, float, int]:
-        """Return a document's known terms (term, place, count) and their values, that of the bias, how many are new."""
+        """Return known terms (term, place, count), their values, that of the bias, and the number of unknown terms."""
         counts = Counter(terms)
         known = [(term, self.places[term], count) for term, count in counts.items() if term in self.places]
         values = np.array([1.0 + math.log(count) for _, _, count in known])

@@ -1,4 +1,4 @@
-"""The term–document matrix: how often each term occurs in each document, for other tools to read."""
+"""The term–document matrix: the counts of each term in each document, for other tools."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TermDocumentMatrix:
         return scipy.sparse.csr_array((self.counts, self.columns, self.starts), shape=self.shape)
 
     def to_arrow(self) -> Any:
-        """Return an Arrow table of (document, term, count), a row for each count that is not zero.
+        """Return an Arrow table of (document, term, count) with a row for each nonzero count.
 
         The terms are a dictionary: each is stored once.
         """

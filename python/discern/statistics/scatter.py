@@ -1,8 +1,8 @@
-"""Scatter: how many rows each class has, their sums and their products about a pivot.
+"""Scatter: the number of rows of each class, their sums and their products about a pivot.
 
-Linear and quadratic discriminants and least squares need of their training data no more than this. The pivot of a class
-is a point near its rows, so that no digits are lost when they are far from zero; sums about different pivots are moved
-to one algebraically. Results are exact to rounding.
+Linear and quadratic discriminants and least squares depend on the training data only through these sums. The pivot of a
+class is a point near its rows, so that no digits are lost when they are far from zero. Sums about different pivots are
+moved to one algebraically. Results are exact to rounding.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 BLOCK_BYTES = 1 << 18
 """Rows are summed in blocks that stay in the processor's cache."""
 PIVOT_ROWS = 256
-"""The pivot of a class is the mean of so many of its rows."""
+"""The pivot of a class is the mean of this many of its rows."""
 
 
 @dataclass(frozen=True)
 class Scatter:
     """Sums over rows by class: Σw, Σw(x−c) and Σw(x−c)(x−c)ᵀ about a pivot c of each class.
 
-    With ``pooled``, the products of all classes are summed in one matrix: enough for a common covariance. On request,
+    With ``pooled``, the products of all classes are summed in one matrix: enough for a common covariance. If asked for,
     ``third`` holds Σw(x−c)_i²(x−c)_j and ``fourth`` Σw(x−c)_i²(x−c)_j², which Ledoit and Wolf's shrinkage needs.
     ``rows`` is the number of rows of each class, if they have weights.
 
@@ -56,28 +56,28 @@ class Scatter:
         cls,
         rows: Any,
         classes: Array,
-        width: int,
+        n_classes: int,
         weights: Array | None = None,
         *,
         pooled: bool = False,
         fourth: bool = False,
     ) -> Scatter:
-        """Sum rows, the class of each given as a number below ``width``; a SciPy sparse matrix is summed about zero."""
+        """Sum rows, whose classes are numbers below ``n_classes``; a SciPy sparse matrix is summed about zero."""
         if fourth and pooled:
             raise ValueError("fourth powers are summed by class: pooled must be False")
         if hasattr(rows, "tocsr"):
-            sums = _sum_sparse(rows.tocsr(), classes, width, weights, pooled)
+            sums = _sum_sparse(rows.tocsr(), classes, n_classes, weights, pooled)
         else:
-            sums = _sum_dense(rows, classes, width, weights, pooled, fourth)
-        return sums if weights is None else replace(sums, rows=np.bincount(classes, minlength=width).astype(float))
+            sums = _sum_dense(rows, classes, n_classes, weights, pooled, fourth)
+        return sums if weights is None else replace(sums, rows=np.bincount(classes, minlength=n_classes).astype(float))
 
     @classmethod
-    def empty(cls, width: int, columns: int, *, pooled: bool = False, fourth: bool = False) -> Scatter:
+    def empty(cls, n_classes: int, columns: int, *, pooled: bool = False, fourth: bool = False) -> Scatter:
         """Return the sums of no rows."""
-        flat, matrices = np.zeros((width, columns)), np.zeros((width, columns, columns))
+        flat, matrices = np.zeros((n_classes, columns)), np.zeros((n_classes, columns, columns))
         second = matrices[:1].sum(axis=0, keepdims=True) if pooled else matrices.copy()
         powers = (matrices.copy(), matrices.copy()) if fourth else (None, None)
-        return cls(flat.copy(), np.zeros(width), flat.copy(), second, pooled, *powers)
+        return cls(flat.copy(), np.zeros(n_classes), flat.copy(), second, pooled, *powers)
 
     # ---------------------------------------------------------------------------------------------- algebra
 
@@ -126,13 +126,13 @@ class Scatter:
         )
         return third, fourth
 
-    def with_classes(self, places: Array, width: int) -> Scatter:
-        """Return the sums of ``width`` classes, those here at ``places``, the others empty."""
+    def with_classes(self, places: Array, n_classes: int) -> Scatter:
+        """Return the sums of ``n_classes`` classes, those here at ``places``, the others empty."""
 
         def spread(sums: Array | None) -> Any:
             if sums is None:
                 return None
-            wide = np.zeros((width, *sums.shape[1:]))
+            wide = np.zeros((n_classes, *sums.shape[1:]))
             wide[places] = sums
             return wide
 
@@ -154,11 +154,11 @@ class Scatter:
     def __sub__(self, other: Scatter) -> Scatter:
         return _combine(self, other.about(self.pivot), -1.0)
 
-    # ------------------------------------------------------------------------------------- what follows from it
+    # ---------------------------------------------------------------------------------------- derived quantities
 
     @property
     def class_rows(self) -> Array:
-        """The number of rows of each class, whatever they weigh."""
+        """The number of rows of each class, whatever their weights."""
         return self.counts if self.rows is None else self.rows
 
     def means(self) -> Array:
@@ -212,14 +212,16 @@ def _combine(left: Scatter, right: Scatter, sign: float) -> Scatter:
     )
 
 
-def _sum_dense(rows: Array, classes: Array, width: int, weights: Array | None, pooled: bool, fourth: bool) -> Scatter:
+def _sum_dense(
+    rows: Array, classes: Array, n_classes: int, weights: Array | None, pooled: bool, fourth: bool
+) -> Scatter:
     """Sum a table class by class, in blocks: of a block [1, x−c], one product gives all sums."""
     columns = rows.shape[1]
-    order, ends = _grouped(classes, width)
-    pivot = np.zeros((width, columns))
-    products = np.zeros((1 if pooled else width, columns, columns))
-    counts, first = np.zeros(width), np.zeros((width, columns))
-    powers = np.zeros((2, width, columns, columns)) if fourth else None
+    order, ends = _grouped(classes, n_classes)
+    pivot = np.zeros((n_classes, columns))
+    products = np.zeros((1 if pooled else n_classes, columns, columns))
+    counts, first = np.zeros(n_classes), np.zeros((n_classes, columns))
+    powers = np.zeros((2, n_classes, columns, columns)) if fourth else None
     block = _Block(rows, weights)
     for place in np.flatnonzero(np.diff(ends)):
         chosen = order[ends[place] : ends[place + 1]]
@@ -240,16 +242,16 @@ def _pivot(rows: Array, weights: Array | None, chosen: Array) -> Array:
     )
 
 
-def _grouped(classes: Array, width: int) -> tuple[Array, Array]:
+def _grouped(classes: Array, n_classes: int) -> tuple[Array, Array]:
     """Return the numbers of the rows ordered by class, and where each class ends."""
-    narrow = classes.astype(np.uint8 if width <= 1 << 8 else np.uint16 if width <= 1 << 16 else np.int64)
+    narrow = classes.astype(np.uint8 if n_classes <= 1 << 8 else np.uint16 if n_classes <= 1 << 16 else np.int64)
     order = np.argsort(narrow, kind="stable")  # for the narrow types a radix sort
-    counts = np.bincount(classes, minlength=width)
+    counts = np.bincount(classes, minlength=n_classes)
     return order, np.concatenate([[0], np.cumsum(counts)])
 
 
 class _Block:
-    """Room for a block of rows about a pivot."""
+    """Buffers for a block of rows about a pivot."""
 
     def __init__(self, rows: Array, weights: Array | None) -> None:
         from scipy.linalg.blas import dgemm, dsyrk
@@ -294,19 +296,19 @@ class _Block:
         return np.ones(len(part)) if self._weights is None else np.asarray(self._weights[part], np.float64)
 
 
-def _sum_sparse(rows: Any, classes: Array, width: int, weights: Array | None, pooled: bool) -> Scatter:
-    """Sum a sparse matrix about zero: its products have only what its rows share."""
+def _sum_sparse(rows: Any, classes: Array, n_classes: int, weights: Array | None, pooled: bool) -> Scatter:
+    """Sum a sparse matrix about zero, so that its products stay sparse."""
     import scipy.sparse
 
     size = rows.shape[0]
     given = np.ones(size) if weights is None else weights
-    chooser = scipy.sparse.csc_array((given, classes, np.arange(size + 1)), shape=(width, size))
+    chooser = scipy.sparse.csc_array((given, classes, np.arange(size + 1)), shape=(n_classes, size))
     first = (chooser @ rows).toarray()
     weighted = rows.multiply(given[:, None]).tocsr()
     if pooled:
         second = (rows.T @ weighted).toarray()[None]
     else:
-        parts = [(rows[classes == place].T @ weighted[classes == place]).toarray() for place in range(width)]
-        second = np.array(parts).reshape(width, rows.shape[1], rows.shape[1])
-    counts = np.bincount(classes, given, width)
+        parts = [(rows[classes == place].T @ weighted[classes == place]).toarray() for place in range(n_classes)]
+        second = np.array(parts).reshape(n_classes, rows.shape[1], rows.shape[1])
+    counts = np.bincount(classes, given, n_classes)
     return Scatter(np.zeros_like(first), counts, first, second, pooled)

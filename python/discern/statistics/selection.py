@@ -18,9 +18,9 @@ SCORES = ("chi2", "mutual_information")
 
 @dataclass(frozen=True)
 class Contingency:
-    """How much of each term there is in each class: sparse, sorted by term and then by class, nothing zero.
+    """The amount of each term in each class: sparse, sorted by term and then by class, without zeros.
 
-    ``sizes`` are the documents of each class; ``presence`` says that ``values`` are documents too, not occurrences.
+    ``sizes`` are the documents of each class. With ``presence``, ``values`` are documents, too, else occurrences.
 
     Examples
     --------
@@ -33,7 +33,7 @@ class Contingency:
     classes: NDArray[np.int64]
     values: NDArray[np.float64]
     sizes: NDArray[np.float64]
-    width: int
+    n_terms: int
     presence: bool
 
     @classmethod
@@ -45,33 +45,33 @@ class Contingency:
 
     @classmethod
     def of_matrix(cls, matrix: Any, classes: NDArray[Any], labels: int, presence: bool = False) -> Contingency:
-        """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts what is not zero."""
+        """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts nonzero values."""
         import scipy.sparse
 
         matrix = scipy.sparse.csr_array(matrix)
         if presence and not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
-        width = matrix.shape[1]
+        n_terms = matrix.shape[1]
         sizes = np.bincount(classes, minlength=labels).astype(np.float64)
         weights = (matrix.data != 0).astype(np.float64) if presence else matrix.data.astype(np.float64)
-        if width * labels <= 4 * max(matrix.nnz, 1 << 20):
+        if n_terms * labels <= 4 * max(matrix.nnz, 1 << 20):
             sums = _dense_sums(matrix, weights, classes, labels)
             terms, found = np.nonzero(sums.T)
-            return cls(terms, found, sums.T[terms, found], sizes, width, presence)
+            return cls(terms, found, sums.T[terms, found], sizes, n_terms, presence)
         member = scipy.sparse.csr_array(
             (np.ones(len(classes)), (classes, np.arange(len(classes)))), (labels, len(classes))
         )
         table = (member @ scipy.sparse.csr_array((weights, matrix.indices, matrix.indptr), matrix.shape)).T.tocsr()
         table.sum_duplicates()
         table.eliminate_zeros()
-        terms = np.repeat(np.arange(width), np.diff(table.indptr))
-        return cls(terms, table.indices.astype(np.int64), table.data, sizes, width, presence)
+        terms = np.repeat(np.arange(n_terms), np.diff(table.indptr))
+        return cls(terms, table.indices.astype(np.int64), table.data, sizes, n_terms, presence)
 
     @property
     def totals(self) -> NDArray[np.float64]:
-        """How much of each term there is in all classes."""
-        return _sums(self.terms, self.values, self.width)
+        """The amount of each term in all classes."""
+        return _sums(self.terms, self.values, self.n_terms)
 
     @property
     def shares(self) -> NDArray[np.float64]:
@@ -80,38 +80,38 @@ class Contingency:
 
     def sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sum a value of each entry by term."""
-        return _sums(self.terms, values, self.width)
+        return _sums(self.terms, values, self.n_terms)
 
     def complete(self) -> NDArray[np.bool_]:
         """Return which terms occur in every class."""
-        return np.asarray(np.bincount(self.terms, minlength=self.width) == len(self.sizes))
+        return np.asarray(np.bincount(self.terms, minlength=self.n_terms) == len(self.sizes))
 
     def against_rest(self, label: int) -> Contingency:
         """Return the table of one class against all others."""
         mine = self.classes == label
-        own = _sums(self.terms[mine], self.values[mine], self.width)
-        rest = _sums(self.terms[~mine], self.values[~mine], self.width)
+        own = _sums(self.terms[mine], self.values[mine], self.n_terms)
+        rest = _sums(self.terms[~mine], self.values[~mine], self.n_terms)
         both = np.stack([rest, own], axis=1)
         terms, classes = np.nonzero(both)
         sizes = np.array([self.sizes.sum() - self.sizes[label], self.sizes[label]])
-        return Contingency(terms, classes, both[terms, classes], sizes, self.width, self.presence)
+        return Contingency(terms, classes, both[terms, classes], sizes, self.n_terms, self.presence)
 
 
-def _sums(places: NDArray[Any], values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    return np.asarray(np.bincount(places, values, width), np.float64)
+def _sums(places: NDArray[Any], values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(places, values, size), np.float64)
 
 
 def _dense_sums(matrix: Any, weights: NDArray[np.float64], classes: NDArray[Any], labels: int) -> NDArray[np.float64]:
     """Sum the rows of a sparse matrix by class into a dense table; rows of one class are added together."""
-    width = matrix.shape[1]
-    sums = np.zeros((labels, width))
+    n_terms = matrix.shape[1]
+    sums = np.zeros((labels, n_terms))
     entry_classes = np.repeat(np.asarray(classes), np.diff(matrix.indptr))
     if labels > 8:
-        keys = entry_classes.astype(np.int64) * width + matrix.indices
-        return _sums(keys, weights, labels * width).reshape(labels, width)
+        keys = entry_classes.astype(np.int64) * n_terms + matrix.indices
+        return _sums(keys, weights, labels * n_terms).reshape(labels, n_terms)
     for label in range(labels):
         mine = entry_classes == label
-        sums[label] = _sums(matrix.indices[mine], weights[mine], width)
+        sums[label] = _sums(matrix.indices[mine], weights[mine], n_terms)
     return sums
 
 
@@ -213,7 +213,7 @@ def table_for(counts: Counts, score: str) -> Contingency:
 
 
 def best(scores: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
-    """Return which scores are the ``most`` best; of equal ones the later is kept, as in scikit-learn, NaN last.
+    """Return which scores are the ``most`` best; of equal ones the later, as in scikit-learn, NaN last.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def best(scores: NDArray[np.float64], most: int) -> NDArray[np.bool_]:
 def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool = False) -> NDArray[np.bool_]:
     """Return which terms are the ``most`` best, overall or for each class against all others.
 
-    ``counts.with_terms`` takes the answer.
+    Pass the result to ``counts.with_terms``.
 
     Examples
     --------
@@ -244,19 +244,19 @@ def best_terms(counts: Counts, most: int, score: str = "chi2", per_class: bool =
     return np.asarray(np.any([best(column, most) for column in columns], axis=0))
 
 
-def spoken_for(table: Contingency) -> NDArray[np.int64]:
-    """Return the class that each term speaks for: where there is most more of it than expected, in units of its √."""
+def indicated_classes(table: Contingency) -> NDArray[np.int64]:
+    """Return the class that each term indicates: where it exceeds the expected amount most, in units of its √."""
     expected = table.totals[table.terms] * table.shares[table.classes]
     residuals = (table.values - expected) / np.sqrt(expected)
     order = np.lexsort((-table.classes, residuals, table.terms))
-    chosen = np.zeros(table.width, np.int64)
+    chosen = np.zeros(table.n_terms, np.int64)
     chosen[table.terms[order]] = table.classes[order]  # the last of each term stays: the largest, the first class
     return chosen
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Terms from the best on, each with its score, its p value and the label that it speaks for."""
+    """Terms, the best first, each with its score, its p value and the label that it indicates."""
 
     terms: list[str]
     scores: NDArray[np.float64]
@@ -290,10 +290,10 @@ def rank_terms(counts: Counts, score: str = "chi2", most: int | None = None, lab
     table = table_for(counts, score)
     if label is not None and label not in counts.labels:
         raise ValueError(f"there is no label {label!r}; there are {', '.join(map(repr, counts.labels))}")
-    judged = table if label is None else table.against_rest(counts.labels.index(label))
-    scores, p_values = scores_of(judged, score)
+    compared = table if label is None else table.against_rest(counts.labels.index(label))
+    scores, p_values = scores_of(compared, score)
     order = np.argsort(-scores, kind="stable")[:most]
-    speaks = spoken_for(table)
+    indicated = indicated_classes(table)
     return Ranking(
-        counts.terms.take(order).to_list(), scores[order], p_values[order], [counts.labels[speaks[i]] for i in order]
+        counts.terms.take(order).to_list(), scores[order], p_values[order], [counts.labels[indicated[i]] for i in order]
     )

@@ -19,16 +19,16 @@ NORMS = ("l1", "l2", None)
 
 @dataclass(frozen=True)
 class Weighting:
-    """Everything that decides the weight of a term in a document, named as in scikit-learn.
+    """Settings of tf–idf, named as in scikit-learn.
 
     Parameters
     ----------
     norm : {"l2", "l1", None}
-        The squared weights, or the absolute weights, of each document sum to one; or as they are.
+        Scale the weights of each document so that their squares or absolute values sum to one; None leaves them.
     use_idf : bool
-        Whether terms that few documents hold weigh more, by 1 + ln(documents / documents with the term).
+        Whether rare terms weigh more, by 1 + ln(documents / documents with the term).
     smooth_idf : bool
-        Whether the idf counts one document more, which holds every term.
+        Whether the idf counts one additional document that contains every term.
     sublinear_tf : bool
         Whether a term that occurs tf times counts 1 + ln tf.
 
@@ -49,7 +49,7 @@ class Weighting:
             raise ValueError(f"norm must be 'l1', 'l2' or None, not {self.norm!r}")
 
     def idf(self, documents: NDArray[Any], rows: int) -> NDArray[np.float64] | None:
-        """Return the idf of terms from how many of ``rows`` documents hold each; None if it is not used."""
+        """Return the idf of terms from their document frequencies among ``rows`` documents; None if it is not used."""
         if not self.use_idf:
             return None
         more = int(self.smooth_idf)
@@ -70,7 +70,7 @@ class Weighting:
     ) -> NDArray[np.float64]:
         """Return the weights of rows of counts, laid out as scipy's sparse rows are.
 
-        With ``reuse`` the weights may take the place of the counts, which are then gone.
+        With ``reuse`` the weights may overwrite the counts.
         """
         kind = np.int64 if counts.dtype.kind in "iub" else np.float64
         given = np.array(counts, kind, order="C", copy=None if reuse and counts.flags.writeable else True)
@@ -88,9 +88,9 @@ class Weighting:
         return values
 
     @staticmethod
-    def documents(terms: NDArray[Any], width: int) -> NDArray[np.int64]:
-        """Count the rows that hold each of ``width`` terms, given the terms of all rows."""
-        return _native.term_rows(np.ascontiguousarray(terms, np.int32), width)
+    def documents(terms: NDArray[Any], n_terms: int) -> NDArray[np.int64]:
+        """Count the rows that contain each of ``n_terms`` terms, given the terms of all rows."""
+        return _native.term_rows(np.ascontiguousarray(terms, np.int32), n_terms)
 
     def to_json(self) -> dict[str, Any]:
         """Return the settings as plain values, for the model file."""

@@ -154,7 +154,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         return self
 
     def _settings(self) -> MarginSettings:
-        intercept = "penalised" if self.penalize_intercept else "free"
+        intercept = "penalized" if self.penalize_intercept else "free"
         return MarginSettings(
             loss=self.loss,
             cost=float(self.C),

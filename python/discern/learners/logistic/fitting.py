@@ -18,7 +18,7 @@ from discern.learners.newton import Inverse
 Array = NDArray[Any]
 
 FAR = 100.0
-"""Columns whose mean is so many standard deviations from zero are centered first."""
+"""Columns whose mean is more standard deviations than this from zero are centered first."""
 
 
 def fit_logistic(
@@ -36,7 +36,7 @@ def fit_logistic(
     ----------
     rows : LabeledRows
     penalty : array
-        One number for each column of the coefficients; 0 leaves a column free.
+        One number for each column of the coefficients; 0 means no penalty.
     solver : {"auto", "newton", "sampled newton", "truncated newton", "dual descent"}
     tol : float
         The norm of the gradient to reach, relative to that at zero coefficients.

@@ -1,4 +1,4 @@
-"""What to infer from a logistic regression: standard errors and tests, and the posterior under a Gaussian prior."""
+"""Inference from a logistic regression: standard errors, tests, and the posterior under a Gaussian prior."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Summary:
         notes: tuple[str, ...] = (),
         level: float = 0.95,
     ) -> Summary:
-        """Work out Wald's tests and intervals."""
+        """Compute Wald's tests and intervals."""
         from scipy.special import ndtr, ndtri
 
         errors = np.sqrt(np.maximum(np.diag(covariances), 0.0))
@@ -120,7 +120,7 @@ def _fixed(number: float) -> str:
 
 
 def _number(number: float) -> str:
-    """Return a number with four decimals, or in powers of ten where these would show little of it."""
+    """Format a number with four decimals, or in powers of ten where four decimals would show little of it."""
     plain = number == 0 or not np.isfinite(number) or 1e-2 <= abs(number) < 1e6
     return f"{number:.4f}" if plain else f"{number:.3e}"
 
@@ -164,7 +164,7 @@ def laplace(rows: LabeledRows, prior_scale: float, *, tol: float = 1e-8, max_ite
 
 
 def _intercept_lift(rows: LabeledRows) -> Array:
-    """Return what makes the Hessian definite along equal changes of all intercepts, which change no probability."""
+    """Return a term that makes the Hessian definite along equal changes of all intercepts."""
     lift = np.zeros((rows.outputs * rows.columns,) * 2)
     if rows.intercept and rows.outputs > 1:
         places = np.arange(rows.outputs) * rows.columns + rows.columns - 1
@@ -173,7 +173,7 @@ def _intercept_lift(rows: LabeledRows) -> Array:
 
 
 def best_prior_scale(rows: LabeledRows, *, tol: float = 1e-8, max_iter: int = 100) -> float:
-    """Return the width of the prior with the greatest evidence, between 1e-3 and 1e3."""
+    """Return the standard deviation of the prior with the greatest evidence, between 1e-3 and 1e3."""
     from scipy.optimize import minimize_scalar
 
     def short(exponent: float) -> float:

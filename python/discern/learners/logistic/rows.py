@@ -14,7 +14,7 @@ from discern.learners.newton import positive
 Array = NDArray[Any]
 
 BLOCK_NUMBERS = 1 << 16
-"""Dense rows are taken in blocks of about so many numbers, which stay in the cache."""
+"""Size of a block of dense rows, in numbers: it stays in the cache."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class LabeledRows:
 
     @property
     def outputs(self) -> int:
-        """How many rows the matrix of coefficients has."""
+        """The number of rows of the coefficient matrix."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property
     def columns(self) -> int:
-        """How many columns the matrix of coefficients has."""
+        """The number of columns of the coefficient matrix."""
         return int(self.table.shape[1]) + self.intercept
 
     @property
@@ -57,7 +57,7 @@ class LabeledRows:
         return np.asarray(self.classes[:, None] == np.arange(self.n_classes)[-self.outputs :])
 
     def blocks(self) -> Iterator[LabeledRows]:
-        """Return the rows in pieces that stay in the cache; a sparse table in one."""
+        """Yield the rows in blocks that stay in the cache; a sparse table is one block."""
         size = max(BLOCK_NUMBERS // max(self.columns, self.outputs), 64)
         if self.sparse or len(self.classes) <= size:
             yield self

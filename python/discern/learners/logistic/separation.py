@@ -25,9 +25,9 @@ STRICT = 1e-6
 ACTIVE_ROWS = 4000
 """Larger problems are solved for some rows, and those that contradict the solution are added."""
 SMALL = 2_000_000
-"""Up to so many numbers a direction with few columns is looked for."""
+"""Up to this many numbers in the table, a direction with few columns is searched for."""
 MOST_TRIED = 30
-"""So many columns are tried to be done without."""
+"""The search tries to drop at most this many columns."""
 
 
 class SeparationWarning(UserWarning):
@@ -84,17 +84,17 @@ class Separation:
 def find_separation(
     table: Any,
     classes: Any,
-    width: int = 2,
+    n_classes: int = 2,
     intercept: bool = True,
     weights: Array | None = None,
     candidate: Array | None = None,
 ) -> Separation | None:
-    """Look for a direction that separates classes; None if there is none, so that the likelihood has a maximum.
+    """Find a direction that separates classes; None if there is none, so that the likelihood has a maximum.
 
     Parameters
     ----------
     table : array or CSR matrix of shape (rows, features)
-    classes : number of each row's class, below ``width``
+    classes : number of each row's class, below ``n_classes``
     candidate : coefficients to try first, such as those of a fit that did not converge
 
     Examples
@@ -111,13 +111,13 @@ def find_separation(
         kept = np.flatnonzero(np.asarray(weights) > 0)
         table, numbers = table[kept], numbers[kept]
     scaled = _Scaled.of(table, intercept)
-    sides = _sides(scaled.table, numbers, width)
-    first = None if candidate is None else scaled.scaled_direction(candidate, width)
+    sides = _sides(scaled.table, numbers, n_classes)
+    first = None if candidate is None else scaled.scaled_direction(candidate, n_classes)
     direction, apart = _directions(sides, first)
     if not apart.any():
         return None
     direction = _sparsest(sides, direction, apart, scaled.table.shape[1])
-    given = scaled.direction(direction, width)
+    given = scaled.direction(direction, n_classes)
     used = np.abs(direction).reshape(-1, scaled.table.shape[1])[:, : table.shape[1]].max(axis=0)
     columns = np.flatnonzero(used > 1e-7 * max(float(np.abs(direction).max()), 1e-300))
     by_row = apart.reshape(len(numbers), -1)
@@ -126,10 +126,10 @@ def find_separation(
 
 @dataclass(frozen=True)
 class _Scaled:
-    """A table whose columns are centred (if dense, with an intercept) and of size 1, the intercept appended."""
+    """A table whose columns are centered (if dense, with an intercept) and of size 1, the intercept appended."""
 
     table: Any
-    centres: Array
+    centers: Array
     sizes: Array
     intercept: bool
 
@@ -137,30 +137,30 @@ class _Scaled:
     def of(cls, table: Any, intercept: bool) -> _Scaled:
         sparse = not isinstance(table, np.ndarray)
         features = table.shape[1]
-        centred = intercept and not sparse and len(table)
-        centres = table.mean(axis=0) if centred else np.zeros(features)
-        moved = table if sparse else table - centres
+        centered = intercept and not sparse and len(table)
+        centers = table.mean(axis=0) if centered else np.zeros(features)
+        moved = table if sparse else table - centers
         sizes = _largest(moved, 0)
         moved = moved @ scipy.sparse.diags_array(1.0 / sizes) if sparse else moved / sizes
         wide = _side_by_side(moved, np.ones((table.shape[0], 1))) if intercept else moved
-        return cls(wide, centres, sizes, intercept)
+        return cls(wide, centers, sizes, intercept)
 
-    def direction(self, scaled: Array, width: int) -> Array:
+    def direction(self, scaled: Array, n_classes: int) -> Array:
         """Return a direction in terms of the columns as they were, a row an output."""
         outputs = scaled.reshape(-1, self.table.shape[1])
         features = outputs[:, : len(self.sizes)] / self.sizes
         given = features
         if self.intercept:
-            given = np.hstack([features, outputs[:, -1:] - (features @ self.centres)[:, None]])
-        return given if width == 2 else np.vstack([np.zeros(given.shape[1]), given])
+            given = np.hstack([features, outputs[:, -1:] - (features @ self.centers)[:, None]])
+        return given if n_classes == 2 else np.vstack([np.zeros(given.shape[1]), given])
 
-    def scaled_direction(self, given: Array, width: int) -> Array:
+    def scaled_direction(self, given: Array, n_classes: int) -> Array:
         """Return coefficients in terms of the scaled columns, flat, those of the first class being zero."""
-        outputs = given if width == 2 else given[1:] - given[0]
+        outputs = given if n_classes == 2 else given[1:] - given[0]
         features = outputs[:, : len(self.sizes)]
         parts = [features * self.sizes]
         if self.intercept:
-            parts.append(outputs[:, -1:] + (features @ self.centres)[:, None])
+            parts.append(outputs[:, -1:] + (features @ self.centers)[:, None])
         return np.hstack(parts).ravel()
 
 
@@ -177,24 +177,24 @@ def _side_by_side(left: Any, right: Any) -> Any:
     return scipy.sparse.csr_array(scipy.sparse.hstack([left, right]))
 
 
-def _sides(table: Any, numbers: Array, width: int) -> Any:
-    """Return the rows a of which a·β ≥ 0 is asked: ±x, or for more classes x on the own class and −x on another's."""
-    if width > 2:
-        table = _pairs(table, numbers, width)
-    signs = np.where(numbers == 1, 1.0, -1.0) if width == 2 else np.ones(table.shape[0])
+def _sides(table: Any, numbers: Array, n_classes: int) -> Any:
+    """Return the rows a of the constraints a·β ≥ 0: ±x, or for more classes x at the own class and −x at another."""
+    if n_classes > 2:
+        table = _pairs(table, numbers, n_classes)
+    signs = np.where(numbers == 1, 1.0, -1.0) if n_classes == 2 else np.ones(table.shape[0])
     factors = signs / _largest(table, 1)
     if isinstance(table, np.ndarray):
         return table * factors[:, None]
     return scipy.sparse.csr_array(scipy.sparse.diags_array(factors) @ table)
 
 
-def _pairs(table: Any, numbers: Array, width: int) -> Any:
+def _pairs(table: Any, numbers: Array, n_classes: int) -> Any:
     """Return x ⊗ (e_own − e_other) for each row and other class; e of the first class is left out."""
-    contrast = np.vstack([np.zeros(width - 1), np.eye(width - 1)])
-    others = np.array([[k for k in range(width) if k != own] for own in range(width)])[numbers]
-    differences = (contrast[numbers][:, None, :] - contrast[others]).reshape(-1, width - 1)
-    repeated = scipy.sparse.csr_array(table)[np.repeat(np.arange(len(numbers)), width - 1)]
-    blocks = [scipy.sparse.diags_array(differences[:, k]) @ repeated for k in range(width - 1)]
+    contrast = np.vstack([np.zeros(n_classes - 1), np.eye(n_classes - 1)])
+    others = np.array([[k for k in range(n_classes) if k != own] for own in range(n_classes)])[numbers]
+    differences = (contrast[numbers][:, None, :] - contrast[others]).reshape(-1, n_classes - 1)
+    repeated = scipy.sparse.csr_array(table)[np.repeat(np.arange(len(numbers)), n_classes - 1)]
+    blocks = [scipy.sparse.diags_array(differences[:, k]) @ repeated for k in range(n_classes - 1)]
     return scipy.sparse.csr_array(scipy.sparse.hstack(blocks))
 
 
@@ -224,7 +224,7 @@ def _directions(sides: Any, candidate: Array | None) -> tuple[Array, NDArray[np.
 def _sparsest(sides: Any, direction: Array, apart: Array, columns: int) -> Array:
     """Return a direction that sets apart the same rows and needs every one of its columns.
 
-    The least Σ|β| gives few columns; then each is tried to be done without.
+    The least Σ|β| gives few columns. Then each of them is dropped if the others suffice.
     """
     if sides.shape[0] * sides.shape[1] > SMALL:
         return direction
@@ -242,19 +242,19 @@ def _sparsest(sides: Any, direction: Array, apart: Array, columns: int) -> Array
 
 def _least(sides: Any, apart: Array, columns: int, left_out: set[int]) -> Array | None:
     """Return the direction of least Σ|β| that sets these rows apart without some columns; None if there is none."""
-    width = sides.shape[1]
-    free = [(0.0, 0.0 if place % columns in left_out else None) for place in range(width)]
-    found = _program(np.ones(2 * width), _side_by_side(sides, -sides), apart.astype(np.float64), [*free, *free])
+    size = sides.shape[1]
+    free = [(0.0, 0.0 if place % columns in left_out else None) for place in range(size)]
+    found = _program(np.ones(2 * size), _side_by_side(sides, -sides), apart.astype(np.float64), [*free, *free])
     if found is None:
         return None
-    direction = found[:width] - found[width:]
+    direction = found[:size] - found[size:]
     margins, size = sides @ direction, max(float(np.abs(direction).max()), 1.0)
     sound = bool(np.all(margins[apart] > 0.5)) and margins.min() >= -CONTRADICTION * size
     return direction if sound else None
 
 
 def _program(cost: Array, sides: Any, least: Array, bounds: Any) -> Array | None:
-    """Minimise cost·β with sides·β ≥ least, for ever more of the rows until none contradicts; None if it fails."""
+    """Minimize cost·β with sides·β ≥ least, on growing subsets of the rows until none contradicts; None if it fails."""
     from scipy.optimize import linprog
 
     rows = sides.shape[0]

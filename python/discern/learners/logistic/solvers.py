@@ -1,4 +1,4 @@
-"""Solvers of logistic regression: all go to the same optimum, each where it is the fastest."""
+"""Solvers of logistic regression. All reach the same optimum; each is used where it is the fastest."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Array = NDArray[Any]
 MOST_NEWTON = 400
 """With more coefficients than this the Hessian is not written out."""
 SAMPLE = 16
-"""Where there are many dense rows, their Hessian is taken from one in so many."""
+"""With many dense rows, the Hessian is computed from one row in this many."""
 MANY_ROWS = 1 << 18
-"""So many dense rows are many."""
+"""From this number of dense rows on, the Hessian is computed from a sample."""
 MOST_EPOCHS = 50
-"""Epochs of descent in the dual, after which Newton's method goes on: only with a weak ridge it takes so many."""
+"""Dual descent stops after this many epochs, which only a weak ridge needs, and Newton's method goes on."""
 STIFF = 1e3
-"""Where a row's weight times its squared length is so many times the ridge, descent in the dual is slow."""
+"""Dual descent is slow where a row's weight times its squared length is this many times the ridge."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ def truncated_newton(objective: PenalizedLoss, start: Array, tol: float, max_ite
 def sampled_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
     """Minimize by quasi-Newton steps from the solution for a sample of the rows, beginning with its Hessian.
 
-    The Hessian of a sample is nearly that of all rows, so that each look at all rows, for a gradient, leaves a small
-    share of the error; what the sample got wrong the BFGS formula learns on the way. Where that does not hold, Newton's
-    method takes over.
+    The Hessian of a sample is nearly that of all rows, so each pass over all rows, for a gradient, leaves only a small
+    share of the error. BFGS updates correct the Hessian on the way. Where this does not converge, Newton's method takes
+    over.
     """
     rows = objective.rows
     sample = rows.take(np.arange(0, len(rows.classes), SAMPLE))
@@ -128,7 +128,7 @@ def sampled_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter:
         steps.append((step, moved.gradient - state.gradient))
         point, state = point + step, moved
     ended = Convergence("sampled newton", iterations, state.loss, norm, norm <= tol)
-    # A ridge has no tests to speak of: the Hessian of the sample will do for it.
+    # With a ridge nothing is tested: the Hessian of the sample is good enough.
     exact = not objective.penalty.any()
     hessian = objective.at(point).hessian if exact else found.hessian / share
     return Fit(point, ended, hessian)
@@ -136,18 +136,18 @@ def sampled_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter:
 
 def quasi_newton_step(gradient: Array, inverse: Inverse, steps: list[tuple[Array, Array]]) -> Array:
     """Return −H⁻¹g with an inverse Hessian corrected by past steps (BFGS, in the two loops of Nocedal 1980)."""
-    rest, shares = gradient.copy(), []
+    left, shares = gradient.copy(), []
     for step, change in reversed(steps):
-        shares.append(float(np.sum(step * rest) / np.sum(step * change)))
-        rest = rest - shares[-1] * change
-    result = inverse.solve(rest.ravel()).reshape(gradient.shape)
+        shares.append(float(np.sum(step * left) / np.sum(step * change)))
+        left = left - shares[-1] * change
+    result = inverse.solve(left.ravel()).reshape(gradient.shape)
     for (step, change), share in zip(steps, reversed(shares), strict=True):
         result = result + step * (share - float(np.sum(change * result) / np.sum(step * change)))
     return -result
 
 
 def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
-    """Minimize by descent in the dual, in time linear in the entries; what is left, if anything, by truncated Newton.
+    """Minimize by coordinate descent in the dual, each epoch linear in the entries, and then by truncated Newton.
 
     For sparse rows of two classes, with the same ridge on every column and none on the intercept.
     """
@@ -157,7 +157,7 @@ def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: i
     costs = weights / ridge
     free = rows.intercept
     mean = np.asarray(weights @ table).ravel() / max(float(weights.sum()), 1e-300) if free else np.zeros(table.shape[1])
-    # In the dual's scale the gradient is what the dual variables lack, times the rows.
+    # In the scale of the dual, the gradient is the error of the dual variables times the rows.
     longest = max(_longest(table), 1e-300)
     if costs.max(initial=0.0) * longest**2 > STIFF:
         return truncated_newton(objective, start, tol, max_iter)
@@ -187,7 +187,7 @@ SOLVERS = {
 
 
 def choose_solver(rows: LabeledRows, penalty: Array) -> str:
-    """Return the solver for rows: by how many coefficients there are, whether the rows are sparse, and how many."""
+    """Choose the solver by the number of coefficients and by the number and sparsity of the rows."""
     if rows.outputs * rows.columns <= MOST_NEWTON:
         return "sampled newton" if not rows.sparse and len(rows.classes) >= MANY_ROWS else "newton"
     ridges = penalty[: rows.table.shape[1]]

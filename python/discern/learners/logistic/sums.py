@@ -16,7 +16,7 @@ from discern.learners.logistic.rows import LabeledRows
 Array = NDArray[Any]
 
 MOST_NATIVE = 64
-"""Up to so many columns the Hessian of dense rows is summed by the native code, beyond by BLAS."""
+"""Up to this many columns the native code sums the Hessian of dense rows; beyond, BLAS does."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def statistics(
     coefficients : array of shape (1, columns) for two classes, (classes, columns) for more; the intercept is last
     weights : weight of each row, 1 if not given
     intercept : whether ``coefficients`` has a last column for it
-    hessian : whether to give the Hessian, of shape (outputs × columns) squared
+    hessian : whether to compute the Hessian, of shape (outputs × columns) squared
 
     Examples
     --------
@@ -69,11 +69,11 @@ def statistics(
     [[-1.0, -0.5]]
     """
     coefficients = np.asarray(coefficients, np.float64)
-    width = 2 if len(coefficients) == 1 else len(coefficients)
+    n_classes = 2 if len(coefficients) == 1 else len(coefficients)
     numbers = np.asarray(classes)
-    if len(numbers) != table.shape[0] or np.any((numbers < 0) | (numbers >= width)):
-        raise ValueError(f"there must be one class for each row, a number from 0 to {width - 1}")
-    rows = LabeledRows(table, numbers.astype(np.int32), width, weights, intercept)
+    if len(numbers) != table.shape[0] or np.any((numbers < 0) | (numbers >= n_classes)):
+        raise ValueError(f"there must be one class for each row, a number from 0 to {n_classes - 1}")
+    rows = LabeledRows(table, numbers.astype(np.int32), n_classes, weights, intercept)
     if coefficients.shape != (rows.outputs, rows.columns):
         raise ValueError(f"coefficients must have the shape {(rows.outputs, rows.columns)}, not {coefficients.shape}")
     return sums_of(rows, coefficients, hessian)
@@ -130,13 +130,13 @@ def _multinomial_sums(rows: LabeledRows, coefficients: Array, hessian: bool) -> 
 
 def _multinomial_hessian(rows: LabeledRows, shares: Array, weights: Array) -> Array:
     """Return the blocks Σ p_k (δ_kl − p_l) x xᵀ."""
-    width, columns = rows.outputs, rows.columns
-    blocks = np.empty((width, columns, width, columns))
-    for k in range(width):
+    outputs, columns = rows.outputs, rows.columns
+    blocks = np.empty((outputs, columns, outputs, columns))
+    for k in range(outputs):
         for j in range(k + 1):
             factors = weights * shares[:, k] * ((k == j) - shares[:, j])
             blocks[k, :, j, :] = blocks[j, :, k, :] = rows.gram(factors)
-    return blocks.reshape(width * columns, width * columns)
+    return blocks.reshape(outputs * columns, outputs * columns)
 
 
 def losses(scores: Array, classes: Array) -> Array:
