@@ -31,7 +31,7 @@ class SingularCovarianceWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-    >>> from discern.estimators.gaussian import LinearDiscriminantAnalysis
+    >>> from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
     ...     _ = LinearDiscriminantAnalysis().fit([[1, 2], [2, 4], [8, 16], [9, 18]], [0, 0, 1, 1])
