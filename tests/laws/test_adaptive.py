@@ -18,7 +18,11 @@ ROWS = st.lists(
     st.tuples(st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join), st.sampled_from(["a", "b", "c", "d"])),
     min_size=1,
     max_size=30,
-).filter(lambda rows: len({label for _, label in rows}) > 1 and any(len(text) > 1 for text, _ in rows))
+).filter(
+    lambda rows: (
+        len({label for _, label in rows}) > 1 and any(len(word) > 1 for text, _ in rows for word in text.split())
+    )
+)
 
 
 def columns(rows):

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discern.data.batch import Batch, as_column, is_guessed, named_columns, without_index
 from discern.data.formats import FORMATS, Format
 from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing, refuse_pipe
 from discern.data.strings import DataError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Sources:
 def can_be_read_again(source: Any) -> bool:
     """Return whether :func:`batches` returns the same rows when called again."""
     if isinstance(source, str | os.PathLike):
-        return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(Path(source)))
+        return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
     if isinstance(source, Sources):
         return all(can_be_read_again(part) for part in source)
     # A frame has a length; a stream has none.
@@ -47,7 +49,7 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
     if isinstance(source, Batch):
         yield source
     elif isinstance(source, str | os.PathLike):
-        yield from _files(Path(source), reading)
+        yield from _files(_path(source), reading)
     elif isinstance(source, Mapping):
         yield from _from_mapping(source)
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
@@ -113,6 +115,12 @@ def _is_pandas(source: Any) -> bool:
     return hasattr(source, "columns") and hasattr(source, "items")
 
 
+def _path(name: str | os.PathLike[str]) -> Path:
+    from pathlib import Path  # not above: it takes a fifth of the time that importing discern takes
+
+    return Path(name)
+
+
 def _is_pattern(path: Path) -> bool:
     return any(character in str(path) for character in "*?[") and not path.exists()
 
@@ -128,7 +136,7 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
     if not found:
         raise DataError(f"there is no file {str(path)!r}, and none that matches it")
     for one in found:
-        yield from read_path(Path(one), reading)
+        yield from read_path(_path(one), reading)
 
 
 def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
@@ -168,7 +176,7 @@ def suffix_of(path: str | os.PathLike[str]) -> str:
     >>> suffix_of("a.b.CSV.gz"), suffix_of("README")
     ('.csv', '')
     """
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    suffixes = [suffix.lower() for suffix in _path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
@@ -191,7 +199,7 @@ def _format_of(path: Path, reading: Reading) -> Format:
 
 def size_of(source: Any) -> int | None:
     """Return the size of an uncompressed file in bytes, or None if it is unknown."""
-    if isinstance(source, str | os.PathLike) and os.path.isfile(source) and Path(source).suffix not in COMPRESSIONS:
+    if isinstance(source, str | os.PathLike) and os.path.isfile(source) and _path(source).suffix not in COMPRESSIONS:
         return os.path.getsize(source)
     return None
 

@@ -156,14 +156,7 @@ class Model:
 
     def log_coefficients(self, batch: Batch) -> Array:
         """Return the logarithm of the multinomial coefficients of the texts of each row."""
-        from discern.learners.bayes import log_multinomial_coefficient
-
-        total = np.zeros(batch.rows)
-        for column in self.columns:
-            if isinstance(column, TextColumn):
-                rows, _ = column.vocabulary.rows(batch.texts(column.feature.name), 1)
-                total = total + log_multinomial_coefficient(column.matrix(rows, batch.rows))
-        return total
+        return np.asarray(sum((column.log_coefficients(batch) for column in self.columns), start=np.zeros(batch.rows)))
 
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""

@@ -93,7 +93,7 @@ class Settings:
         )
 
     def __post_init__(self) -> None:
-        if self.model not in public_models():
+        if self.model not in MODELS:
             raise ValueError(f"unknown model {self.model!r}{did_you_mean(self.model, public_models())}")
         kind = self.kind
         if self.min_df is not None and self.min_df < 1:

@@ -283,7 +283,7 @@ def test_cross_validation_trains_again() -> None:
     assert abs(result.accuracy - fresh) < 0.06
     with pytest.raises(ValueError, match="give a number of folds"):
         cross_validate(Classifier(model="linear-svm"), texts(30), folds="leave-one-out")
-    with pytest.raises(ValueError, match="judges one model"):
+    with pytest.raises(ValueError, match="evaluates one model"):
         cross_validate(Classifier(model="best"), texts(30), folds=3)
 
 
@@ -401,7 +401,7 @@ def test_with_no_time_the_first_entry_wins() -> None:
     assert time.monotonic() - start < 20
 
 
-def test_any_winner_of_a_contest_can_be_loaded(tmp_path: Path) -> None:
+def test_any_winner_of_a_search_can_be_loaded(tmp_path: Path) -> None:
     rows = texts(120)
     model = Classifier(model="unit-bayes").fit(rows)
     model.save(tmp_path / "m.discern")

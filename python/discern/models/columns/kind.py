@@ -197,6 +197,10 @@ class Column(Solved):
         """Return some terms in words."""
         return []
 
+    def log_coefficients(self, batch: Batch) -> Array:
+        """Return the logarithm of what the full likelihood of each row has and the scores have not."""
+        return np.zeros(batch.rows)
+
     @property
     def bias(self) -> Array:
         """The scores of a row that lacks all terms."""

@@ -15,7 +15,7 @@ from discern.data.roles import Feature
 from discern.data.strings import Strings
 from discern.data.text import TextSettings, every_stop_word, language_of
 from discern.data.threads import default_threads
-from discern.learners.bayes import LinearScores, NaiveBayesSettings, solve
+from discern.learners.bayes import LinearScores, NaiveBayesSettings, log_multinomial_coefficient, solve
 from discern.learners.smoothing import Smoothing, smoothing_to_json
 from discern.models.columns.arrays import (
     float_array,
@@ -297,6 +297,11 @@ class TextColumn(_Terms, Column):
             for term, count, weight in zip(found.terms, found.counts, contributed, strict=True)
         ]
         return terms, int(unknown[0])
+
+    def log_coefficients(self, batch: Batch) -> Array:
+        """Return the logarithm of the multinomial coefficient of each text."""
+        found, _ = self.vocabulary.rows(batch.texts(self.feature.name), 1)
+        return log_multinomial_coefficient(self.matrix(found, batch.rows))
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         return self.scores.of_class(place), self.scores.sums()
