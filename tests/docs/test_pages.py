@@ -40,9 +40,9 @@ def having(language: str) -> list[object]:
 def test_examples_of_a_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     parsed = doctest.DocTestParser().get_doctest("\n".join(blocks(page, "pycon")), {}, page.name, str(page), 0)
-    told: list[str] = []
-    result = doctest.DocTestRunner(optionflags=FLAGS).run(parsed, out=told.append)
-    assert result.failed == 0, "".join(told)
+    printed: list[str] = []
+    result = doctest.DocTestRunner(optionflags=FLAGS).run(parsed, out=printed.append)
+    assert result.failed == 0, "".join(printed)
 
 
 def commands(block: str) -> list[tuple[str, str]]:

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 STAYING = {"filter mail.discern --daemon": "answering at", "serve mail.discern": '"listening"'}
-"""Commands that stay until they are stopped, and what they say when they are ready."""
+"""Commands that stay until they are stopped, and what they print when they are ready."""
 
 
 def blocks(language: str) -> list[str]:
@@ -40,14 +40,14 @@ def environment() -> dict[str, str]:
 
 
 def staying(command: str) -> str | None:
-    return next((said for words, said in STAYING.items() if words in command), None)
+    return next((ready for words, ready in STAYING.items() if words in command), None)
 
 
 def test_every_command_works_as_printed(folder: Path) -> None:
     for command in commands():
-        said = staying(command)
-        if said:
-            stays_until_stopped(command, said, folder)
+        ready = staying(command)
+        if ready:
+            stays_until_stopped(command, ready, folder)
             continue
         done = subprocess.run(
             ["bash", "-euc", command], cwd=folder, env=environment(), capture_output=True, timeout=200
@@ -55,14 +55,14 @@ def test_every_command_works_as_printed(folder: Path) -> None:
         assert done.returncode == 0, (command, done.stderr.decode())
 
 
-def stays_until_stopped(command: str, said: str, folder: Path) -> None:
+def stays_until_stopped(command: str, ready: str, folder: Path) -> None:
     words = command.partition("#")[0].split()
     with subprocess.Popen(
         words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         assert running.stdout is not None
         try:
-            assert any(said in line for line in running.stdout), command
+            assert any(ready in line for line in running.stdout), command
         finally:
             running.send_signal(signal.SIGINT)
             running.communicate(timeout=60)

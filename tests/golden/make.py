@@ -81,8 +81,8 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
     return found
 
 
-def said(model: Classifier) -> dict[str, Any]:
-    """Return what a model says of the rows asked for, numbers to the bit."""
+def predictions(model: Classifier) -> dict[str, Any]:
+    """Return the predictions of a model for the rows of `ASKED`, numbers to the bit."""
     known = {feature.name for feature in model.features}
     asked = [{name: value for name, value in row.items() if name in known} for row in ASKED]
     return {
@@ -109,7 +109,7 @@ def table() -> np.ndarray:
     return np.array([[place * place // (1 + column) % 2 for column in range(7)] for place in range(45)], np.float64)
 
 
-def said_by_neighbours(model: KNeighborsClassifier) -> dict[str, Any]:
+def neighbour_predictions(model: KNeighborsClassifier) -> dict[str, Any]:
     """Return the neighbours, shares and classes of rows, numbers to the bit."""
     distances, places = model.kneighbors(table()[35:])
     return {
@@ -137,12 +137,12 @@ def main() -> None:
         if not path.exists():
             model = Classifier(threads=1, **settings).fit(rows())
             model.decide_by(DECISIONS.get(name)).save(path, slim=slim)
-            known[name] = {**said(load(path)), "processor": processor()}
+            known[name] = {**predictions(load(path)), "processor": processor()}
     for name, (settings, classes) in neighbours().items():
         path = FOLDER / f"{name}.discern"
         if not path.exists():
             KNeighborsClassifier(**settings).fit(table()[:40], classes).save(path)
-            known[name] = {**said_by_neighbours(KNeighborsClassifier.load(path)), "processor": processor()}
+            known[name] = {**neighbour_predictions(KNeighborsClassifier.load(path)), "processor": processor()}
     expected.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -10,10 +10,10 @@ import pytest
 from discern.classifier import load
 from discern.estimators.neighbors import KNeighborsClassifier
 from discern.models.registry import public_models
-from tests.golden.make import DECISIONS, FOLDER, kinds, neighbours, processor, said, said_by_neighbours
+from tests.golden.make import DECISIONS, FOLDER, kinds, neighbour_predictions, neighbours, predictions, processor
 
 EVERY = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
-EXPECTED = {name: told for name, told in EVERY.items() if "labels" in told}
+EXPECTED = {name: expected for name, expected in EVERY.items() if "labels" in expected}
 NUMBERS = ("probabilities", "raw", "log_odds")
 
 
@@ -23,7 +23,7 @@ def numbers(values: Any) -> np.ndarray:
 
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_old_files_decide_as_they_did(name: str) -> None:
-    found, expected = said(load(FOLDER / f"{name}.discern")), dict(EXPECTED[name])
+    found, expected = predictions(load(FOLDER / f"{name}.discern")), dict(EXPECTED[name])
     if expected.pop("processor") == processor():
         assert found == expected
     for part in ("labels", "decisions"):
@@ -39,20 +39,20 @@ def test_old_files_are_written_again_as_they_were(name: str, tmp_path: Path) -> 
     before = FOLDER / f"{name}.discern"
     model = load(before)
     model.save(tmp_path / "again.discern", slim=name.endswith("-slim"))
-    assert said(load(tmp_path / "again.discern")) == said(model)
+    assert predictions(load(tmp_path / "again.discern")) == predictions(model)
 
 
 @pytest.mark.parametrize("name", sorted(EVERY.keys() - EXPECTED.keys()))
 def test_old_files_of_neighbours_decide_as_they_did(name: str, tmp_path: Path) -> None:
     model, expected = KNeighborsClassifier.load(FOLDER / f"{name}.discern"), dict(EVERY[name])
-    found = said_by_neighbours(model)
+    found = neighbour_predictions(model)
     if expected.pop("processor") == processor():
         assert found == expected
     assert (found["classes"], found["places"]) == (expected["classes"], expected["places"])
     for part in ("distances", "shares"):
         np.testing.assert_allclose(numbers(found[part]), numbers(expected[part]), rtol=1e-12, atol=1e-300)
     model.save(tmp_path / "again.discern")
-    assert said_by_neighbours(KNeighborsClassifier.load(tmp_path / "again.discern")) == found
+    assert neighbour_predictions(KNeighborsClassifier.load(tmp_path / "again.discern")) == found
 
 
 @pytest.mark.parametrize("name", sorted(DECISIONS))
@@ -66,8 +66,8 @@ def test_a_kept_decision_is_not_the_most_probable_label(name: str) -> None:
 
 def test_every_kind_of_model_has_its_files() -> None:
     assert {path.stem for path in FOLDER.glob("*.discern")} == set(EVERY) >= {*kinds(), *neighbours()}
-    kept = {load(FOLDER / f"{name}.discern").model for name in EXPECTED}
-    assert kept == {*public_models()} - {"best"}
+    models = {load(FOLDER / f"{name}.discern").model for name in EXPECTED}
+    assert models == {*public_models()} - {"best"}
 
 
 def test_an_old_model_learns_and_forgets() -> None:

@@ -48,8 +48,8 @@ def test_a_script_gives_the_same(name: str) -> None:
     theirs, ours = run("-W", "error", script), run("-W", "error", "-m", "discern.patch", script)
     assert ours.stdout == theirs.stdout
     assert theirs.stdout.count("\n") >= 5
-    told = ours.stderr.strip().splitlines()[-1].removeprefix("discern.patch: replaced ")
-    assert set(told.split(", ")) == {f"sklearn.{one}" for one in SCRIPTS[name]}
+    replaced = ours.stderr.strip().splitlines()[-1].removeprefix("discern.patch: replaced ")
+    assert set(replaced.split(", ")) == {f"sklearn.{one}" for one in SCRIPTS[name]}
     if name == TIMED:
         seconds = [float(re.findall(r"([\d.]+) seconds", done.stderr)[0]) for done in (theirs, ours)]
         assert seconds[0] > LEAST_RATIO * seconds[1], seconds
