@@ -1,6 +1,7 @@
 """tf–idf, selection and neighbours give what scikit-learn, or comparing with every row, gives."""
 
 import pickle
+from typing import Any
 
 import numpy as np
 import pytest
@@ -244,6 +245,11 @@ def test_far_and_crowded_rows_do_not_lose_neighbours(shift, spread):
     np.testing.assert_array_equal(found, expected)
 
 
+def shown(options: dict[str, Any]) -> str:
+    """Return options as the name of a test: the same in every process, also for a function."""
+    return ", ".join(f"{name}={'own' if callable(value) else value}" for name, value in options.items()) or "defaults"
+
+
 CLASSIFIERS = [
     {},
     {"n_neighbors": 1},
@@ -256,7 +262,7 @@ CLASSIFIERS = [
 ]
 
 
-@pytest.mark.parametrize("options", CLASSIFIERS, ids=str)
+@pytest.mark.parametrize("options", CLASSIFIERS, ids=shown)
 @pytest.mark.parametrize("load", [load_iris, load_digits])
 def test_classifier_equals_the_reference(options, load):
     X, y = load(return_X_y=True)
