@@ -196,7 +196,7 @@ def test_bad_input_is_refused():
         one.roc("a")
     with pytest.raises(ValueError, match="there is no label"):
         one.roc("x")
-    with pytest.raises(ValueError, match="not a number"):
+    with pytest.raises(ValueError, match="is NaN"):
         Ranking.of([float("nan"), 1.0], [True, False])
     with pytest.raises(ValueError, match="orientation"):
         one.matrix("sideways")
