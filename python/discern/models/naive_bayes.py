@@ -24,7 +24,7 @@ from discern.data.threads import default_threads
 from discern.learners.bayes import WITHOUT_PRIOR, NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
-from discern.models.columns.kind import Column, Scores
+from discern.models.columns.kind import Column, ColumnSettings, Scores
 from discern.statistics.counts import Seen
 from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
@@ -83,8 +83,9 @@ def solve_columns(
     has_text = any(feature.role == "text" for feature in features)
     silent = settings.event in WITHOUT_PRIOR and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if silent else prior
+    how = ColumnSettings(settings, text, min_df, start if alone else None)
     columns = tuple(
-        kind_of(feature).column.solve(feature, statistic, sums.labels, settings, text, min_df, start if alone else None)
+        kind_of(feature).column.solve(feature, statistic, sums.labels, how)
         for feature, statistic in zip(features, sums.columns, strict=True)
     )
     model = Model(sums.labels, prior, np.zeros_like(prior) if alone else start, columns)
@@ -236,7 +237,9 @@ class Model:
         if start.shape != prior.shape:
             raise ValueError("the labels do not fit their start")
         columns = (
-            kind_of(feature).column.from_arrays(feature, labels, arrays_of(arrays, place), settings, text)
+            kind_of(feature).column.from_arrays(
+                feature, labels, arrays_of(arrays, place), ColumnSettings(settings, text)
+            )
             for place, feature in enumerate(features)
         )
         model = cls(labels, prior, start, tuple(columns))

@@ -53,7 +53,7 @@ class Space:
         if plan.features is not None:
             _keep_best(plan.features, plan.select, columns, masks, labels)
         laid_out = (
-            kind.of(feature, column, text, plan, mask)
+            kind.of(feature, column, mask, text, plan)
             for kind, (feature, text), column, mask in zip(kinds, parts, columns, masks, strict=True)
         )
         return cls(tuple(laid_out)), masks
@@ -129,7 +129,7 @@ class Space:
         """Make a space of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         parts = ((plan, feature, text) for plan in plans for feature, text in plan.parts(features))
         axes = (
-            kind_of(feature).axes.from_arrays(feature, text, plan, arrays_of(arrays, place))
+            kind_of(feature).axes.from_arrays(feature, arrays_of(arrays, place), text, plan)
             for place, (plan, feature, text) in enumerate(parts)
         )
         return cls(tuple(axes))
@@ -234,9 +234,9 @@ class Columns:
         parts = self.plan.parts(self.features)
         return [self.sample.column(feature, text or self.plan.text[0]) for feature, text in parts]
 
-    def fitted(self, rows: NDArray[np.int64]) -> Fitted:
-        """Solve the space of some rows, by what is known of these rows alone."""
-        taken = [column.take(rows) for column in self.rows]
+    def fitted(self, rows: NDArray[np.int64] | None = None) -> Fitted:
+        """Solve the space of all rows, or of some, by what is known of these rows alone."""
+        taken = self.rows if rows is None else [column.take(rows) for column in self.rows]
         space, masks = Space.of(self.plan, self.features, taken, self.sample.labels)
         return Fitted(space, space.of_rows(taken, masks), masks)
 

@@ -260,7 +260,7 @@ def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceMod
 
 
 def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
-    fitted = columns_of(sample, features, recipe).fitted(np.arange(sample.rows))
+    fitted = columns_of(sample, features, recipe).fitted()
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
     return fitted.space, learn(recipe.model, table, recipe.regularization)
 

@@ -53,6 +53,10 @@ class Statistic(ABC):
         """Return the sums of ``n_classes`` labels, those here at ``places``, the others empty."""
         return self
 
+    def of_classes(self, keep: NDArray[Any]) -> Self:
+        """Return the sums of some labels, in this order."""
+        return self
+
     def of_rows(self, class_rows: NDArray[np.int64]) -> Self:
         """Return the sums of the labels that have rows; raises ValueError if there is more than the rows can hold."""
         return self

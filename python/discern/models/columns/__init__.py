@@ -26,4 +26,4 @@ def kind_of(feature: Feature) -> Kind:
 
 def statistics_of(features: Sequence[Feature]) -> list[type[Statistic]]:
     """Return what each column is summed into."""
-    return [kind_of(feature).statistic for feature in features]
+    return [kind_of(feature).sum.summed for feature in features]

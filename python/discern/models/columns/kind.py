@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Self
 
     from numpy.typing import NDArray
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from discern.statistics.statistic import Statistic
 
     Array = NDArray[np.float64]
+    Arrays = Mapping[str, NDArray[Any]]
+    Mask = NDArray[np.bool_] | None
 
 Contribution = tuple[str, int, float]
 """A term of a row, how often it is there, and its weight for one label against another."""
@@ -49,7 +52,6 @@ class Kind:
     statistic come the naive Bayes model of the column (``column``) and its axes in a vector space (``axes``).
     """
 
-    statistic: type[Statistic]
     sum: type[ColumnSum]
     rows: type[ColumnRows]
     column: type[Column]
@@ -59,29 +61,39 @@ class Kind:
 # ------------------------------------------------------------------------------------------------------ rows
 
 
-class ColumnSum(ABC):
-    """Adds up a column, batch by batch.
+class ColumnSum:
+    """Adds up a column, batch by batch. ``seen`` has the labels of a batch before the batch is added."""
 
-    ``seen`` knows the labels of all batches; batches are added to it before they are added here.
-    """
+    summed: ClassVar[type[Statistic]]
+    """What the column is summed into."""
 
     def __init__(self, feature: Feature, text: TextSettings, threads: int | None, seen: Seen) -> None:
         self.feature = feature
+        self._total: Statistic | None = None
+        self._n_classes = 0
 
-    @abstractmethod
+    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> Statistic:
+        """Return the statistic of a batch; row i has the label ``labels[classes[i]]``."""
+        raise NotImplementedError
+
     def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        """Add a batch: row i has the label ``labels[classes[i]]``; labels may be new."""
+        """Add a batch; its labels may be new."""
+        new = self.of_batch(batch, classes, labels)
+        if self._total is not None:
+            new = self._total.with_classes(np.arange(self._n_classes), len(labels)) + new
+        self._total, self._n_classes = new, len(labels)
 
-    @abstractmethod
     def statistic(self, order: NDArray[np.int64]) -> Statistic:
         """End the sum; ``order`` are the numbers of the labels in their order."""
+        if self._total is None:
+            return self.summed.empty()
+        return self._total.with_classes(np.arange(self._n_classes), len(order)).of_classes(order)
 
 
 class ColumnRows(ABC):
     """The rows of a column, kept in memory with their classes.
 
-    They are asked for their ``sums``, or they stand for them where axes are laid out: what a space needs of a column
-    is often less than its sums by class.
+    They are asked for their sums, or stand for them where axes are laid out, which often takes less than the sums.
     """
 
     @classmethod
@@ -95,10 +107,10 @@ class ColumnRows(ABC):
 
     @abstractmethod
     def sums(self) -> Statistic:
-        """Return the sums of the rows."""
+        """Return the statistic of the rows."""
 
     def without(self, folds: Folds) -> Iterator[Statistic]:
-        """Return, for each fold, the sums of all rows outside it."""
+        """Return, for each fold, the statistic of all rows outside it."""
         total = self.sums()
         return (total.minus(self.take(fold).sums()) for fold in folds)
 
@@ -110,6 +122,16 @@ class ColumnRows(ABC):
 
 
 # ----------------------------------------------------------------------------------------------------- models
+
+
+@dataclass(frozen=True)
+class ColumnSettings:
+    """What decides how columns are solved; a text alone begins its scores with ``start``, the log priors."""
+
+    learner: NaiveBayesSettings
+    text: TextSettings
+    min_df: int = 1
+    start: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -134,23 +156,19 @@ class Solved(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Column(Solved):
-    """The naive Bayes model of a column."""
+    """The naive Bayes model of a column; a missing or unknown value has a score of zero."""
 
     labels: tuple[str, ...]
 
     @classmethod
     @abstractmethod
-    def solve(
-        cls,
-        feature: Feature,
-        statistic: Any,
-        labels: tuple[str, ...],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-        min_df: int,
-        start: Array | None = None,
-    ) -> Self:
-        """Derive the model from the statistic of the column; ``start`` is added to the scores of a text."""
+    def solve(cls, feature: Feature, statistic: Any, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
+        """Derive the model from the statistic of the column."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
+        """Make the column from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
 
     @abstractmethod
     def of_batch(self, batch: Batch, threads: int) -> Scores:
@@ -189,40 +207,28 @@ class Column(Solved):
     def parameters(self) -> int:
         """The number of parameters for one class."""
 
-    @classmethod
-    @abstractmethod
-    def from_arrays(
-        cls,
-        feature: Feature,
-        labels: tuple[str, ...],
-        arrays: Mapping[str, NDArray[Any]],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-    ) -> Self:
-        """Make the column from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
-
 
 # ------------------------------------------------------------------------------------------------------- axes
 
 
 @dataclass(frozen=True)
 class Axes(Solved):
-    """The axes of a column in a vector space.
-
-    A missing value, and a term or level that was never learned, is zero on all axes.
-    """
+    """The axes of a column in a vector space; a missing or unknown value is zero on all of them."""
 
     @classmethod
-    def candidates(cls, column: Any, min_df: int) -> NDArray[np.bool_] | None:
+    def candidates(cls, column: Any, min_df: int) -> Mask:
         """Return which terms of a column may have an axis, to choose the best from; None if there is no choice."""
         return None
 
     @classmethod
     @abstractmethod
-    def of(
-        cls, feature: Feature, column: Any, text: TextSettings | None, plan: Plan, mask: NDArray[np.bool_] | None
-    ) -> Self:
+    def of(cls, feature: Feature, column: Any, mask: Mask, text: TextSettings | None, plan: Plan) -> Self:
         """Lay out the axes of a column by its statistic, or by rows that stand for it; ``mask`` are its terms."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+        """Make the axes from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -232,7 +238,7 @@ class Axes(Solved):
         """Return the values of the rows of a batch, and how many terms of each are known and unknown."""
 
     @abstractmethod
-    def of_rows(self, rows: Any, mask: NDArray[np.bool_] | None) -> Any:
+    def of_rows(self, rows: Any, mask: Mask) -> Any:
         """Return the values of rows that were kept; ``mask`` are those of their terms that have an axis."""
 
     @abstractmethod
@@ -246,10 +252,3 @@ class Axes(Solved):
     def counts(self, batch: Batch) -> dict[int, int]:
         """Return how often each term occurs in the only row of a batch, by the place of its axis."""
         return {}
-
-    @classmethod
-    @abstractmethod
-    def from_arrays(
-        cls, feature: Feature, text: TextSettings | None, plan: Plan, arrays: Mapping[str, NDArray[Any]]
-    ) -> Self:
-        """Make the axes from what :meth:`arrays` returned; raises ValueError if they do not fit together."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,35 +14,29 @@ from discern.data.roles import Feature, levels_of
 from discern.data.strings import Strings
 from discern.learners.bayes import Laplace, NaiveBayesSettings
 from discern.models.columns.arrays import float_array, sparse, strings_from_arrays, strings_to_arrays
-from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSum, Kind, Scores
-from discern.statistics.counts import Counts, Seen
+from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
+from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
 
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
+    from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
     from discern.models.space import Plan
-
-    Array = NDArray[np.float64]
 
 
 class LevelSum(ColumnSum):
     """Adds up the counts of levels."""
 
-    def __init__(self, feature: Feature, text: TextSettings, threads: int | None, seen: Seen) -> None:
-        super().__init__(feature, text, threads, seen)
-        self._counts = Counts.empty()
+    summed = Counts
 
-    def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        """Add a batch."""
+    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> Counts:
         numbers, levels = levels_of(batch, self.feature)
-        self._counts = self._counts + Counts.of_levels(numbers, levels, classes, labels)
-
-    def statistic(self, order: NDArray[np.int64]) -> Counts:
-        """End the sum."""
-        return self._counts
+        return Counts.of_levels(numbers, levels, classes, labels)
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,6 @@ class LevelRows(ColumnRows):
         return cls(np.concatenate(parts), tuple(places), sample.classes, sample.labels, least)
 
     def take(self, rows: NDArray[np.int64]) -> LevelRows:
-        """Return some of the rows."""
         return LevelRows(self.numbers[rows], self.levels, self.classes[rows], self.labels, self.least, self.lasting)
 
     @property
@@ -90,7 +83,6 @@ class LevelRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        """Return the log likelihood of each row without its fold, and whether its level is neither missing nor new."""
         alpha = level_alpha(settings)
         total = np.zeros((len(self.levels) + 1, len(self.labels)))  # the last is the place of what is missing
         present = self.numbers >= 0
@@ -146,17 +138,7 @@ class LevelColumn(_Levels, Column):
     weights: Array
 
     @classmethod
-    def solve(
-        cls,
-        feature: Feature,
-        statistic: Counts,
-        labels: tuple[str, ...],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-        min_df: int,
-        start: Array | None = None,
-    ) -> LevelColumn:
-        """Derive the weights from counts, with Laplace's smoothing over all levels."""
+    def solve(cls, feature: Feature, statistic: Counts, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
         counts = statistic.with_labels(labels)
         names = feature.bins() if feature.is_binned else counts.terms.to_list()
         place = {name: number for number, name in enumerate(names)}
@@ -164,20 +146,19 @@ class LevelColumn(_Levels, Column):
         rows = np.array([place[name] for name in counts.terms.to_list()], np.int64)
         table[rows[counts.entry_terms], counts.entry_classes] = counts.documents
         size = max(len(names), 2) if feature.role == "flag" else len(names)
-        return cls(feature, labels, tuple(names), log_level(table, table.sum(axis=0), size, level_alpha(settings)))
+        return cls(
+            feature, labels, tuple(names), log_level(table, table.sum(axis=0), size, level_alpha(settings.learner))
+        )
 
     def ready(self) -> None:
-        """Make now what the first answer would wait for, as far as it costs little."""
         _ = self._index
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
-        """Score the values of a batch."""
         numbers, levels = levels_of(batch, self.feature)
         scores, known = self._of_levels(numbers, levels)
         return Scores(scores, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
 
     def of_rows(self, rows: LevelRows) -> tuple[Array, NDArray[Any]]:
-        """Score levels that were kept, and return which are known."""
         return self._of_levels(rows.numbers, rows.levels)
 
     def _of_levels(self, numbers: NDArray[Any], levels: Sequence[str]) -> tuple[Array, NDArray[np.bool_]]:
@@ -186,37 +167,24 @@ class LevelColumn(_Levels, Column):
         return table[places], places >= 0
 
     def value(self, batch: Batch) -> str:
-        """Return the level of the only row."""
         numbers, levels = levels_of(batch, self.feature)
         return levels[int(numbers[0])]
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
-        """Return the weights of all levels for one class, and summed over the classes."""
         return self.weights[:, place], self.weights.sum(axis=1)
 
     def names(self, terms: NDArray[Any]) -> list[str]:
-        """Return some levels in words."""
         return [f"{self.feature.name}={self.levels[int(term)]}" for term in terms]
 
     @property
     def parameters(self) -> int:
-        """The number of weights for one class."""
         return len(self.levels)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the column as arrays, for a slim model file."""
         return {**strings_to_arrays("levels", Strings.of(self.levels)), "weights": self.weights}
 
     @classmethod
-    def from_arrays(
-        cls,
-        feature: Feature,
-        labels: tuple[str, ...],
-        arrays: Mapping[str, NDArray[Any]],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-    ) -> LevelColumn:
-        """Make the column from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
+    def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
         levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
         weights = float_array(arrays["weights"])
         if weights.shape != (len(levels), len(labels)) or len(set(levels)) < len(levels):
@@ -244,13 +212,8 @@ class LevelAxes(_Levels, Axes):
 
     @classmethod
     def of(
-        cls,
-        feature: Feature,
-        column: Counts | LevelRows,
-        text: TextSettings | None,
-        plan: Plan,
-        mask: NDArray[np.bool_] | None,
-    ) -> LevelAxes:
+        cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, plan: Plan
+    ) -> Self:
         """Lay out an axis for each level that a row has; bins in their order."""
         levels = column.terms.to_list()
         if feature.is_binned:
@@ -260,12 +223,10 @@ class LevelAxes(_Levels, Axes):
     def __len__(self) -> int:
         return len(self.levels)
 
-    def of_rows(self, rows: LevelRows, mask: NDArray[np.bool_] | None) -> Any:
-        """Return the values of levels that were kept."""
+    def of_rows(self, rows: LevelRows, mask: Mask) -> Any:
         return self._of_levels(rows.numbers, rows.levels)
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the values of the rows of a batch, and how many levels of each are known and unknown."""
         numbers, levels = levels_of(batch, self.feature)
         matrix = self._of_levels(numbers, levels)
         known = np.diff(matrix.indptr)
@@ -278,26 +239,20 @@ class LevelAxes(_Levels, Axes):
         return sparse((np.ones(int(known.sum())), places[known], ends), (len(places), len(self)))
 
     def name(self, place: int) -> str:
-        """Return the name of an axis."""
         return f"{self.feature.name}={self.levels[place]}"
 
     def value(self, place: int, batch: Batch) -> str:
-        """Return the level of an axis."""
         return self.levels[place]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the axes as arrays, for the model file."""
         return strings_to_arrays("levels", Strings.of(self.levels))
 
     @classmethod
-    def from_arrays(
-        cls, feature: Feature, text: TextSettings | None, plan: Plan, arrays: Mapping[str, NDArray[Any]]
-    ) -> LevelAxes:
-        """Make the axes from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
         levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
         if len(set(levels)) < len(levels):
             raise ValueError("a level is there twice")
         return cls(feature, levels)
 
 
-KIND = Kind(Counts, LevelSum, LevelRows, LevelColumn, LevelAxes)
+KIND = Kind(LevelSum, LevelRows, LevelColumn, LevelAxes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,19 +10,21 @@ import numpy as np
 
 from discern.data.roles import Feature, numbers_of
 from discern.models.columns.arrays import float_array, sparse
-from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSum, Kind, Scores
+from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
 from discern.statistics.moments import Moments
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
 
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
+    from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
     from discern.models.space import Plan
 
-    Array = NDArray[np.float64]
 
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
@@ -33,22 +35,12 @@ FARTHEST = 1e6
 
 
 class NumberSum(ColumnSum):
-    """Adds up the moments of a column."""
+    """Adds up moments."""
 
-    _moments: Moments | None = None
+    summed = Moments
 
-    def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        """Add a batch."""
-        new, known = Moments.of(numbers_of(batch, self.feature.name)[:, None], classes, len(labels), None, 1), None
-        if self._moments is not None:
-            known = self._moments.with_classes(np.arange(len(self._moments.counts)), len(labels))
-        self._moments = new if known is None else known + new
-
-    def statistic(self, order: NDArray[np.int64]) -> Moments:
-        """End the sum."""
-        if self._moments is None:
-            return Moments.empty()
-        return self._moments.with_classes(np.arange(len(self._moments.counts)), len(order)).of_classes(order)
+    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> Moments:
+        return Moments.of(numbers_of(batch, self.feature.name)[:, None], classes, len(labels), None, 1)
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,6 @@ class NumberRows(ColumnRows):
         return cls(sample.numbers(feature.name), sample.classes, len(sample.labels))
 
     def take(self, rows: NDArray[np.int64]) -> NumberRows:
-        """Return some of the rows."""
         return NumberRows(self.values[rows], np.ascontiguousarray(self.classes[rows]), self.n_classes)
 
     def sums(self) -> Moments:
@@ -87,7 +78,6 @@ class NumberRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        """Return the log density of each row without its fold, and whether its number is there."""
         means, variances = normal_parameters(self._without(folds))
         values = self.values[folds.order][:, None]
         known = np.isfinite(values)
@@ -95,7 +85,6 @@ class NumberRows(ColumnRows):
         return np.where(known, scores, 0.0), known.ravel()
 
     def without(self, folds: Folds) -> Iterator[Moments]:
-        """Return, for each fold, the moments of all rows outside it."""
         moments = self._without(folds)
         return (moments.of_column(place) for place in range(len(folds.ends)))
 
@@ -129,27 +118,15 @@ class NumberColumn(Column):
     variances: Array
 
     @classmethod
-    def solve(
-        cls,
-        feature: Feature,
-        statistic: Moments,
-        labels: tuple[str, ...],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-        min_df: int,
-        start: Array | None = None,
-    ) -> NumberColumn:
-        """Derive the densities from moments."""
+    def solve(cls, feature: Feature, statistic: Moments, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
         means, variances = normal_parameters(statistic)
         return cls(feature, labels, means[:, 0], variances[:, 0])
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
-        """Score the numbers of a batch."""
         scores, known = self._of_numbers(numbers_of(batch, self.feature.name))
         return Scores(scores, known.astype(np.int64), np.zeros(len(known), np.int64))
 
     def of_rows(self, rows: NumberRows) -> tuple[Array, NDArray[Any]]:
-        """Score numbers that were kept, and return which are there."""
         return self._of_numbers(rows.values)
 
     def _of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
@@ -158,28 +135,17 @@ class NumberColumn(Column):
         return np.where(known[:, None], scores, 0.0), known
 
     def value(self, batch: Batch) -> str:
-        """Return the number of the only row in words."""
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
     @property
     def parameters(self) -> int:
-        """The number of parameters for one class: mean and variance."""
         return 2
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the column as arrays, for a slim model file."""
         return {"means": self.means, "variances": self.variances}
 
     @classmethod
-    def from_arrays(
-        cls,
-        feature: Feature,
-        labels: tuple[str, ...],
-        arrays: Mapping[str, NDArray[Any]],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-    ) -> NumberColumn:
-        """Make the column from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
+    def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
         means, variances = float_array(arrays["means"]), float_array(arrays["variances"])
         if means.shape != (len(labels),) or variances.shape != means.shape or bool(np.any(variances <= 0)):
             raise ValueError("the densities do not fit the labels")
@@ -214,13 +180,8 @@ class NumberAxes(Axes):
 
     @classmethod
     def of(
-        cls,
-        feature: Feature,
-        column: Moments | NumberRows,
-        text: TextSettings | None,
-        plan: Plan,
-        mask: NDArray[np.bool_] | None,
-    ) -> NumberAxes:
+        cls, feature: Feature, column: Moments | NumberRows, mask: Mask, text: TextSettings | None, plan: Plan
+    ) -> Self:
         """Lay out the axis; numbers that are all alike are measured by their magnitude."""
         mean, deviation, magnitude = column.location()
         return cls(feature, mean, deviation if deviation > 1e-12 * abs(mean) else magnitude or 1.0)
@@ -228,12 +189,10 @@ class NumberAxes(Axes):
     def __len__(self) -> int:
         return 1
 
-    def of_rows(self, rows: NumberRows, mask: NDArray[np.bool_] | None) -> Any:
-        """Return the values of numbers that were kept."""
+    def of_rows(self, rows: NumberRows, mask: Mask) -> Any:
         return self._of_numbers(rows.values)
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the values of the rows of a batch, and how many numbers of each are known and unknown."""
         values = numbers_of(batch, self.feature.name)
         return self._of_numbers(values), np.isfinite(values).astype(np.int64), np.zeros(len(values), np.int64)
 
@@ -245,26 +204,20 @@ class NumberAxes(Axes):
         return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
 
     def name(self, place: int) -> str:
-        """Return the name of the axis."""
         return self.feature.name
 
     def value(self, place: int, batch: Batch) -> str:
-        """Return the number of the only row in words."""
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the axis as arrays, for the model file."""
         return {"place": np.array([self.mean, self.scale])}
 
     @classmethod
-    def from_arrays(
-        cls, feature: Feature, text: TextSettings | None, plan: Plan, arrays: Mapping[str, NDArray[Any]]
-    ) -> NumberAxes:
-        """Make the axis from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
         place = arrays["place"]
         if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
             raise ValueError("a number has no scale")
         return cls(feature, float(place[0]), float(place[1]))
 
 
-KIND = Kind(Moments, NumberSum, NumberRows, NumberColumn, NumberAxes)
+KIND = Kind(NumberSum, NumberRows, NumberColumn, NumberAxes)

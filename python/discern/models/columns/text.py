@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -25,18 +25,20 @@ from discern.models.columns.arrays import (
     weights_to_arrays,
 )
 from discern.models.columns.contrast import Table
-from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSum, Contribution, Kind, Scores
+from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Contribution, Kind, Scores
 from discern.statistics.counts import Counter, Counts, Seen, contained
 from discern.statistics.weighting import Weighting
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from numpy.typing import NDArray
 
     from discern.data.batch import Batch
+    from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
     from discern.models.space import Plan
 
-    Array = NDArray[np.float64]
 
 FEW = 8
 """Up to so many rows are scored without building a table for the whole vocabulary."""
@@ -44,18 +46,18 @@ TF_IDF = Weighting(sublinear_tf=True)
 
 
 class TextSum(ColumnSum):
-    """Counts the terms of texts."""
+    """Counts the terms of texts, which needs no statistics of batches."""
+
+    summed = Counts
 
     def __init__(self, feature: Feature, text: TextSettings, threads: int | None, seen: Seen) -> None:
         super().__init__(feature, text, threads, seen)
         self._counter = Counter(text, threads, seen)
 
     def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
-        """Add a batch."""
         batch.read_texts(self.feature.name, lambda texts, strict: self._counter.add_numbered(texts, classes, strict))
 
     def statistic(self, order: NDArray[np.int64]) -> Counts:
-        """End the sum."""
         return self._counter.counts()
 
 
@@ -117,7 +119,6 @@ class TextRows(ColumnRows):
         return self._held_out
 
     def take(self, rows: NDArray[np.int64]) -> TextRows:
-        """Return some of the rows, with all terms and labels."""
         return TextRows(self.terms, np.ascontiguousarray(self.classes[rows]), self.labels, self.matrix[rows])
 
     def with_terms(self, keep: NDArray[np.bool_]) -> TextRows:
@@ -153,7 +154,6 @@ class TextRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        """Return the log likelihood of each row without its fold, and its length."""
         described = smoothing_to_json(settings.smoothing)
         kind, (value,) = described.pop("kind"), described.values()
         return self.held_out.scores(kind, value, settings.presence, max(min_df, 1), folds.order, folds.ends, threads)
@@ -204,11 +204,9 @@ class _Terms:
 
     @property
     def text_settings(self) -> TextSettings | None:
-        """How texts become terms."""
         return self.text
 
     def ready(self) -> None:
-        """Make now what the first answer would wait for, as far as it costs little."""
         _ = self.vocabulary
 
 
@@ -221,20 +219,10 @@ class TextColumn(_Terms, Column):
     text: TextSettings
 
     @classmethod
-    def solve(
-        cls,
-        feature: Feature,
-        statistic: Counts,
-        labels: tuple[str, ...],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-        min_df: int,
-        start: Array | None = None,
-    ) -> TextColumn:
-        """Derive the weights from counts; scores begin with ``start``, by default zero."""
-        counts = _selected(statistic.with_labels(labels).with_min_documents(min_df), settings)
-        start = np.zeros(len(labels)) if start is None else start
-        return cls(feature, labels, counts.terms, solve(counts, settings, start), text)
+    def solve(cls, feature: Feature, statistic: Counts, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
+        counts = _selected(statistic.with_labels(labels).with_min_documents(settings.min_df), settings.learner)
+        start = np.zeros(len(labels)) if settings.start is None else settings.start
+        return cls(feature, labels, counts.terms, solve(counts, settings.learner, start), settings.text)
 
     @cached_property
     def _uses(self) -> Iterator[int]:
@@ -264,7 +252,6 @@ class TextColumn(_Terms, Column):
         return int(self._score_few(found, 1)[0].argmax())
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
-        """Score the texts of a batch."""
         name, rows = self.feature.name, batch.rows
         if rows > FEW and self.scores.weights is not None:
             return batch.read_texts(name, lambda texts, strict: Scores(*self.scorer.score(texts, threads, strict)))
@@ -295,13 +282,11 @@ class TextColumn(_Terms, Column):
         return scipy.sparse.csr_matrix((found.counts, found.terms, found.starts), shape=(rows, len(self.terms)))
 
     def of_rows(self, rows: TextRows) -> tuple[Array, NDArray[Any]]:
-        """Score texts that were kept, and return how many terms of each are known."""
         matrix = rows.matrix[:, contained(rows.terms, self.terms)]
         lengths = np.diff(matrix.indptr) if self.scores.presence else np.asarray(matrix.sum(axis=1)).ravel()
         return self.scores.of_rows(matrix), lengths
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
-        """Return what each term of the only row contributes, and how many are unknown."""
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), 1)
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
@@ -313,42 +298,29 @@ class TextColumn(_Terms, Column):
         return terms, int(unknown[0])
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
-        """Return the weights of all terms for one class, and summed over the classes."""
         return self.scores.of_class(place), self.scores.sums()
 
     def names(self, terms: NDArray[Any]) -> list[str]:
-        """Return some terms in words."""
         return [self.terms[int(term)] for term in terms]
 
     @property
     def bias(self) -> Array:
-        """The scores of a text that lacks all terms."""
         return self.scores.bias
 
     @property
     def parameters(self) -> int:
-        """The number of weights for one class."""
         return len(self.terms)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the column as arrays, for a slim model file."""
         return {**strings_to_arrays("terms", self.terms), "bias": self.scores.bias, **weights_to_arrays(self.scores)}
 
     @classmethod
-    def from_arrays(
-        cls,
-        feature: Feature,
-        labels: tuple[str, ...],
-        arrays: Mapping[str, NDArray[Any]],
-        settings: NaiveBayesSettings,
-        text: TextSettings,
-    ) -> TextColumn:
-        """Make the column from what :meth:`arrays` returned; raises ValueError if it does not fit together."""
+    def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
         terms = strings_from_arrays("terms", arrays, is_sorted=True)
         whole = ("terms.offsets", "terms.bytes", "excess.indices", "excess.indptr")
         numbers = {name: float_array(array) for name, array in arrays.items() if name not in whole}
-        scores = weights_from_arrays({**arrays, **numbers}, settings.presence, len(terms), len(labels))
-        return cls(feature, labels, terms, scores, text)
+        scores = weights_from_arrays({**arrays, **numbers}, settings.learner.presence, len(terms), len(labels))
+        return cls(feature, labels, terms, scores, settings.text)
 
 
 def _selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
@@ -390,14 +362,7 @@ class TextAxes(_Terms, Axes):
         return np.asarray(found if found.any() else column.term_documents > 0)
 
     @classmethod
-    def of(
-        cls,
-        feature: Feature,
-        column: Counts | TextRows,
-        text: TextSettings | None,
-        plan: Plan,
-        mask: NDArray[np.bool_] | None,
-    ) -> TextAxes:
+    def of(cls, feature: Feature, column: Counts | TextRows, mask: Mask, text: TextSettings | None, plan: Plan) -> Self:
         """Lay out an axis for each of the terms in ``mask``."""
         assert text is not None
         assert mask is not None
@@ -407,13 +372,11 @@ class TextAxes(_Terms, Axes):
     def __len__(self) -> int:
         return len(self.terms)
 
-    def of_rows(self, rows: TextRows, mask: NDArray[np.bool_] | None) -> Any:
-        """Return the values of texts that were kept; ``mask`` are those of their terms that have an axis."""
+    def of_rows(self, rows: TextRows, mask: Mask) -> Any:
         assert mask is not None
         return self._weighed(with_columns(rows.matrix, mask))
 
     def of_batch(self, batch: Batch, threads: int) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the values of the rows of a batch, and how many terms of each are known and unknown."""
         counts, unknown = self._counted(batch, threads)
         ends = np.concatenate([[0], np.cumsum(counts.data)])
         return self._weighed(counts), np.diff(ends[counts.indptr]), unknown
@@ -431,27 +394,20 @@ class TextAxes(_Terms, Axes):
         return sparse((values, counts.indices, counts.indptr), counts.shape)
 
     def counts(self, batch: Batch) -> dict[int, int]:
-        """Return how often each term occurs in the only row of a batch, by the place of its axis."""
         found, _ = self._counted(batch, 1)
         return dict(zip(found.indices.tolist(), found.data.tolist(), strict=True))
 
     def name(self, place: int) -> str:
-        """Return the term of an axis."""
         return self.terms[place]
 
     def value(self, place: int, batch: Batch) -> str:
-        """Return the term of an axis."""
         return self.terms[place]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the axes as arrays, for the model file."""
         return strings_to_arrays("terms", self.terms) | ({} if self.idf is None else {"idf": self.idf})
 
     @classmethod
-    def from_arrays(
-        cls, feature: Feature, text: TextSettings | None, plan: Plan, arrays: Mapping[str, NDArray[Any]]
-    ) -> TextAxes:
-        """Make the axes from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
         assert text is not None
         terms = strings_from_arrays("terms", arrays, is_sorted=True)
         idf = None if plan.presence else float_array(arrays["idf"])
@@ -460,4 +416,4 @@ class TextAxes(_Terms, Axes):
         return cls(feature, text, terms, idf, plan.presence, plan.unit)
 
 
-KIND = Kind(Counts, TextSum, TextRows, TextColumn, TextAxes)
+KIND = Kind(TextSum, TextRows, TextColumn, TextAxes)
