@@ -1,17 +1,19 @@
-# Every target sets up what it needs in .venv, once. Needed beforehand: python3 (3.11 or newer), cargo, make; for the
-# tests also Chromium, procmail and socat, which are installed if the package manager is apt and may be used.
+# Every target installs what it needs into .venv, once. You need python3 (3.11 or newer), cargo and make. The tests also
+# need Chromium, procmail, socat and Java, which are installed with apt where apt is available.
 #
-#   make test ARGS="-k bayes -x"    extra arguments for pytest (also: fuzz, soak)
-#   make bench JOB=name             one benchmark only
-#   make fuzz RUNS=100000           inputs for each target
-#   make mutate COUNT=60            changes of each module
-#   make PYTHON=python3.13 test     another interpreter (run `make clean` first)
+#   make test ARGS="-k bayes -x"    pass arguments to pytest (also: check, fuzz, soak)
+#   make test WORKERS=0             run the tests in one process (default: a process per core, at most 8)
+#   make bench JOB=name             run one benchmark
+#   make fuzz RUNS=100000           set the number of inputs per target
+#   make mutate COUNT=60            set the number of mutants per module
+#   make PYTHON=python3.13 test     use another interpreter (run `make clean` first)
 
 PYTHON ?= python3
 ARGS ?=
 JOB ?=
 RUNS ?= 10000000
 COUNT ?= 60
+WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores : 8)))
 ADVISORIES ?= $(HOME)/.cargo/advisory-db
 
 VENV := $(CURDIR)/.venv
@@ -19,11 +21,13 @@ BIN := $(VENV)/bin
 MADE := .venv/.made
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 PYTEST := $(BIN)/python -m pytest
+PYTEST_PARALLEL := $(PYTEST) --numprocesses $(WORKERS) --dist worksteal
 RUST_INPUTS := Cargo.toml $(wildcard Cargo.lock build.rs rust-toolchain.toml .cargo/config.toml) \
 	$(shell find rust -type f -name '*.rs' 2>/dev/null)
 
-# Another activated environment must not leak into ours: pip, maturin and PyO3 see .venv and nothing else.
-unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_USER MATURIN_PEP517_ARGS
+# Keep other activated environments out: pip, maturin and PyO3 see only .venv. Bytecode is written, because the tests
+# start Python hundreds of times.
+unexport CONDA_PREFIX PYTHONHOME PYTHONPATH PIP_TARGET PIP_PREFIX PIP_USER MATURIN_PEP517_ARGS PYTHONDONTWRITEBYTECODE
 export VIRTUAL_ENV := $(VENV)
 export PYO3_PYTHON := $(BIN)/python
 export PYTHONNOUSERSITE := 1
@@ -31,7 +35,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs clean
+.PHONY: help demo check test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,27 +44,37 @@ demo: $(MADE)/native ## train, explain and classify on built-in data
 	@echo "==> discern demo"
 	@$(BIN)/discern demo
 
+check: $(MADE)/native $(MADE)/test $(MADE)/lint ## check quickly: lint Python and test the packages that differ from main
+	$(lint_python)
+	@tests=$$($(BIN)/python .ci/changed.py); echo "==> pytest $$tests"; test -z "$$tests" || $(PYTEST_PARALLEL) $$tests $(ARGS)
+
 test: $(MADE)/native $(MADE)/test $(MADE)/chromium $(MADE)/mail $(MADE)/java ## run the Rust tests and the Python tests
 	@echo "==> cargo test (the core alone, without Python)"
 	@cargo test --locked --quiet --no-default-features
 	@echo "==> pytest"
-	@$(PYTEST) $(ARGS)
+	@$(PYTEST_PARALLEL) $(ARGS)
 
-lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions and Rust lints
+define lint_python
 	@echo "==> ruff format --check"
 	@$(BIN)/ruff format --quiet --check . || { $(BIN)/ruff format --diff . ; exit 1; }
 	@echo "==> ruff check"
 	@$(BIN)/ruff check --quiet .
+	@echo "==> mypy --strict"
+	@$(BIN)/mypy
+	@echo "==> lint-imports"
+	@PYTHONPATH=python $(BIN)/lint-imports >$(MADE)/imports.log 2>&1 || { cat $(MADE)/imports.log; exit 1; }
+	@! grep -rnE --include='*.py' '^ *(from discern import|import discern *$$)' python/discern || \
+		{ echo "import from the module that defines the name, not from the package"; exit 1; }
+endef
+
+lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions, Rust lints, licences
+	$(lint_python)
 	@echo "==> cargo fmt --check"
 	@cargo fmt --check
 	@echo "==> cargo clippy"
 	@cargo clippy --locked --quiet --all-targets -- -D warnings
 	@echo "==> cargo check of the fuzz targets"
 	@cargo check --locked --quiet --manifest-path fuzz/Cargo.toml
-	@echo "==> mypy --strict"
-	@$(BIN)/mypy
-	@echo "==> lint-imports"
-	@PYTHONPATH=python $(BIN)/lint-imports >$(MADE)/imports.log 2>&1 || { cat $(MADE)/imports.log; exit 1; }
 	@echo "==> licences and sources of all dependencies"
 	@$(BIN)/python docs/licences.py --check
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline check licenses bans sources; \
@@ -68,8 +82,6 @@ lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions 
 	@if command -v cargo-audit >/dev/null && test -d "$(ADVISORIES)"; then \
 		cargo audit --quiet --no-fetch --db "$(ADVISORIES)" --deny warnings; \
 		else echo "NOT RUN: cargo-audit needs its list in $(ADVISORIES); make audit gets it, and runs pip-audit"; fi
-	@! grep -rnE --include='*.py' '^ *(from discern import|import discern *$$)' python/discern || \
-		{ echo "import from the module that defines the name, not from the package"; exit 1; }
 
 format: $(MADE)/lint ## rewrite the sources in the agreed format
 	@echo "==> ruff check --fix, ruff format, cargo fmt"
@@ -85,15 +97,15 @@ accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every d
 	@echo "==> benchmarks --accuracy"
 	@$(BIN)/python -W ignore -m benchmarks --accuracy
 
-instructions: $(MADE)/native $(MADE)/valgrind ## count the instructions of the inner loops: no more than were kept
-	@echo "==> benchmarks.instructions"
-	@$(BIN)/python -m benchmarks.instructions
+instructions: $(MADE)/native $(MADE)/valgrind ## count the instructions of the inner loops and compare them with the recorded counts
+	@echo "==> benchmarks.harness.instructions"
+	@$(BIN)/python -m benchmarks.harness.instructions
 
-fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that break the library
+fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search for inputs that break the library, for hours
 	@echo "==> pytest -m fuzz"
 	@HYPOTHESIS_PROFILE=fuzz $(PYTEST) tests -m fuzz --timeout=0 -s $(ARGS)
 	@command -v cargo-fuzz >/dev/null || { echo "for the Rust targets: cargo install --locked cargo-fuzz"; exit 1; }
-	@# Comparisons of keyed hashes tell the fuzzer nothing: without them tokens and counts run half as fast again.
+	@# The fuzzer learns nothing from comparisons of keyed hashes: tokens and counts run 50% faster without tracing them.
 	@for target in "layout" "csv" "rows" "--no-trace-compares tokens" "--no-trace-compares counts"; do \
 		echo "==> cargo fuzz run $$target, $(RUNS) inputs"; \
 		( cd fuzz && RUSTC_BOOTSTRAP=1 cargo fuzz run --sanitizer none $$target -- \
@@ -102,26 +114,26 @@ fuzz: $(MADE)/native $(MADE)/test $(MADE)/fuzz ## search long for inputs that br
 		echo "==> atheris $$target, $(RUNS) inputs"; \
 		$(BIN)/python fuzz/through_python.py $$target -atheris_runs=$(RUNS) -max_len=64 || exit 1; done
 
-mutate: $(MADE)/native $(MADE)/test ## change the code at random, and count the changes that tests notice (COUNT=60)
-	@echo "==> tests/mutation.py"
-	@$(BIN)/python tests/mutation.py --count $(COUNT)
+mutate: $(MADE)/native $(MADE)/test ## mutation testing: count the random changes of the code that the tests detect
+	@echo "==> tests/mutation/python.py"
+	@$(BIN)/python tests/mutation/python.py --count $(COUNT)
 	@command -v cargo-mutants >/dev/null || { echo "for the Rust core: cargo install --locked cargo-mutants"; exit 1; }
-	@echo "==> tests/mutation_rust.py"
-	@$(BIN)/python tests/mutation_rust.py --count $(COUNT)
+	@echo "==> tests/mutation/rust.py"
+	@$(BIN)/python tests/mutation/rust.py --count $(COUNT)
 
-audit: $(MADE)/native $(MADE)/audit ## look for known weaknesses in dependencies, and list their licences (needs a network)
+audit: $(MADE)/native $(MADE)/audit ## look up known vulnerabilities of dependencies (needs a network)
 	@echo "==> pip-audit"
 	@$(BIN)/python docs/audit.py
 	@echo "==> cargo audit"
 	@command -v cargo-audit >/dev/null || { echo "for the crates: cargo install --locked cargo-audit"; exit 1; }
-	@cargo audit --db "$(ADVISORIES)" --deny warnings || { echo "a weakness, or no network that reaches github.com"; exit 1; }
+	@cargo audit --db "$(ADVISORIES)" --deny warnings || { echo "a vulnerability was found, or github.com cannot be reached"; exit 1; }
 
-sbom: $(MADE)/native $(MADE)/audit ## write what the package is made of: sbom.json (CycloneDX) and docs/licences.md
+sbom: $(MADE)/native $(MADE)/audit ## write the list of components: sbom.json (CycloneDX) and docs/licences.md
 	@echo "==> cyclonedx-py, docs/licences.py"
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json $(VENV)
 	@$(BIN)/python docs/licences.py
 
-soak: $(MADE)/native $(MADE)/test ## run for long and watch memory and drift
+soak: $(MADE)/native $(MADE)/test ## run for an hour and watch memory and drift
 	@echo "==> pytest -m soak"
 	@$(PYTEST) tests -m soak --timeout=0 $(ARGS)
 
@@ -139,7 +151,7 @@ clean: ## remove .venv, target, caches and built files
 	@rm -f python/discern/_native.*so python/discern/_native.*pyd
 	@find . -type d -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
-# Stamps. Each is redone when a file it depends on is newer.
+# Stamps. Make redoes each when a file it depends on is newer.
 
 $(MADE)/venv:
 	@echo "==> .venv: creating, with pip"
@@ -157,39 +169,36 @@ $(MADE)/build $(MADE)/test $(MADE)/lint $(MADE)/bench $(MADE)/fuzz $(MADE)/audit
 	@$(PIP) install --group $*
 	@touch $@
 
-# Reads the lists of packages. Another process may hold their lock, for which apt-get update does not wait by itself: for ten
-# minutes it is tried again as long as that is why it fails.
-define apt_update
-( tries=0; until LC_ALL=C apt-get update -qq 2>$(MADE)/update.log; do \
-			cat $(MADE)/update.log; tries=$$((tries + 1)); \
-			grep -q 'Could not get lock' $(MADE)/update.log && [ $$tries -lt 120 ] || exit 1; sleep 5; done )
-endef
-
-# Installs what was not found, from Debian's packages where they can be had: $(call install,what it is,packages).
+# $(call install,NAME,PACKAGES): install Debian packages. Another process may hold a lock of the package manager, or an
+# earlier run may have been interrupted: finish that run, and try again for ten minutes as long as a lock is the reason.
 define install
-{ echo "==> installing $(1)"; \
-		{ $(apt_update) && apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(2); } \
-			>$(MADE)/install.log 2>&1 || \
-		{ tail -n 5 $(MADE)/install.log; echo "$(1) was not found and could not be installed: install it, then run make again"; exit 1; }; }
+{ echo "==> installing $(1)"; log=$(MADE)/install.log; tries=0; \
+		until { LC_ALL=C apt-get update -qq && LC_ALL=C DEBIAN_FRONTEND=noninteractive \
+			apt-get -o DPkg::Lock::Timeout=600 install -y -qq --no-install-recommends $(2); } >$$log 2>&1; do \
+			tries=$$((tries + 1)); \
+			if grep -q 'dpkg was interrupted' $$log; then dpkg --force-confold --configure -a >>$$log 2>&1; \
+			else grep -q 'Could not get lock' $$log; fi && [ $$tries -lt 120 ] || { \
+				tail -n 5 $$log; echo "$(1) is missing and could not be installed: install it, then run make again"; exit 1; }; \
+			sleep 5; done; }
 endef
 
-# The pages are tested in a browser.
+# The tests open the pages in a browser.
 $(MADE)/chromium: $(MADE)/venv
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
 		$(call install,Chromium,chromium)
 	@touch $@
 
-# The recipes for mail are tested with the programs they are for.
+# The tests run the mail recipes with the programs they are for.
 $(MADE)/mail: $(MADE)/venv
 	@{ command -v procmail && command -v socat; } >/dev/null || $(call install,procmail or socat,procmail socat)
 	@touch $@
 
-# It counts the instructions that the inner loops take.
+# valgrind counts the instructions of the inner loops.
 $(MADE)/valgrind: $(MADE)/venv
 	@command -v valgrind >/dev/null || $(call install,valgrind,valgrind)
 	@touch $@
 
-# Programs that benchmarks compare with; those that cannot be had are left out, which the benchmarks say.
+# Programs that the benchmarks compare with. The benchmarks report those that cannot be installed as left out.
 peers: $(MADE)/venv
 	@command -v bogofilter >/dev/null || ( $(call install,bogofilter,bogofilter) ) || true
 	@$(MAKE) --silent $(MADE)/java || true

@@ -1,1 +1,1 @@
-"""Speed and memory against other libraries: ``python -m benchmarks``, or ``make bench``."""
+"""Speed, memory and accuracy against other libraries: ``python -m benchmarks``, or ``make bench``."""

@@ -10,22 +10,22 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from benchmarks import figures
-from benchmarks.data import VARIABLE, real_folder, write
-from benchmarks.job import Job
-from benchmarks.jobs import JOBS, selected
-from benchmarks.report import disturbed, machine, plain_table, record, record_accuracy, revision, write_json
+from benchmarks.harness import figures
+from benchmarks.harness.data import VARIABLE, real_folder, write
+from benchmarks.harness.job import Job
+from benchmarks.harness.jobs import JOBS, selected
+from benchmarks.harness.report import disturbed, machine, plain_table, record, record_accuracy, revision, write_json
 
 THREADS = ("DISCERN_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS")
 ROOT = Path(__file__).parent.parent
 
 
 def run_job(job: Job, folder: Path, quick: bool, environment: dict[str, str]) -> list[dict[str, Any]]:
-    """Run a job in a fresh process and give its rows."""
+    """Run a job in a fresh process and return its rows."""
     output = folder / "rows.json"
     output.unlink(missing_ok=True)
     words = [job.name, str(folder), "quick" if quick else "full", str(output)]
-    call = [sys.executable, "-m", "benchmarks.worker", *words]
+    call = [sys.executable, "-m", "benchmarks.harness.worker", *words]
     ended = subprocess.run(call, cwd=ROOT, env=environment)
     if ended.returncode == 0:
         return json.loads(output.read_text(encoding="utf-8"))
@@ -48,7 +48,7 @@ def run_jobs(jobs: list[Job], quick: bool) -> list[dict[str, Any]]:
             try:
                 added = [{**row, "data": data, **stamp} for row in run_job(job, folder, quick, environment)]
             except KeyboardInterrupt:
-                print(f"interrupted in {job.name}: what was measured before is kept", flush=True)
+                print(f"interrupted in {job.name}: the results so far are recorded", flush=True)
                 break
             for row in added:
                 print(f"{row['job']}: {row['status']}", flush=True)
@@ -71,9 +71,9 @@ def arguments() -> argparse.Namespace:
 def run_accuracy(only: str | None, method: str | None, quick: bool) -> int:
     """Fill the table of accuracies on one thread, record it, and write what is made from it."""
     os.environ.update(dict.fromkeys(THREADS, "1"))  # before the libraries that look at them are imported
-    from benchmarks import contest
+    from benchmarks.accuracy import table
 
-    found = contest.run((only,) if only else contest.SETS, quick, method)
+    found = table.run((only,) if only else table.SETS, quick, method)
     if not found["sets"]:
         raise SystemExit(f"no data set was found: let {VARIABLE} name the folder that holds them")
     if quick:

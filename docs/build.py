@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import enum
 import inspect
-import types
-import typing
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
+import typer.main
 
-from discern.cli.entry import EXAMPLES, EXIT_CODES, app, application
+from discern.cli.main import COMMANDS, EXIT_CODES, app, application
+from discern.cli.options import EXAMPLES
+from discern.data.formats import FORMATS
 
 PAGE = Path(__file__).with_name("cli.md")
+DATA = Path(__file__).with_name("data.md")
 OPENING = """\
 # The command line
 
@@ -67,126 +69,90 @@ _DISCERN_COMPLETE=source_fish discern > ~/.config/fish/completions/discern.fish
 """
 
 
-class Parameter(typing.NamedTuple):
-    """An argument or option as the page shows it."""
-
-    written: str
-    help: str
-    default: str
-    is_argument: bool
-
-
 def page() -> str:
     """Return the page of the command line."""
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
-    names = [command.__name__ for command in EXAMPLES]
-    contents = "\n".join(f"- [`discern {name}`](#discern-{name})" for name in names)
+    contents = "\n".join(f"- [`discern {one.__name__}`](#discern-{one.__name__})" for one in COMMANDS)
     opening = OPENING.format(summary=inspect.getdoc(application), codes=codes, contents=contents)
-    return "\n".join([opening, *(section(command) for command in EXAMPLES)])
+    group: Any = typer.main.get_command(app)
+    return "\n".join([opening, *(section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS)])
 
 
-def section(command: Any) -> str:
+def section(command: Any, examples: Sequence[str]) -> str:
     """Return the section of one command."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [described(parameter) for parameter in signature.parameters.values()]
-    arguments = [parameter for parameter in parameters if parameter.is_argument]
-    parts = [
-        f"## discern {command.__name__}",
-        inspect.getdoc(command) or "",
-        usage(command.__name__, parameters),
-    ]
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
+    parts = [f"## discern {command.name}", command.help, usage(command, arguments, options)]
     if arguments:
         parts.append(table("argument", arguments))
-    parts.append(table("option", [parameter for parameter in parameters if not parameter.is_argument]))
-    parts.append("```sh\n" + "\n".join(EXAMPLES[command]) + "\n```")
+    parts += [table("option", options), "```sh\n" + "\n".join(examples) + "\n```"]
     return "\n\n".join(parts) + "\n"
 
 
-def usage(name: str, parameters: list[Parameter]) -> str:
-    """Return the line that says how a command is called."""
-    words = ["discern", name]
-    for parameter in parameters:
-        if parameter.default == "required":
-            words.append(parameter.written.split(", ")[-1])
-        elif parameter.is_argument:
-            words.append(f"[{parameter.written}]")
-    return "```\n" + " ".join([*words, "[OPTIONS]"]) + "\n```"
+def usage(command: Any, arguments: list[Any], options: list[Any]) -> str:
+    """Return the line that shows how a command is called."""
+    given = [written(one) if one.required else f"[{written(one).strip('[]')}]" for one in arguments]
+    needed = [f"{max(one.opts, key=len)} {values(one)}" for one in options if one.required]
+    return "```\n" + " ".join(["discern", command.name, *given, *needed, "[OPTIONS]"]) + "\n```"
 
 
-def described(parameter: inspect.Parameter) -> Parameter:
-    """Describe one parameter of a command."""
-    kind, info = typing.get_args(parameter.annotation)
-    is_argument = isinstance(info, typer.models.ArgumentInfo)
-    if is_argument:
-        written = info.metavar + ("..." if typing.get_origin(kind) is list else "")
-    else:
-        written = f"{', '.join(flags(parameter, kind, info))} {values(kind, info)}".strip()
-    return Parameter(written, help_text(info), default(parameter, info), is_argument)
+def written(parameter: Any) -> str:
+    """Return a parameter as it is written on the command line."""
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar) + ("..." if parameter.nargs == -1 else "")
+    names = sorted(parameter.opts, key=len) + parameter.secondary_opts
+    return f"{', '.join(names)} {values(parameter)}".strip()
 
 
-def flags(parameter: inspect.Parameter, kind: Any, info: Any) -> list[str]:
-    """Return the ways to write an option, the long one last."""
-    # Inside Annotated the first name of an option lands where its default would be.
-    given = [name for name in (info.default, *(info.param_decls or ())) if isinstance(name, str)]
-    plain = parameter.name.replace("_", "-")
-    if given:
-        return sorted(given, key=len)
-    return [f"--{plain}", f"--no-{plain}"] if kind is bool else [f"--{plain}"]
+def values(option: Any) -> str:
+    """Return what an option takes; nothing for a switch."""
+    if option.metavar or option.is_flag:
+        return option.metavar or ""
+    choices = getattr(option.type, "choices", ())
+    return "|".join(choices) or ("N" if option.type.name.startswith("int") else "TEXT")
 
 
-def values(kind: Any, info: Any) -> str:
-    """Describe what an option takes; nothing for a switch."""
-    choices = alternatives(kind)
-    if info.metavar or choices or bare(kind) is bool:
-        return info.metavar or "|".join(choices)
-    return "N" if bare(kind) is int else "TEXT"
-
-
-def help_text(info: Any) -> str:
+def help_text(parameter: Any) -> str:
     """Return the help of a parameter."""
-    least = f" At least {info.min}." if info.min is not None else ""
-    return f"{info.help}{least}".replace("|", "\\|")
+    least = getattr(parameter.type, "min", None)
+    return parameter.help + (f" At least {least}." if least is not None else "")
 
 
-def bare(kind: Any) -> Any:
-    """Return a type without "or None"."""
-    if isinstance(kind, types.UnionType):
-        return next(part for part in typing.get_args(kind) if part is not types.NoneType)
-    return kind
-
-
-def alternatives(kind: Any) -> list[str]:
-    """Return the values of an enumeration."""
-    kind = bare(kind)
-    return [str(member.value) for member in kind] if isinstance(kind, enum.EnumType) else []
-
-
-def default(parameter: inspect.Parameter, info: Any) -> str:
-    """Describe what holds when a parameter is not given."""
-    if parameter.default is inspect.Parameter.empty:
+def default(parameter: Any) -> str:
+    """Return the value of a parameter that is not given."""
+    if parameter.required:
         return "required"
-    if isinstance(info.show_default, str):
-        return info.show_default
+    if isinstance(parameter.show_default, str):
+        return parameter.show_default
     if isinstance(parameter.default, bool):
         return "yes" if parameter.default else "no"
-    return "" if parameter.default is None else f"`{parameter.default}`"
+    return f"`{parameter.default}`" if parameter.show_default and parameter.default is not None else ""
 
 
-def table(title: str, parameters: list[Parameter]) -> str:
+def table(title: str, parameters: list[Any]) -> str:
     """Return a table of parameters."""
     lines = [f"| {title} | meaning | default |", "| --- | --- | --- |"]
-    for parameter in parameters:
-        written = parameter.written.replace("|", "\\|")
-        lines.append(f"| `{written}` | {parameter.help} | {parameter.default} |")
+    for one in parameters:
+        cells = (f"`{written(one)}`", help_text(one), default(one))
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
+
+
+def with_formats(page: str) -> str:
+    """Return a page with the table of all file formats between its markers."""
+    lines = ["| format | names | rows and columns | from stdin |", "| --- | --- | --- | --- |"]
+    for form in FORMATS:
+        suffixes, stdin = ", ".join(f"`{suffix}`" for suffix in form.suffixes), "no" if form.needs_path else "yes"
+        about = form.about.replace("|", "\\|")
+        lines.append(f"| `{form.name}` | {suffixes} | {about} | {stdin} |")
+    return re.sub(r"(?<=-->\n)[^<]*(?=<!-- end of formats -->)", lambda _: "\n".join([*lines, ""]), page)
 
 
 def main() -> None:
     """Write the pages."""
-    registered = {command.callback for command in app.registered_commands}
-    assert registered == set(EXAMPLES), "a command is missing in EXAMPLES"
     PAGE.write_text(page(), "utf-8")
-    print(f"wrote {PAGE.name}")
+    DATA.write_text(with_formats(DATA.read_text("utf-8")), "utf-8")
+    print(f"wrote {PAGE.name} and the formats of {DATA.name}")
 
 
 if __name__ == "__main__":

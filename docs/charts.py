@@ -35,7 +35,7 @@ def draw_demo(place: Path = DEMO) -> None:
 
 def main() -> None:
     sys.path.insert(0, str(HERE.parent))
-    from benchmarks import figures
+    from benchmarks.harness import figures
 
     print(figures.write())
     draw_demo()

@@ -36,7 +36,7 @@ templates_path = ["_templates"]
 nitpicky = True
 INTERNAL = (
     r"discern\.(_native|data\.(roles|vectors|batch)|models\.(naive_bayes|space|space_model|validation|search|deciders))\..*"
-    r"|.*\.Judged|discern\.analysis\.comparison\.Problem"
+    r"|.*\.Predictions|discern\.analysis\.comparison\.SimulatedProblem"
 )
 nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
 

@@ -13,18 +13,23 @@ import discern
 CHAPTERS = {
     "Raw rows in, decisions out": ["classifier", "models.evidence", "analysis.crossvalidation", "analysis.comparison",
                                    "analysis.drift", "models.file", "data.strings"],
-    "Naive Bayes": ["estimators.bayes", "estimators.tables", "estimators.mixed", "learners.bayes",
-                    "estimators.language"],
+    "Naive Bayes": ["estimators.naive_bayes.counts", "estimators.naive_bayes.gaussian",
+                    "estimators.naive_bayes.categorical", "estimators.naive_bayes.columns",
+                    "learners.bayes", "estimators.text.language"],
     "Known densities": ["learners.densities"],
-    "Gaussian discriminants and least squares": ["estimators.gaussian", "learners.discriminants", "estimators.ridge"],
-    "Logistic regression": ["estimators.logistic", "learners.separation"],
-    "Linear and kernel classifiers": ["estimators.centres", "estimators.online", "estimators.linear",
-                                      "estimators.kernel", "learners.margins"],
+    "Gaussian discriminants and least squares": ["estimators.linear.discriminants", "learners.discriminants",
+                                                 "estimators.linear.ridge"],
+    "Logistic regression": ["estimators.linear.logistic", "estimators.linear.bayesian", "learners.logistic.separation"],
+    "Linear and kernel classifiers": ["estimators.linear.centroids", "estimators.linear.perceptron",
+                                      "estimators.linear.winnow", "estimators.linear.margins", "estimators.kernel",
+                                      "learners.margins"],
     "Neighbours": ["estimators.neighbours"],
-    "Texts to numbers": ["estimators.text", "data.text", "statistics.weighting", "statistics.matrix"],
-    "Features": ["estimators.select", "estimators.basis", "estimators.discretize"],
+    "Texts to numbers": ["estimators.text.vectorizers", "estimators.text.tfidf", "data.text",
+                         "statistics.weighting", "statistics.matrix"],
+    "Features": ["estimators.transformers.select", "estimators.transformers.basis",
+                 "estimators.transformers.discretize"],
     "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
-    "Judging": ["evaluation.evaluation", "evaluation.significance"],
+    "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
 }  # fmt: skip
 REST = "More"
 MODULES = {
@@ -42,19 +47,19 @@ BESIDE = {
         "statistics.sums.Sums",
         "statistics.scatter.Scatter",
         "models.evidence.TermEvidence",
-        "evaluation.evaluation.Calibration",
+        "evaluation.predictions.CalibrationBins",
         "evaluation.curves.Ranking",
         "evaluation.curves.Curve",
-        "evaluation.decisions.Choice",
+        "evaluation.decisions.ChosenThreshold",
         "evaluation.significance.Interval",
         "evaluation.significance.Verdict",
         "analysis.comparison.Compared",
         "analysis.comparison.Comparison",
         "analysis.comparison.SimulatedComparison",
         "analysis.comparison.compare_simulated",
-        "learners.inference.Summary",
-        "learners.logistic.Statistics",
-        "learners.logistic.statistics",
+        "learners.logistic.inference.Summary",
+        "learners.logistic.sums.Statistics",
+        "learners.logistic.sums.statistics",
         "statistics.selection.Ranking",
         "statistics.selection.rank_terms",
         "statistics.selection.best_terms",
@@ -96,7 +101,7 @@ def members(module: str) -> list[str]:
         for name, value in sorted(vars(home).items())
         if not name.startswith("_")
         and (inspect.isclass(value) or inspect.isfunction(value))
-        and value.__module__ == home.__name__
+        and f"{value.__module__}.".startswith(f"{home.__name__}.")
         and discern._HOMES.get(name) != home.__name__
     ]
 

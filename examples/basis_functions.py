@@ -17,7 +17,7 @@ from discern import (
     QuadraticDiscriminantAnalysis,
     QuadraticFeatures,
 )
-from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 from discern.learners.simulate import ring, scenario
 
 # %%

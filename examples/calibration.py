@@ -11,7 +11,7 @@ import numpy as np
 from scipy import stats
 
 from discern import BasicLinearClassifier, CalibratedClassifier, GaussianNB
-from discern.analysis.plots import ReliabilityDisplay
+from discern.analysis.plots.predictions import ReliabilityDisplay
 from discern.evaluation.evaluation import Evaluation
 from discern.learners.simulate import two_gaussians
 

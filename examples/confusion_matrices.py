@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import LinearDiscriminantAnalysis
-from discern.analysis.plots import ConfusionMatrixDisplay
+from discern.analysis.plots.predictions import ConfusionMatrixDisplay
 from discern.evaluation.evaluation import Evaluation
 
 # %%

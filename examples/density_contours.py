@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from sklearn.datasets import load_wine
 
 from discern import BayesClassifier, GaussianNB, QuadraticDiscriminantAnalysis
-from discern.analysis.plots import DensityContourDisplay
+from discern.analysis.plots.planes import DensityContourDisplay
 
 data = load_wine(as_frame=True)
 X, y = data.data[["alcohol", "flavanoids"]], np.array(["first", "second", "third"])[data.target]

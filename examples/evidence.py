@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import Classifier
-from discern.analysis.plots import EvidenceDisplay, WordWeightsDisplay
+from discern.analysis.plots.bars import EvidenceDisplay, WordWeightsDisplay
 from discern.cli.demo import NEW_MESSAGE, sample
 
 model = Classifier().fit(sample())

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import SVC, BasicLinearClassifier
-from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 # %%
 # Without a kernel: :math:`w = p - n` and :math:`t = (\lVert p\rVert^2 - \lVert n\rVert^2)/2`.

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 from discern import BayesClassifier, LinearDiscriminantAnalysis
-from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 MEANS = {1: [-2.2, -0.4], 2: [0.4, 2.2], 3: [2.0, -1.6]}
 SHAPE = [[1.0, 0.5], [0.5, 1.0]]

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import SVC, LinearSVC, NotSeparableError
-from discern.analysis.plots import MarginDisplay
+from discern.analysis.plots.planes import MarginDisplay
 
 # %%
 # **Hard margin.** Minimise :math:`\tfrac12\lVert w\rVert^2` with :math:`y_i(w\cdot x_i - t)\ge 1` for every row. The

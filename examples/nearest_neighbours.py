@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import KNeighborsClassifier, LogisticRegression
-from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 
 def rings(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -14,7 +14,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from discern import Perceptron
-from discern.analysis.plots import DecisionBoundaryDisplay, PerceptronDisplay
+from discern.analysis.plots.bars import PerceptronDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 # %%
 # Four functions of two inputs can be learned, and one cannot: no line has (0, 1) and (1, 0) on one side and (0, 0)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.stats import multivariate_normal
 
 from discern import BayesClassifier, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from discern.analysis.plots import DecisionBoundaryDisplay
+from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 
 def normals(*correlations: float) -> BayesClassifier:

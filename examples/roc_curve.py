@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import LinearDiscriminantAnalysis
-from discern.analysis.plots import RocDisplay
+from discern.analysis.plots.predictions import RocDisplay
 from discern.evaluation.evaluation import Evaluation
 
 X, y = defaults.load()

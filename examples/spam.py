@@ -19,7 +19,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import Classifier, MostRecall, choose_threshold, load
-from discern.analysis.plots import EvidenceDisplay, RocDisplay
+from discern.analysis.plots.bars import EvidenceDisplay
+from discern.analysis.plots.predictions import RocDisplay
 from discern.cli.demo import sample
 from discern.data.message import columns_of, with_headers
 from discern.data.readers import batches

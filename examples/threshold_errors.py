@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from discern import LeastCost, LinearDiscriminantAnalysis, MostRecall, choose_threshold
-from discern.analysis.plots import ThresholdErrorDisplay
+from discern.analysis.plots.predictions import ThresholdErrorDisplay
 
 X, y = defaults.load()
 model = LinearDiscriminantAnalysis().fit(X, y)

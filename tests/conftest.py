@@ -1,6 +1,7 @@
 """How long hypothesis searches, and what many tests need."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +15,12 @@ from hypothesis import HealthCheck, settings
 
 from discern.classifier import Classifier
 from discern.models import file as files
+
+# Scripts: pytest would run them while it looks for doctests.
+collect_ignore = [f"patch/{name}.py" for name in ("discriminants", "grid_search", "text_classification")]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell: tests press Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 slow_is_well = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture]
 settings.register_profile(
@@ -33,7 +40,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 @pytest.fixture
 def model_bytes() -> Callable[[Classifier], bytes]:
     """The bytes of the file that a classifier would be saved to."""
-    return lambda classifier: bytes(files.encode(*classifier._content())[0])
+    return lambda classifier: bytes(files.encode(*classifier.fitted.content())[0])
 
 
 @pytest.fixture

@@ -12,79 +12,79 @@ from discern.data.lazy import from_homes
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BalancedWinnow": "discern.estimators.online",
-    "BasicLinearClassifier": "discern.estimators.centres",
-    "BayesClassifier": "discern.learners.densities",
-    "BayesRate": "discern.learners.densities",
-    "BayesianLogisticRegression": "discern.estimators.logistic",
-    "BernoulliNB": "discern.estimators.bayes",
+    "BalancedWinnow": "discern.estimators.linear.winnow",
+    "BasicLinearClassifier": "discern.estimators.linear.centroids",
+    "BayesClassifier": "discern.learners.bayes_rate",
+    "BayesRate": "discern.learners.bayes_rate",
+    "BayesianLogisticRegression": "discern.estimators.linear.bayesian",
+    "BernoulliNB": "discern.estimators.naive_bayes.counts",
     "CalibratedClassifier": "discern.estimators.calibrate",
-    "CategoricalNB": "discern.estimators.tables",
+    "CategoricalNB": "discern.estimators.naive_bayes.categorical",
     "Classifier": "discern.classifier",
-    "ComplementNB": "discern.estimators.bayes",
-    "CountVectorizer": "discern.estimators.text",
+    "ComplementNB": "discern.estimators.naive_bayes.counts",
+    "CountVectorizer": "discern.estimators.text.vectorizers",
     "CrossValidation": "discern.analysis.crossvalidation",
     "DataError": "discern.data.strings",
     "Decision": "discern.evaluation.decisions",
     "DecisionClassifier": "discern.estimators.decide",
     "Density": "discern.learners.densities",
-    "Dirichlet": "discern.learners.bayes",
-    "Discretizer": "discern.estimators.discretize",
+    "Dirichlet": "discern.learners.smoothing",
+    "Discretizer": "discern.estimators.transformers.discretize",
     "Drift": "discern.analysis.drift",
     "Evaluation": "discern.evaluation.evaluation",
     "Evidence": "discern.models.evidence",
-    "GaussianBasis": "discern.estimators.basis",
-    "GaussianNB": "discern.estimators.tables",
-    "Guard": "discern.analysis.defence",
-    "HashingVectorizer": "discern.estimators.text",
-    "JelinekMercer": "discern.learners.bayes",
+    "GaussianBasis": "discern.estimators.transformers.basis",
+    "GaussianNB": "discern.estimators.naive_bayes.gaussian",
+    "Guard": "discern.analysis.defense",
+    "HashingVectorizer": "discern.estimators.text.vectorizers",
+    "JelinekMercer": "discern.learners.smoothing",
     "KNeighborsClassifier": "discern.estimators.neighbours",
-    "Laplace": "discern.learners.bayes",
+    "Laplace": "discern.learners.smoothing",
     "LeastCost": "discern.evaluation.decisions",
-    "LinearDiscriminantAnalysis": "discern.estimators.gaussian",
-    "LinearSVC": "discern.estimators.linear",
-    "LogisticRegression": "discern.estimators.logistic",
+    "LinearDiscriminantAnalysis": "discern.estimators.linear.discriminants",
+    "LinearSVC": "discern.estimators.linear.margins",
+    "LogisticRegression": "discern.estimators.linear.logistic",
     "ModelFileError": "discern.models.file",
     "MostRecall": "discern.evaluation.decisions",
-    "MultinomialNB": "discern.estimators.bayes",
-    "NBSVM": "discern.estimators.linear",
-    "NaiveBayes": "discern.estimators.mixed",
+    "MultinomialNB": "discern.estimators.naive_bayes.counts",
+    "NBSVM": "discern.estimators.linear.margins",
+    "NaiveBayes": "discern.estimators.naive_bayes.columns",
     "NotSeparableError": "discern.learners.margins",
-    "OnlineTextClassifier": "discern.estimators.adaptive",
-    "Perceptron": "discern.estimators.online",
-    "QuadraticDiscriminantAnalysis": "discern.estimators.gaussian",
-    "QuadraticFeatures": "discern.estimators.basis",
-    "Receipt": "discern.classifier",
-    "RidgeClassifier": "discern.estimators.ridge",
+    "OnlineTextClassifier": "discern.estimators.text.streaming",
+    "Perceptron": "discern.estimators.linear.perceptron",
+    "QuadraticDiscriminantAnalysis": "discern.estimators.linear.discriminants",
+    "QuadraticFeatures": "discern.estimators.transformers.basis",
+    "Receipt": "discern.models.fitted",
+    "RidgeClassifier": "discern.estimators.linear.ridge",
     "SVC": "discern.estimators.kernel",
-    "SelectKBest": "discern.estimators.select",
-    "Separation": "discern.learners.separation",
-    "SeparationWarning": "discern.learners.separation",
+    "SelectKBest": "discern.estimators.transformers.select",
+    "Separation": "discern.learners.logistic.separation",
+    "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
-    "SingularCovarianceWarning": "discern.learners.discriminants",
+    "SingularCovarianceWarning": "discern.learners.covariances",
     "TermDocumentMatrix": "discern.statistics.matrix",
     "TextSettings": "discern.data.text",
-    "TfidfTransformer": "discern.estimators.text",
-    "TfidfVectorizer": "discern.estimators.text",
-    "UnigramLanguageModel": "discern.estimators.language",
+    "TfidfTransformer": "discern.estimators.text.tfidf",
+    "TfidfVectorizer": "discern.estimators.text.tfidf",
+    "UnigramLanguageModel": "discern.estimators.text.language",
     "Weighting": "discern.statistics.weighting",
     "Window": "discern.analysis.drift",
-    "Winnow": "discern.estimators.online",
-    "chi2": "discern.estimators.select",
+    "Winnow": "discern.estimators.linear.winnow",
+    "chi2": "discern.estimators.transformers.select",
     "choose_decision": "discern.analysis.crossvalidation",
     "choose_threshold": "discern.evaluation.decisions",
     "code_path": "discern._native",
     "compare": "discern.analysis.comparison",
     "corrected_resampled_t": "discern.evaluation.significance",
     "cross_validate": "discern.analysis.crossvalidation",
-    "doubtful": "discern.analysis.defence",
+    "doubtful": "discern.analysis.defense",
     "drift": "discern.analysis.drift",
     "estimate_priors": "discern.evaluation.decisions",
-    "find_separation": "discern.learners.separation",
+    "find_separation": "discern.learners.logistic.separation",
     "load": "discern.classifier",
     "mcnemar": "discern.evaluation.significance",
     "mixture": "discern.learners.densities",
-    "mutual_information": "discern.estimators.select",
+    "mutual_information": "discern.estimators.transformers.select",
     "reweight": "discern.evaluation.decisions",
     "similar": "discern.analysis.similarity",
     "wilson": "discern.evaluation.significance",
@@ -98,51 +98,50 @@ if TYPE_CHECKING:
     from discern.analysis.crossvalidation import CrossValidation as CrossValidation
     from discern.analysis.crossvalidation import choose_decision as choose_decision
     from discern.analysis.crossvalidation import cross_validate as cross_validate
-    from discern.analysis.defence import Guard as Guard
-    from discern.analysis.defence import doubtful as doubtful
+    from discern.analysis.defense import Guard as Guard
+    from discern.analysis.defense import doubtful as doubtful
     from discern.analysis.drift import Drift as Drift
     from discern.analysis.drift import Window as Window
     from discern.analysis.drift import drift as drift
     from discern.analysis.similarity import Similar as Similar
     from discern.analysis.similarity import similar as similar
     from discern.classifier import Classifier as Classifier
-    from discern.classifier import Receipt as Receipt
     from discern.classifier import load as load
     from discern.data.strings import DataError as DataError
     from discern.data.text import TextSettings as TextSettings
-    from discern.estimators.adaptive import OnlineTextClassifier as OnlineTextClassifier
-    from discern.estimators.basis import GaussianBasis as GaussianBasis
-    from discern.estimators.basis import QuadraticFeatures as QuadraticFeatures
-    from discern.estimators.bayes import BernoulliNB as BernoulliNB
-    from discern.estimators.bayes import ComplementNB as ComplementNB
-    from discern.estimators.bayes import MultinomialNB as MultinomialNB
     from discern.estimators.calibrate import CalibratedClassifier as CalibratedClassifier
-    from discern.estimators.centres import BasicLinearClassifier as BasicLinearClassifier
     from discern.estimators.decide import DecisionClassifier as DecisionClassifier
-    from discern.estimators.discretize import Discretizer as Discretizer
-    from discern.estimators.gaussian import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
-    from discern.estimators.gaussian import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.kernel import SVC as SVC
-    from discern.estimators.language import UnigramLanguageModel as UnigramLanguageModel
-    from discern.estimators.linear import NBSVM as NBSVM
-    from discern.estimators.linear import LinearSVC as LinearSVC
-    from discern.estimators.logistic import BayesianLogisticRegression as BayesianLogisticRegression
-    from discern.estimators.logistic import LogisticRegression as LogisticRegression
-    from discern.estimators.mixed import NaiveBayes as NaiveBayes
+    from discern.estimators.linear.bayesian import BayesianLogisticRegression as BayesianLogisticRegression
+    from discern.estimators.linear.centroids import BasicLinearClassifier as BasicLinearClassifier
+    from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
+    from discern.estimators.linear.discriminants import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
+    from discern.estimators.linear.logistic import LogisticRegression as LogisticRegression
+    from discern.estimators.linear.margins import NBSVM as NBSVM
+    from discern.estimators.linear.margins import LinearSVC as LinearSVC
+    from discern.estimators.linear.perceptron import Perceptron as Perceptron
+    from discern.estimators.linear.ridge import RidgeClassifier as RidgeClassifier
+    from discern.estimators.linear.winnow import BalancedWinnow as BalancedWinnow
+    from discern.estimators.linear.winnow import Winnow as Winnow
+    from discern.estimators.naive_bayes.categorical import CategoricalNB as CategoricalNB
+    from discern.estimators.naive_bayes.columns import NaiveBayes as NaiveBayes
+    from discern.estimators.naive_bayes.counts import BernoulliNB as BernoulliNB
+    from discern.estimators.naive_bayes.counts import ComplementNB as ComplementNB
+    from discern.estimators.naive_bayes.counts import MultinomialNB as MultinomialNB
+    from discern.estimators.naive_bayes.gaussian import GaussianNB as GaussianNB
     from discern.estimators.neighbours import KNeighborsClassifier as KNeighborsClassifier
-    from discern.estimators.online import BalancedWinnow as BalancedWinnow
-    from discern.estimators.online import Perceptron as Perceptron
-    from discern.estimators.online import Winnow as Winnow
-    from discern.estimators.ridge import RidgeClassifier as RidgeClassifier
-    from discern.estimators.select import SelectKBest as SelectKBest
-    from discern.estimators.select import chi2 as chi2
-    from discern.estimators.select import mutual_information as mutual_information
-    from discern.estimators.tables import CategoricalNB as CategoricalNB
-    from discern.estimators.tables import GaussianNB as GaussianNB
-    from discern.estimators.text import CountVectorizer as CountVectorizer
-    from discern.estimators.text import HashingVectorizer as HashingVectorizer
-    from discern.estimators.text import TfidfTransformer as TfidfTransformer
-    from discern.estimators.text import TfidfVectorizer as TfidfVectorizer
+    from discern.estimators.text.language import UnigramLanguageModel as UnigramLanguageModel
+    from discern.estimators.text.streaming import OnlineTextClassifier as OnlineTextClassifier
+    from discern.estimators.text.tfidf import TfidfTransformer as TfidfTransformer
+    from discern.estimators.text.tfidf import TfidfVectorizer as TfidfVectorizer
+    from discern.estimators.text.vectorizers import CountVectorizer as CountVectorizer
+    from discern.estimators.text.vectorizers import HashingVectorizer as HashingVectorizer
+    from discern.estimators.transformers.basis import GaussianBasis as GaussianBasis
+    from discern.estimators.transformers.basis import QuadraticFeatures as QuadraticFeatures
+    from discern.estimators.transformers.discretize import Discretizer as Discretizer
+    from discern.estimators.transformers.select import SelectKBest as SelectKBest
+    from discern.estimators.transformers.select import chi2 as chi2
+    from discern.estimators.transformers.select import mutual_information as mutual_information
     from discern.evaluation.decisions import Decision as Decision
     from discern.evaluation.decisions import LeastCost as LeastCost
     from discern.evaluation.decisions import MostRecall as MostRecall
@@ -153,20 +152,21 @@ if TYPE_CHECKING:
     from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
     from discern.evaluation.significance import mcnemar as mcnemar
     from discern.evaluation.significance import wilson as wilson
-    from discern.learners.bayes import Dirichlet as Dirichlet
-    from discern.learners.bayes import JelinekMercer as JelinekMercer
-    from discern.learners.bayes import Laplace as Laplace
-    from discern.learners.densities import BayesClassifier as BayesClassifier
-    from discern.learners.densities import BayesRate as BayesRate
+    from discern.learners.bayes_rate import BayesClassifier as BayesClassifier
+    from discern.learners.bayes_rate import BayesRate as BayesRate
+    from discern.learners.covariances import SingularCovarianceWarning as SingularCovarianceWarning
     from discern.learners.densities import Density as Density
     from discern.learners.densities import mixture as mixture
-    from discern.learners.discriminants import SingularCovarianceWarning as SingularCovarianceWarning
+    from discern.learners.logistic.separation import Separation as Separation
+    from discern.learners.logistic.separation import SeparationWarning as SeparationWarning
+    from discern.learners.logistic.separation import find_separation as find_separation
     from discern.learners.margins import NotSeparableError as NotSeparableError
-    from discern.learners.separation import Separation as Separation
-    from discern.learners.separation import SeparationWarning as SeparationWarning
-    from discern.learners.separation import find_separation as find_separation
+    from discern.learners.smoothing import Dirichlet as Dirichlet
+    from discern.learners.smoothing import JelinekMercer as JelinekMercer
+    from discern.learners.smoothing import Laplace as Laplace
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
+    from discern.models.fitted import Receipt as Receipt
     from discern.statistics.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.statistics.weighting import Weighting as Weighting
 

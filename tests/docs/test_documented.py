@@ -13,7 +13,7 @@ import pytest
 import typer.main
 
 import discern
-from discern.cli.entry import app
+from discern.cli.main import app
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -62,7 +62,7 @@ def test_every_name_has_a_page() -> None:
 
 
 def test_every_picture_is_drawn_somewhere() -> None:
-    code = executed() + (ROOT / "tests" / "test_plots.py").read_text("utf-8")
+    code = executed() + (ROOT / "tests" / "unit" / "analysis" / "test_plots.py").read_text("utf-8")
     assert [name for name in names.members("analysis.plots") if name.rpartition(".")[2] not in code] == []
 
 

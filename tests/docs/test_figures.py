@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from benchmarks import figures, pictures
-from benchmarks.report import markdown
-from benchmarks.scores import Point, Scores
+from benchmarks.accuracy.scores import Point, Scores
+from benchmarks.harness import figures, pictures
+from benchmarks.harness.report import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = sorted(figures.pages())

@@ -73,8 +73,8 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
         found[f"{name}-text"] = ({"model": name, "text": "text"}, False)
         found[f"{name}-mixed"] = ({"model": name, **ROLES}, False)
     found["linear-svm-characters"] = ({"model": "linear-svm", "text": "text", "characters": (2, 3)}, False)
-    found["linear-svm-selected"] = ({"model": "linear-svm", "text": "text", "features": 5}, False)
-    found["multinomial-selected"] = ({"model": "multinomial", "text": "text", "features": 5}, False)
+    found["linear-svm-selected"] = ({"model": "linear-svm", "text": "text", "max_terms": 5}, False)
+    found["multinomial-selected"] = ({"model": "multinomial", "text": "text", "max_terms": 5}, False)
     found["calibrated"] = ({"text": "text", "smoothing": 1.0, "calibrate": True}, False)
     for name in DECISIONS:
         found[name] = ({"text": "text", "smoothing": 1.0}, False)

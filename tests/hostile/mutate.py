@@ -56,7 +56,7 @@ def sources() -> list[Classifier]:
     ]
     return [
         Classifier(text="text").fit(rows),
-        Classifier(text="text", ngrams=(1, 2), words="sklearn", priors={"ham": 0.4, "spam": 0.6}).fit(rows),
+        Classifier(text="text", ngrams=(1, 2), tokenizer="sklearn", priors={"ham": 0.4, "spam": 0.6}).fit(rows),
         Classifier(text="text", model="bernoulli", normalization="vocabulary", stop_words=["at"]).fit(rows),
         Classifier(text="text", model="complement", analyzer="char_wb", ngrams=(2, 3)).fit(rows),
         mixed(smoothing=1.0, numbers="mdl"),
@@ -67,7 +67,7 @@ def sources() -> list[Classifier]:
         many_labels(),
         *(mixed(model=name, numbers="auto", ngrams=(1, 1)) for name in SPACE),
         Classifier(text="text", model="knn", calibrate=False, min_df=1).fit(rows),
-        Classifier(text="text", model="linear-svm", characters=(2, 3), features=20).fit(rows),
+        Classifier(text="text", model="linear-svm", characters=(2, 3), max_terms=20).fit(rows),
         Classifier(text="text").fit(rows).decide_by(Decision.at(0.3, "spam")),
         Classifier(text="text").fit(rows).decide_by(Decision.of_costs([[0, 5], [1, 0]], ["ham", "spam"], unsure=0.3)),
     ]
@@ -114,7 +114,7 @@ def mixed(**settings: Any) -> Classifier:
     model = Classifier(**roles, **settings).fit(rows)
     if settings["numbers"] == "mdl":  # one of the numbers keeps its densities
         given = tuple(replace(one, edges=None) if one.name == "hour" else one for one in model.features)
-        model.request = replace(model.request, given=given, numbers="gaussian")
+        model.settings = replace(model.settings, columns=given, numbers="gaussian")
         model.fit(rows)
     return model
 
@@ -266,7 +266,7 @@ def use(path: Path) -> Classifier:
         assert model.predict_one(text) in may_say
     model.info()
     model.weights(model.labels[0])
-    files.encode(*model._content(slim=model._statistics is None))  # what was loaded can be saved
+    files.encode(*model.fitted.content(slim=model.fitted.is_slim))  # what was loaded can be saved
     return model
 
 
@@ -327,7 +327,7 @@ class Source:
 
 
 def every_source() -> list[Source]:
-    whole_and_slim = [model._content(slim) for model in sources() for slim in (False, True)]
+    whole_and_slim = [model.fitted.content(slim) for model in sources() for slim in (False, True)]
     classifiers = [Source.of(content, use, answers) for content in whole_and_slim]
     return classifiers + [Source.of(model._content(), use_neighbours, neighbour_answers) for model in neighbours()]
 

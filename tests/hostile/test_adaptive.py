@@ -106,6 +106,7 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_ends_learning_and_the_half_learned_model_says_so():
     texts = [" ".join(f"word{number % 5000}" for number in range(row, row + 400)) for row in range(3_000)]

@@ -44,6 +44,7 @@ def test_no_native_call_is_forgotten() -> None:
     assert native_calls() == tested | set(interrupts.SHORT)
 
 
+@pytest.mark.alone
 def test_control_c_is_answered_in_every_long_call(run_python: Callable[..., str]) -> None:
     program = Path(interrupts.__file__).read_text(encoding="utf-8")
     lines = run_python(program, 0.5).splitlines()
@@ -53,6 +54,7 @@ def test_control_c_is_answered_in_every_long_call(run_python: Callable[..., str]
     assert not late
 
 
+@pytest.mark.alone
 def test_an_interrupted_call_leaves_everything_usable() -> None:
     texts = interrupts.documents(2000, 100, 100_000)
     counts = Counts.of(texts, ["a"] * len(texts))
@@ -120,7 +122,7 @@ def in_child(_: int) -> str:
     before = MODEL["one"].predict(texts)
     copied = Classifier(text="text", smoothing=1.0, threads=2).fit(rows())
     assert (before == copied.predict(texts)).all()
-    return files.encode(*copied._content())[1]
+    return files.encode(*copied.fitted.content())[1]
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from discern import _native
 from discern.classifier import Classifier
 from discern.data.text import TextSettings
 
+pytestmark = pytest.mark.alone
 COUNT = 60_000
 ROUNDS = 3
 GRAIN = 0.003

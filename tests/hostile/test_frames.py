@@ -71,7 +71,7 @@ BAD_TEXTS = {
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
-@pytest.mark.parametrize("settings", [{}, {"words": "sklearn"}, {"analyzer": "char_wb", "ngrams": (2, 3)}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"tokenizer": "sklearn"}, {"analyzer": "char_wb", "ngrams": (2, 3)}], ids=str)
 @pytest.mark.parametrize("bad", BAD_TEXTS.values(), ids=BAD_TEXTS)
 def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
     bad: bytes, settings: dict[str, Any], kind: pyarrow.DataType
@@ -85,3 +85,37 @@ def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
     with pytest.raises(DataError, match=r"row 58 of .*not UTF-8"):
         model.predict(pyarrow.table({"text": spoilt}))
     assert model.predict(pyarrow.table({"text": arrow_texts(good, kind)})).tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (5, "cannot read rows from a int"),
+        (None, "cannot read rows from a NoneType"),
+        ([1, 2], "row 1 is a int"),
+        ([{"label": "a", "text": "b"}, "c"], "row 2 is a str"),
+        ({"label": ["a"], "text": ["b", "c"]}, "different lengths"),
+        ([], "no rows to learn from"),
+        ({}, "no rows to learn from"),
+        ({"label": [], "text": []}, "no rows to learn from"),
+        (pandas.DataFrame({"label": [], "text": []}), "no rows to learn from"),
+        ([{"text": "b"}], "the rows have no column 'label'"),
+        ([{"label": "a"}], "no column to decide by"),
+        ([{"label": "a", "text": "b"}, {"label": None, "text": "b"}], "row 2 of"),
+        ([{"label": "a", "text": "b"}, {"label": float("nan"), "text": "b"}], "row 2 of"),
+        ([{"label": "a", "text": "b"}, {"label": pandas.NA, "text": "b"}], "row 2 of"),
+        (pandas.DataFrame({"label": ["a", None], "text": ["b", "c"]}), "row 2 of"),
+    ],
+)
+def test_bad_rows_in_memory(source: Any, message: str) -> None:
+    with pytest.raises(DataError) as caught:
+        Classifier().fit(source)
+    assert message in str(caught.value)
+
+
+def test_two_columns_of_the_same_name() -> None:
+    names = ["label", "text", "label"]
+    with pytest.raises(DataError, match="'label' twice"):
+        Classifier().fit(pyarrow.table([pyarrow.array(["a"])] * 3, names=names))
+    with pytest.raises(DataError, match="label"):
+        Classifier().fit(pandas.DataFrame([["a", "b", "c"]], columns=names))

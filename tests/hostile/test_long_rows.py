@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,14 +19,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discern import _native
-from discern.data import source as window_module
-from discern.data import tables as tables_module
+from discern.classifier import Classifier
+from discern.data import source
 from discern.data.batch import Batch
-from discern.data.documents import read_lines
-from discern.data.mailboxes import read_mbox
+from discern.data.formats import jsonl, lines
+from discern.data.formats.csv import CsvRowEnds, read_csv
+from discern.data.formats.jsonl import read_jsonl
+from discern.data.formats.lines import read_lines
+from discern.data.formats.mailboxes import read_mbox
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.data.tables import CsvRowEnds, read_csv, read_jsonl
+from tests.hostile.reader_cases import ENVELOPE
 
 PIECE = 1 << 14
 Read = Callable[[Any, Reading], Iterator[Batch]]
@@ -53,7 +61,7 @@ class Pieces(io.RawIOBase):
 
 
 def csv_rows(stream: Any, reading: Reading) -> Iterator[Batch]:
-    return read_csv(stream, "x", "csv", reading)
+    return read_csv(stream, "x", reading)
 
 
 READERS: dict[str, tuple[Read, Callable[[int], bytes]]] = {
@@ -78,8 +86,8 @@ class Work:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.bytes = 0
-        parse, find, change = _native.parse_csv, CsvRowEnds.find, window_module.Window._change
-        lines, last = window_module.LineEnds.find, window_module.last_line_end
+        parse, find, reallocate = _native.parse_csv, CsvRowEnds.find, source.ReadBuffer._reallocate
+        line_end, last = source.LineEnds.find, source.last_line_end
 
         def parse_csv(block: Any, *arguments: Any, **named: Any) -> Any:
             self.bytes += len(block)
@@ -93,7 +101,7 @@ class Work:
 
         def line_find(ends: Any, content: Any) -> int:
             before = ends._searched
-            found = lines(ends, content)
+            found = line_end(ends, content)
             self.bytes += ends._searched - before
             return found
 
@@ -101,15 +109,15 @@ class Work:
             self.bytes += len(content)
             return last(content)
 
-        def moved(window: Any, left: int) -> None:
+        def moved(buffer: Any, left: int) -> None:
             self.bytes += left
-            change(window, left)
+            reallocate(buffer, left)
 
         patch.setattr(_native, "parse_csv", parse_csv)
         patch.setattr(CsvRowEnds, "find", csv_find)
-        patch.setattr(window_module.LineEnds, "find", line_find)
-        patch.setattr(window_module.Window, "_change", moved)
-        for module in (tables_module, window_module):
+        patch.setattr(source.LineEnds, "find", line_find)
+        patch.setattr(source.ReadBuffer, "_reallocate", moved)
+        for module in (jsonl, lines, source):
             patch.setattr(module, "last_line_end", last_line_end)
 
 
@@ -124,7 +132,7 @@ def test_a_long_row_in_pieces_costs_linear_work(kind: str, at_once: bool, monkey
         reading = Reading(at_once=at_once, on_error="skip")
         rows = sum(batch.rows for batch in read(Pieces.of(make(size)), reading))
         assert rows == (0 if kind == "many fields" else 1)
-        assert reading.read >= size - 16
+        assert reading.bytes_read >= size - 16
         done.append(work.bytes / size)
     assert done[1] < 8
     assert done[1] < 1.5 * done[0] + 1
@@ -194,15 +202,15 @@ def test_the_limit_does_not_depend_on_the_pieces(piece: int) -> None:
 
 
 def test_memory_of_a_long_row_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(window_module, "BLOCK", 1 << 10)
-    window = window_module.Window(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
-    assert window.more_rows(1)
-    largest = len(window._buffer)
+    monkeypatch.setattr(source, "BLOCK", 1 << 10)
+    buffer = source.ReadBuffer(Pieces.of(b"x" * 100_000 + b"\n" + b"y\n" * 5000), "x", Reading())
+    assert buffer.fill_row(1)
+    largest = len(buffer._buffer)
     assert 100_000 < largest < 300_000
-    window.drop(100_001)
-    while window.more_rows(2):
-        assert len(window._buffer) == 1 << 10
-        window.drop(len(window.content))
+    buffer.consume(100_001)
+    while buffer.fill_row(2):
+        assert len(buffer._buffer) == 1 << 10
+        buffer.consume(len(buffer.content))
 
 
 def test_a_batch_stays_as_it_is_while_the_next_ones_are_read() -> None:
@@ -211,3 +219,77 @@ def test_a_batch_stays_as_it_is_while_the_next_ones_are_read() -> None:
     assert len(found) > 100
     values = [value for batch in found for value in batch.columns["a"].to_list()]
     assert values == [str(number) for number in range(200_000)]
+
+
+# ------------------------------------------------------------------------------------------- one very long line
+
+
+def test_a_line_of_fifty_megabytes_through_a_pipe_is_not_searched_again_and_again() -> None:
+    program = """
+from discern.data.readers import batches
+from discern.data.source import Reading
+print([len(text) for batch in batches("-", Reading("text")) for text in batch.columns["text"].to_list()])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], input=b"x" * 50_000_000 + b"\ny", capture_output=True, timeout=20, check=True
+    )
+    assert ran.stdout == b"[50000000, 1]\n"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "m.discern"
+    Classifier(smoothing=1.0, text="text").fit([{"label": "a", "text": "a1"}, {"label": "b", "text": "b1"}]).save(path)
+    return path
+
+
+LONG = {
+    "csv": (b"text,n\n", b"word ", b",1\n"),
+    "tsv": (b"text\tn\n", b"word ", b"\t1\n"),
+    "jsonl": (b'{"text": "', b"word ", b'"}\n'),
+    "txt": (b"", b"word ", b"\n"),
+    "eml": (b"Subject: s\n\n", b"word ", b"\n"),
+    "mbox": (ENVELOPE + b"Subject: s\n\n", b"word ", b"\n"),
+}
+LIMITED = """
+import resource, sys, time
+most, model, kind, path = int(sys.argv[1]), *sys.argv[2:]
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+from discern.cli.main import app
+start = time.process_time()
+try:
+    app(["predict", model, path, "--json", "--threads", "1"], standalone_mode=False)
+except SystemExit as ended:
+    print("code", ended.code)
+print("seconds", time.process_time() - start)
+"""
+
+
+def long_line(tmp_path: Path, model: Path, kind: str, size: int, most: int) -> None:
+    path = tmp_path / f"long.{kind}"
+    begin, unit, end = LONG[kind]
+    with path.open("wb") as file:
+        file.write(begin)
+        for _ in range(size // (len(unit) * 200_000)):
+            file.write(unit * 200_000)
+        file.write(end)
+    arguments = [sys.executable, "-c", LIMITED, str(most), str(model), kind, str(path)]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    ran = subprocess.run(arguments, capture_output=True, text=True, env=environment, timeout=600)
+    path.unlink()
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == 0, ran.stderr
+    told = ran.stdout.splitlines()
+    assert json.loads(told[0])["label"] in ("a", "b") or "not enough memory" in ran.stderr
+    assert float(told[-1].split()[1]) < 2 + size / 10e6
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_a_line_of_twenty_megabytes(tmp_path: Path, model: Path, kind: str) -> None:
+    long_line(tmp_path, model, kind, 20_000_000, 2_000_000_000)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", LONG)
+def test_a_line_of_a_gigabyte(tmp_path: Path, model: Path, kind: str) -> None:
+    long_line(tmp_path, model, kind, 1_000_000_000, 8_000_000_000)

@@ -30,7 +30,7 @@ ASKED = ["free prize", "lunch", "née", ""]
 
 def small(slim: bool = False) -> bytes:
     model = Classifier().fit([{"label": "a", "text": "xx"}, {"label": "b", "text": "yy zz"}])
-    return bytes(files.encode(*model._content(slim))[0])
+    return bytes(files.encode(*model.fitted.content(slim))[0])
 
 
 def refuses(path: Path, content: bytes) -> str:
@@ -48,7 +48,7 @@ def refuses(path: Path, content: bytes) -> str:
 @pytest.mark.parametrize("slim", [False, True])
 def test_a_file_that_is_cut_off(tmp_path: Path, slim: bool) -> None:
     model = Classifier().fit([{"label": f"l{i % 3}", "text": f"word{i} common"} for i in range(200)])
-    whole = bytes(files.encode(*model._content(slim))[0])
+    whole = bytes(files.encode(*model.fitted.content(slim))[0])
     assert len(whole) > 3000
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         refuses(tmp_path / "m.discern", whole[:length])
@@ -73,7 +73,7 @@ def test_every_single_flipped_bit(tmp_path: Path, slim: bool) -> None:
 def test_a_newer_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Classifier().fit(ROWS)
     monkeypatch.setattr(files, "VERSION", files.VERSION + 1)
-    newer = bytes(files.encode(*model._content())[0])
+    newer = bytes(files.encode(*model.fitted.content())[0])
     monkeypatch.undo()
     message = refuses(tmp_path / "m.discern", newer)
     assert f"version {files.VERSION + 1}" in message
@@ -95,7 +95,7 @@ def test_files_that_are_no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     huge = (2**60).to_bytes(8, "little") + b"{}"
     refuses(path, huge)
     monkeypatch.setattr(files, "FORMAT", "another-model")
-    other = bytes(files.encode(*Classifier().fit(ROWS)._content())[0])
+    other = bytes(files.encode(*Classifier().fit(ROWS).fitted.content())[0])
     monkeypatch.undo()
     assert "not a model of discern" in refuses(path, other)
     from safetensors.numpy import save
@@ -469,7 +469,7 @@ def test_sparse_weights_that_point_outside_are_refused(
     """Differences of such places wrap around: SciPy's own check lets them pass, and then the process ends."""
     monkeypatch.setattr("discern.learners.bayes.MOST_DENSE", 10)
     model = Classifier(text="text").fit([{"label": f"l{i % 9}", "text": f"word{i} win"} for i in range(30)])
-    arrays, metadata = model._content(slim=True)
+    arrays, metadata = model.fitted.content(slim=True)
     ends = arrays["0.excess.indptr"].astype(np.uint64)
     ends[place] = value
     refuses(tmp_path / "m.discern", bytes(files.encode({**arrays, "0.excess.indptr": ends}, metadata)[0]))

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import discern
 from discern.classifier import Classifier
 from discern.data.strings import DataError
-from tests.test_conformance import EVERY, name_of, takes_matrix
+from tests.unit.estimators.test_conformance import EVERY, name_of, takes_matrix
 
 ROWS = 24
 CLASSES = np.arange(ROWS) % 3

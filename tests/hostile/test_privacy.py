@@ -43,7 +43,7 @@ def test_words_that_are_filtered_are_in_no_model_file(tmp_path: Path) -> None:
         Classifier(text="text", pattern=r"[a-w]{4,}")
     Classifier(text="text", analyzer="pattern", pattern=r"\b[a-w]{4,}\b", smoothing=1.0).fit(rows()).save(path)
     assert not holds_canary(path)
-    Classifier(text="text", model="linear-svm", features=5).fit(rows()).save(path)
+    Classifier(text="text", model="linear-svm", max_terms=5).fit(rows()).save(path)
     assert not holds_canary(path)
 
 
@@ -62,7 +62,7 @@ def test_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
 
 PROGRAM = """
 import sys
-from discern.cli import main
+from discern.cli.__main__ import main
 sys.argv = ["discern", *sys.argv[1:]]
 main()
 """

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from discern.classifier import Classifier
-from discern.cli import app
+from discern.cli.main import app
 from discern.data.readers import batches
 from discern.data.source import Reading
 from discern.data.strings import DataError

@@ -36,7 +36,7 @@ text_settings = st.sampled_from(
         {"stem": "english", "stop_words": ["noon"]},
         {"analyzer": "char", "ngrams": (1, 3)},
         {"analyzer": "char_wb", "ngrams": (2, 4)},
-        {"words": "sklearn", "lowercase": False, "shortest": 1},
+        {"tokenizer": "sklearn", "lowercase": False, "min_word_length": 1},
         {"analyzer": "pattern", "pattern": r"\w\S*", "ngrams": (1, 2)},
     ]
 )

@@ -234,7 +234,7 @@ def test_automatic(tmp_path: Path, kind: str) -> None:
         "color": [KINDS["missing"][int(value)] for value in random.integers(0, 3, 150)],
     }
     model = check(columns, tmp_path)
-    assert model.chosen is not None
+    assert model.resolved.chosen is not None
     assert [feature.role for feature in model.features] == [
         "text",
         "number",
@@ -302,7 +302,7 @@ def test_the_service(tmp_path: Path, kind: str) -> None:
     model = Classifier(smoothing=1.0, text="text", category="level").fit(to_dicts(columns))
     state = State(Classifier(smoothing=1.0, text="text", category="level").fit(to_dicts(columns)), "", 0)
     rows = [{name: json_value(value) for name, value in row.items()} for row in to_dicts(columns)]
-    read = Reader(state, Limits()).rows(parse(json.dumps(rows).encode()), labelled=True)
+    read = Reader(state, Limits()).rows(parse(json.dumps(rows).encode()), labeled=True)
     assert state.classifier.learn(state.batch(read, label=True)).checksum() == model.learn(to_arrow(columns)).checksum()
     assert state.shares(read) == model.predict_proba(to_csv(columns, tmp_path)).tolist()
     assert state.classifier.forget(state.batch(read, label=True)) == model.forget(to_polars(columns, tmp_path))

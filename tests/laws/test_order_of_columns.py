@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 import discern._native as native
-import discern.data.vectors
+import discern.data.encode
 from discern import NBSVM, BalancedWinnow, LinearSVC, Perceptron, Winnow
 
 LEARNERS = (
@@ -23,7 +23,7 @@ LEARNERS = (
 
 @pytest.fixture(autouse=True)
 def _nothing_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(discern.data.vectors, "FEW_NUMBERS", 0)
+    monkeypatch.setattr(discern.data.encode, "ALWAYS_SORTED", 0)
 
 
 def table(seed: int) -> tuple[Any, Any]:
@@ -99,7 +99,7 @@ def test_rows_that_hold_the_same_columns_come_in_any_order(make: Callable[[], An
 def test_sums_of_classes() -> None:
     X, y = table(8)
     weights = np.random.default_rng(9).random(len(y))
-    sums = native.class_sums(discern.data.vectors.native_table(mixed(X, 1), any_order=True), y, 2, weights)
+    sums = native.class_sums(discern.data.encode.native_table(mixed(X, 1), any_order=True), y, 2, weights)
     assert sums == pytest.approx(np.array([(weights * (y == k)) @ X for k in (0, 1)]), rel=1e-12)
     with pytest.raises(ValueError, match="do not fit"):
         native.repeats_columns(np.array([0, 1]), np.array([3], np.int32), 3)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 import discern.learners.bayes as bayes
 from discern.classifier import Classifier
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace, NaiveBayesSettings, solve
+from discern.learners.bayes import NaiveBayesSettings, solve
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.statistics.counts import Counts
 from tests.laws.strategies import some_rows, texts
 
@@ -56,7 +57,7 @@ def test_evidence_adds_up(data: list, asked: str, settings: dict) -> None:
     assert sum(evidence.probabilities.values()) == pytest.approx(1, rel=1e-12)
     weights = [round(abs(term.weight), 9) for term in evidence.terms]  # rounding must not shuffle equal ones
     assert weights == sorted(weights, reverse=True)
-    terms = model.settings.terms(asked)
+    terms = model.resolved.text.terms(asked)
     assert sum(term.count for term in evidence.terms) + evidence.unknown == len(terms)
     assert evidence.to_dict()["log_odds"] == evidence.log_odds
     assert evidence.label in str(evidence)

@@ -9,8 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discern
-from discern.learners.logistic import Rows, fit, fit_firth
-from discern.learners.separation import find_separation
+from discern.learners.logistic.firth import fit_firth
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.rows import LabeledRows
+from discern.learners.logistic.separation import find_separation
 
 # Allison (2008), "Convergence failures in logistic regression": x from −5 to 5, and the same with two rows at 0.
 ALLISON = (np.array([[-5.0], [-4], [-3], [-2], [-1], [1], [2], [3], [4], [5]]), np.repeat([0, 1], 5))
@@ -156,7 +158,7 @@ def test_data_with_a_maximum_are_never_called_separated(table):
 @given(tables(2))
 def test_either_a_direction_or_a_maximum(table):
     X, y, _ = table
-    found = fit(Rows(X, y.astype(np.int32), 2), np.zeros(X.shape[1] + 1))
+    found = fit_logistic(LabeledRows(X, y.astype(np.int32), 2), np.zeros(X.shape[1] + 1))
     direct = find_separation(X, y)
     assert (found.separation is None) == (direct is None)
     if direct is not None:
@@ -170,7 +172,7 @@ def test_either_a_direction_or_a_maximum(table):
 @settings(max_examples=25)
 def test_more_classes(table):
     X, y, random = table
-    found = fit(Rows(X, y.astype(np.int32), 3), np.zeros(X.shape[1] + 1))
+    found = fit_logistic(LabeledRows(X, y.astype(np.int32), 3), np.zeros(X.shape[1] + 1))
     direct = find_separation(X, y, 3)
     assert (found.separation is None) == (direct is None)
     if direct is not None:
@@ -193,4 +195,4 @@ def test_large_tables_are_solved_in_parts():
 
 def test_firth_needs_two_classes():
     with pytest.raises(ValueError, match="Only binary"):
-        fit_firth(Rows(np.zeros((3, 1)), np.array([0, 1, 2], np.int32), 3))
+        fit_firth(LabeledRows(np.zeros((3, 1)), np.array([0, 1, 2], np.int32), 3))

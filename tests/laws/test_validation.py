@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from discern.classifier import Classifier
 from discern.data.readers import batches
 from discern.data.roles import Feature
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.validation import held_out
 
@@ -40,7 +40,7 @@ more_settings = st.fixed_dictionaries(
         "priors": st.sampled_from(PRIORS),
         "min_df": st.sampled_from([1, 2]),
         "ngrams": st.sampled_from([(1, 1), (1, 2)]),
-        "features": st.sampled_from([None, None, 3]),
+        "max_terms": st.sampled_from([None, None, 3]),
         "select": st.sampled_from(["chi2", "mutual-information"]),
     }
 )
@@ -87,11 +87,11 @@ def untrained(features: list[Feature], options: dict) -> Classifier:
     """Return a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
     own = options.get("own")
     model = Classifier(numbers="gaussian", **{name: value for name, value in options.items() if name != "own"})
-    model.request = replace(model.request, given=tuple(features))
+    model.settings = replace(model.settings, columns=tuple(features))
     if own is not None:  # each event model has its contrast with the rest
-        event = "contrast" if model.request.learner.event == "multinomial" else "binary-contrast"
-        learner = replace(model.request.learner, event=event, own=own)
-        model.request = replace(model.request, learner=learner)
+        event = "contrast" if model.settings.naive_bayes.event == "multinomial" else "binary-contrast"
+        learner = replace(model.settings.naive_bayes, event=event, own=own)
+        model.settings = replace(model.settings, naive_bayes=learner)
     return model
 
 
@@ -102,7 +102,7 @@ def log_posteriors(scores: np.ndarray) -> np.ndarray:
 def check_equal_to_training_again(rows: list[dict], features: list[Feature], options: dict, folds: Folds, parts: int):
     sample = sampled(rows, features, parts)
     model = untrained(features, options)
-    learner, text = model.request.learner, model.request.text
+    learner, text = model.settings.naive_bayes, model.settings.text
     found = held_out(sample, features, learner, text, folds, options["min_df"])
     place = 0
     for fold in folds:
@@ -154,7 +154,11 @@ def test_a_class_that_is_wholly_left_out() -> None:
     feature = Feature("text", "text")
     model = Classifier(smoothing=1.0)
     said = held_out(
-        sampled(rows, [feature]), [feature], model.request.learner, model.request.text, Folds.one_by_one(np.arange(3))
+        sampled(rows, [feature]),
+        [feature],
+        model.settings.naive_bayes,
+        model.settings.text,
+        Folds.one_by_one(np.arange(3)),
     )
     assert np.isneginf(said.scores).tolist() == [[False, False], [False, False], [False, True]]
     assert log_posteriors(said.scores)[2, 0] == pytest.approx(0, abs=1e-12)
@@ -187,8 +191,8 @@ def test_what_is_chosen_does_not_depend_on_order_or_threads(
     rows = many_rows(mixed)
     numbers = {"numbers": "mdl"} if mixed else {}  # sums of squares are equal only to rounding
     one = Classifier(threads=1, **numbers).fit(rows)
-    assert one.chosen is not None
-    assert one.calibration is not None
+    assert one.resolved.chosen is not None
+    assert one.resolved.calibration is not None
     orders = [np.random.default_rng(seed).permutation(len(rows)) for seed in range(2)]
     for order in [*orders, np.arange(len(rows))[::-1]]:
         shuffled = [rows[place] for place in order]
@@ -202,8 +206,8 @@ def test_normal_densities_are_chosen_in_any_order_alike() -> None:
     one = Classifier().fit(rows)
     other = Classifier().fit(rows[::-1])
     assert one.features == other.features
-    assert one.learner == other.learner
-    assert one.calibration.temperature == pytest.approx(other.calibration.temperature, rel=1e-6)
+    assert one.resolved.naive_bayes == other.resolved.naive_bayes
+    assert one.resolved.calibration.temperature == pytest.approx(other.resolved.calibration.temperature, rel=1e-6)
     assert one.predict_proba(rows) == pytest.approx(other.predict_proba(rows), abs=1e-6)
 
 
@@ -214,7 +218,9 @@ def test_scores_left_out_do_not_depend_on_threads() -> None:
     model = Classifier(smoothing=JelinekMercer(0.4))
     for folds in (sample.left_out(), stratified(sample.classes, sample.keys, 10)):
         found = [
-            held_out(replace(sample, threads=threads), [feature], model.request.learner, model.request.text, folds)
+            held_out(
+                replace(sample, threads=threads), [feature], model.settings.naive_bayes, model.settings.text, folds
+            )
             for threads in (1, 2, 3)
         ]
         assert (found[0].scores == found[1].scores).all()
@@ -269,4 +275,4 @@ def test_folds_must_fit_the_rows() -> None:
     for order, ends in (([0, 2], [2]), ([0, 0], [2]), ([-1], [1]), ([0, 1], [1]), ([0, 1], [2, 1])):
         bad = Folds(np.array(order, np.int64), np.array(ends, np.int64))
         with pytest.raises(ValueError, match="folds do not fit"):
-            sample.text("text", model.settings).scores(model.learner, bad, 1, 1)
+            sample.text("text", model.settings.text).scores(model.settings.naive_bayes, bad, 1, 1)

@@ -20,8 +20,8 @@ import typer.testing
 from typer.testing import CliRunner
 
 from discern.classifier import load
-from discern.cli import app
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.cli.main import app
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from tests.machines.reference import Reference, Rule, same_numbers
 from tests.machines.rows import ENOUGH, ROLES, UNSURE, Row, Source, columns_of, draw_settings, own_strings
 from tests.machines.walking import Walker, require
@@ -31,7 +31,7 @@ command_of = cache(typer.main.get_command)
 KILLED_AT = ("mkstemp", "fsync", "chmod", "replace", "after replace")
 KILLED = """
 import os, signal, sys, tempfile
-from discern.cli import main
+from discern.cli.__main__ import main
 point, sys.argv = sys.argv[1], ["discern", *sys.argv[2:]]
 place = tempfile if point == "mkstemp" else os
 name = point.removeprefix("after ")
@@ -354,7 +354,7 @@ def _options(settings: dict[str, Any]) -> list[str]:
     options += [f"--{name}={settings[name]}" for name in ("model", "numbers", "priors", "select", "threads")]
     options += [f"--smoothing={_smoothing(settings['smoothing'])}", "--stem=none"]
     options += [f"--min-df={settings['min_df']}"] if settings["min_df"] else []
-    options += [f"--features={settings['features']}"] if settings["features"] else []
+    options += [f"--max-terms={settings['max_terms']}"] if settings["max_terms"] else []
     options += ["--ngrams={},{}".format(*settings["ngrams"])] if settings["ngrams"] else []
     options += [f"--ledger-salt={settings['ledger']}"] if settings["ledger"] else []
     given = {"auto": [], True: ["--calibrate"], False: ["--no-calibrate"]}

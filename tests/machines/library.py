@@ -92,21 +92,30 @@ class Machine(Walker):
     def check(self, random: Random) -> None:
         """Compare the classifier with its reference."""
         expected, model = self.reference.fresh(), self.model
-        content = bytes(files.encode(*model._content())[0])
+        content = bytes(files.encode(*model.fitted.content())[0])
         if self.reference.is_exact:
             require(model.checksum() == expected.checksum(), "the model is not that of a fresh fit of its rows")
         self._check_facts(model, expected)
         self._check_answers(model, expected, random)
         self._check_privacy(content, "the model file")
         if random.random() < 0.1:
-            priors = model.request.learner.priors  # fit would begin with them again
+            priors = model.settings.naive_bayes.priors  # fit would begin with them again
             asked = set[str]() if isinstance(priors, str) else {label for label, _ in priors}
             self._check_privacy(pickle.dumps(model), "the pickled model", asked)
             self._check_file(model, random)
 
     def _check_facts(self, model: Classifier, expected: Classifier) -> None:
         facts, others, reference = model.info(), expected.info(), self.reference
-        names = ("rows_per_label", "learner", "decision", "features", "settings", "calibration", "chosen", "min_df")
+        names = (
+            "rows_per_label",
+            "naive_bayes",
+            "decision",
+            "features",
+            "text_settings",
+            "calibration",
+            "chosen",
+            "min_df",
+        )
         for name in names:
             require(facts[name] == others[name], f"{name}: {facts[name]} instead of {others[name]}")
         counts = {label: [row["label"] for row in reference.rows].count(label) for label in reference.labels}
@@ -198,7 +207,7 @@ class Machine(Walker):
         """Fit the same object, if it is one that was made with the settings."""
         rows = self._some_rows(random)
         fresh, reference = self._fitted(rows)
-        if self.model.request != fresh.request:
+        if self.model.settings != fresh.settings:
             return
         quietly(lambda: self.model.fit(rows))
         self.reference = reference
@@ -251,7 +260,7 @@ class Machine(Walker):
         require(np.array_equal(small.predict_proba(rows), self.model.predict_proba(rows)), "slim: other probabilities")
         require(small.predict(rows).tolist() == self.model.predict(rows).tolist(), "slim: other decisions")
         self._check_privacy(content, "the slim file")
-        least = self.model.min_df
+        least = self.model.resolved.min_df
         texts = [own_strings([{"words": row.get("words")}]) for row in self.reference.rows]
         rare = [
             word
@@ -300,7 +309,9 @@ class Machine(Walker):
         self._check_groups(other, third, exact)
         if merged is None or back is None:
             mine, yours = self.model.info(), other.info()
-            same = all(mine[name] == yours[name] for name in ("learner", "decision", "features", "settings", "chosen"))
+            same = all(
+                mine[name] == yours[name] for name in ("naive_bayes", "decision", "features", "text_settings", "chosen")
+            )
             require(not same, "models of the same settings cannot be merged")
             return
         require(not exact or merged.checksum() == back.checksum(), "merging depends on the order")
@@ -311,13 +322,11 @@ class Machine(Walker):
 
     def _chosen_on_more(self, theirs: Reference, merged: Classifier) -> Reference:
         """Return the reference whose choices a merged model keeps: those that were made on more rows."""
-        rows = [
-            ((one.chosen.model and one.chosen.model.chosen) or {}).get("rows", 0) for one in (self.reference, theirs)
-        ]
+        rows = [0 if one.chosen.model is None else one.chosen.model.resolved.rows for one in (self.reference, theirs)]
         if rows[0] != rows[1]:
             return self.reference if rows[0] > rows[1] else theirs
         of_mine = self.reference.fresh().info()
-        is_mine = all(of_mine[name] == merged.info()[name] for name in ("learner", "chosen", "calibration"))
+        is_mine = all(of_mine[name] == merged.info()[name] for name in ("naive_bayes", "chosen", "calibration"))
         return self.reference if is_mine else theirs
 
     def _check_groups(self, other: Classifier, third: Classifier, exact: bool) -> None:
@@ -329,7 +338,7 @@ class Machine(Walker):
 
     def _other(self, random: Random) -> tuple[Classifier, Reference]:
         """Return a model of other rows: with settings of its own choosing, or those of this one."""
-        if self.reference.rule is None and self.model.chosen and random.random() < 0.6:
+        if self.reference.rule is None and self.model.resolved.chosen and random.random() < 0.6:
             return self._fitted(self.source.rows(random, random.randint(ENOUGH, ENOUGH + 20)))
         rows = self.source.rows(
             random, random.randint(1, 12), [*self.reference.labels] * 3 + [self.source.new_label(random)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
-from discern.models.settings import Request
+from discern.models.settings import Settings
 from tests.machines.rows import UNSURE, Row, key
 
 NUMBERS_ARE_EXACT = False
@@ -102,22 +102,22 @@ class Chosen:
         """Return an unfitted classifier that has nothing left to choose."""
         if self.model is None:
             return Classifier(**self.settings)
-        request, chosen = self.model.request, self.model
-        return Classifier._of(
-            Request(
-                label=request.label,
-                given=chosen.features,
-                model=request.model,
-                learner=chosen.learner,
-                text=chosen.settings,
-                chooses_smoothing=False,
+        settings, resolved = self.model.settings, self.model.resolved
+        return Classifier.of(
+            Settings(
+                label=settings.label,
+                columns=resolved.features,
+                model=settings.model,
+                naive_bayes=resolved.naive_bayes,
+                text=resolved.text,
+                auto_smoothing=False,
                 numbers="gaussian",
                 calibrate=False,
-                min_df=chosen.min_df,
-                shortest=chosen.settings.shortest,
+                min_df=resolved.min_df,
+                min_word_length=resolved.text.min_word_length,
                 ledger=self.settings["ledger"],
-                threads=1,
-            )
+            ),
+            threads=1,
         )
 
 
@@ -135,7 +135,7 @@ class Reference:
     def of(cls, settings: dict[str, Any], rows: Sequence[Row], fitted: Classifier) -> Reference:
         """Return the reference of a classifier that was just fitted on rows."""
         features = [feature.is_binned for feature in fitted.features]
-        is_chosen = fitted.chosen is not None or fitted.calibration is not None or any(features)
+        is_chosen = fitted.resolved.chosen is not None or fitted.resolved.calibration is not None or any(features)
         given = (
             settings["smoothing"] != "auto" and settings["calibrate"] is not True and settings["numbers"] == "gaussian"
         )
@@ -187,14 +187,15 @@ class Reference:
 
     def fresh(self) -> Classifier:
         """Return the model that was fitted on the rows at once and then given the priors and the decision."""
-        model = quietly(lambda: self.chosen.fresh().fit(self.rows))
-        chosen = self.chosen.model
-        if chosen is not None:
-            model.calibration, model.chosen, model.leaderboard = chosen.calibration, chosen.chosen, chosen.leaderboard
+        fitted = quietly(lambda: self.chosen.fresh().fit(self.rows)).fitted
+        like = fitted if self.chosen.model is None else self.chosen.model.fitted
+        settings, resolved = like.settings, like.resolved
         priors = self.priors if isinstance(self.priors, str) else tuple(sorted(self.priors.items()))
-        model.learner = replace(model.learner, priors=priors)
-        model.decision = None if self.rule is None else self.rule.decision()
-        return model.changed(iter(()), iter(()))  # to be solved with these settings
+        if not isinstance(settings.naive_bayes.priors, str):
+            settings = replace(settings, naive_bayes=replace(settings.naive_bayes, priors=priors))
+        resolved = replace(resolved, naive_bayes=replace(resolved.naive_bayes, priors=priors))
+        decision = None if self.rule is None else self.rule.decision()
+        return Classifier.of(settings, replace(fitted, settings=settings, resolved=resolved, decision=decision))
 
     def prior(self) -> dict[str, float]:
         """Return the probability that each label should have before a row is looked at."""
@@ -212,7 +213,7 @@ class Reference:
 
 def _given_priors(settings: dict[str, Any], fitted: Classifier) -> Priors:
     priors = settings["priors"]
-    return str(fitted.learner.priors) if priors == "auto" else priors
+    return str(fitted.resolved.naive_bayes.priors) if priors == "auto" else priors
 
 
 def quietly(call: Callable[[], Any]) -> Any:

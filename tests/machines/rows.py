@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from discern.data.roles import yes_or_no
-from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 Row = dict[str, Any]
 
@@ -103,7 +103,7 @@ def draw_settings(random: Random) -> dict[str, Any]:
         "min_df": random.choice([None, 1, 2, 3]),
         "ngrams": random.choice([None, (1, 1), (1, 2)]),
         "calibrate": random.choice(["auto", True, False]),
-        "features": random.choice([None, None, None, 3, 12]),
+        "max_terms": random.choice([None, None, None, 3, 12]),
         "select": random.choice(["chi2", "mutual-information"]),
         "stem": None,
         "ledger": SALT if random.random() < 0.4 else False,

@@ -1,6 +1,7 @@
 """The machines can fail: faults that were once in the library are put back, and a walk finds each."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,10 @@ import pytest
 
 from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
+from discern.learners.bayes import NaiveBayesSettings
 from discern.models import file as files
+from discern.models import fitted
+from discern.models.fitted import Fitted
 from discern.statistics.counts import Counts
 from discern.statistics.ledger import Ledger
 from discern.statistics.sums import Sums
@@ -31,34 +35,32 @@ def decisions_ignore_labels(patch: Patch) -> None:
 
 
 def rare_terms_are_not_saved(patch: Patch) -> None:
-    content = Classifier._content
+    content = Fitted.content
 
-    def without_rare(self: Classifier, slim: bool = False) -> Any:
-        if self._statistics is None or slim:
+    def without_rare(self: Fitted, slim: bool = False) -> Any:
+        if self.sums is None or slim:
             return content(self, slim)
-        twin = self._twin()
         columns = tuple(
-            column.with_terms(column.term_documents >= self.min_df)
+            column.with_terms(column.term_documents >= self.resolved.min_df)
             if isinstance(column, Counts) and feature.role == "text"
             else column
-            for column, feature in zip(self.statistics.columns, self.features, strict=True)
+            for column, feature in zip(self.sums.columns, self.resolved.features, strict=True)
         )
-        twin._statistics = Sums(self.statistics.labels, self.statistics.class_rows, columns)
-        return content(twin, slim)
+        return content(replace(self, sums=Sums(self.sums.labels, self.sums.class_rows, columns)), slim)
 
-    patch.setattr(Classifier, "_content", without_rare)
+    patch.setattr(Fitted, "content", without_rare)
 
 
 def priors_refuse_new_labels(patch: Patch) -> None:
-    solve = Classifier._solve
+    solve = fitted.solve_columns
 
-    def refusing(self: Classifier, sums: Sums) -> Any:
-        priors = self.learner.priors
+    def refusing(sums: Sums, features: Any, settings: NaiveBayesSettings, *others: Any) -> Any:
+        priors = settings.priors
         if not isinstance(priors, str) and {*sums.labels} - {*dict(priors)}:
             raise ValueError("there is a label without a prior")
-        return solve(self, sums)
+        return solve(sums, features, settings, *others)
 
-    patch.setattr(Classifier, "_solve", refusing)
+    patch.setattr(fitted, "solve_columns", refusing)
 
 
 def files_are_not_read_back(patch: Patch) -> None:

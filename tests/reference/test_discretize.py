@@ -99,7 +99,7 @@ def test_every_number_has_a_bin(values, strategy, bins):
     values = np.array(values)
     classes = np.arange(len(values)) % 3
     found = edges(values, classes, strategy, bins)
-    assert (np.diff(found) > 0).all()
+    assert (found[1:] > found[:-1]).all()  # no difference: it may be beyond the largest number
     codes = assign(values, found)
     assert (codes[np.isnan(values)] == -1).all()
     known = codes[~np.isnan(values)]

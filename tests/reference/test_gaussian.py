@@ -12,7 +12,8 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.learners.discriminants import CovarianceSettings, SingularCovarianceWarning, solve_linear
+from discern.learners.covariances import CovarianceSettings, SingularCovarianceWarning
+from discern.learners.discriminants import solve_linear
 
 LINEAR, QUADRATIC = discern.LinearDiscriminantAnalysis, discern.QuadraticDiscriminantAnalysis
 DATA = [load_iris, load_wine, load_breast_cancer]

@@ -241,7 +241,7 @@ def test_what_cannot_be_solved_is_refused():
         discern.SVC(kernel="poly", degree=9, gamma=1e30).fit(np.eye(3) * 1e20, [0, 1, 1])
     with pytest.raises(ValueError, match="greater than one"):
         discern.SVC().fit(np.eye(3), [0, 1, 1], sample_weight=[0, 1, 1])
-    with pytest.raises(ValueError, match="the kernel gave"):
+    with pytest.raises(ValueError, match="the kernel returned"):
         discern.SVC(kernel=lambda A, B: np.zeros((1, 1))).fit(np.eye(3), [0, 1, 1])
     with pytest.raises(ValueError, match="break_ties"):
         discern.SVC(break_ties=True, decision_function_shape="ovo").fit(np.eye(3), [0, 1, 2]).predict(np.eye(3))

@@ -13,8 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.learners.bayes import JelinekMercer, Laplace
 from discern.learners.margins import MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.learners.smoothing import JelinekMercer, Laplace
 
 
 def test_the_checks_of_weights_are_among_them():

@@ -13,7 +13,10 @@ from sklearn.preprocessing import scale
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.learners.logistic import Objective, Rows, fit, statistics
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.rows import LabeledRows
+from discern.learners.logistic.sums import statistics
 
 
 def problem(seed, rows=300, columns=4, classes=2):
@@ -206,9 +209,9 @@ def test_observed_and_expected_sums_agree_at_the_maximum(seed, classes):
     assert model.convergence_.gradient_norm <= 1e-8
     targets = np.searchsorted(model.classes_, y)
     w = np.hstack([model.coef_, model.intercept_[:, None]])
-    rows = Rows(X, targets.astype(np.int32), len(model.classes_))
+    rows = LabeledRows(X, targets.astype(np.int32), len(model.classes_))
     gradient = statistics(X, targets, w).gradient
-    assert Objective(rows, np.zeros(rows.columns)).relative_norm(gradient) <= 1e-8
+    assert PenalizedLoss(rows, np.zeros(rows.columns)).relative_norm(gradient) <= 1e-8
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "3"])
@@ -276,12 +279,12 @@ def test_the_evidence_is_an_integral():
     # One coefficient: the integral over it can be done by quadrature, and Laplace's value is near.
     from scipy.integrate import quad
 
-    from discern.learners.inference import laplace
+    from discern.learners.logistic.inference import laplace
 
     random = np.random.default_rng(13)
     X = random.standard_normal((60, 1))
     y = (random.random(60) < 1 / (1 + np.exp(-X[:, 0]))).astype(np.int32)
-    rows = Rows(X, y, 2, intercept=False)
+    rows = LabeledRows(X, y, 2, intercept=False)
     for width in (0.3, 1.0, 3.0):
 
         def joint(w, width=width):
@@ -334,8 +337,8 @@ def test_the_conformance_suite_is_not_empty():
 
 
 def test_fit_refuses_nothing_silently():
-    rows = Rows(np.array([[0.0], [1.0]]), np.array([0, 1], np.int32), 2)
-    assert fit(rows, np.array([1.0, 0.0])).convergence.converged
+    rows = LabeledRows(np.array([[0.0], [1.0]]), np.array([0, 1], np.int32), 2)
+    assert fit_logistic(rows, np.array([1.0, 0.0])).convergence.converged
     with pytest.raises(ValueError, match="one class for each row"):
         statistics(np.zeros((2, 1)), np.array([0, 5]), np.zeros((1, 2)))
     with pytest.raises(ValueError, match="shape"):

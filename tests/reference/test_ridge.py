@@ -103,7 +103,7 @@ def test_the_penalty_is_the_one_that_leaving_each_row_out_chooses(seed, classes,
 def test_the_chosen_penalty_is_better_than_others():
     X, y = problem(4, 150, 60, 2)
     normal = ridge.normal_equations(Scatter.of(X, y, 2))
-    rows = ridge.Rows.of(X, y)
+    rows = ridge.TargetRows.of(X, y)
     level = np.linalg.eigvalsh(normal.products).mean()
     alphas = ridge.PENALTIES * level
     theirs = reference.RidgeClassifierCV(alphas).fit(X, y)
@@ -125,7 +125,7 @@ def test_the_penalty_is_chosen_again_from_the_sums_as_rows_come():
 def test_more_columns_than_products_can_be_summed_of(monkeypatch):
     X, y = load_iris(return_X_y=True)
     direct = RIDGE(class_weight="balanced").fit(X, y)
-    monkeypatch.setattr("discern.estimators.ridge.MOST_COLUMNS", 3)
+    monkeypatch.setattr("discern.estimators.linear.ridge.MOST_COLUMNS", 3)
     model = RIDGE(class_weight="balanced", tol=1e-10).fit(scipy.sparse.csr_array(X), y)
     np.testing.assert_allclose(model.coef_, direct.coef_, rtol=1e-6)
     np.testing.assert_allclose(model.intercept_, direct.intercept_, rtol=1e-6)

@@ -18,7 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.data.text import stop_words
-from discern.learners.neighbours import CosineRows, EuclideanRows, HammingRows, Neighbours
+from discern.learners.neighbours.rows import CosineRows, EuclideanRows, HammingRows
+from discern.learners.neighbours.votes import Neighbours
 from discern.statistics.counts import Counts
 from discern.statistics.selection import Contingency, best_terms, rank_terms, scores_by_class
 from discern.statistics.weighting import Weighting
@@ -83,7 +84,7 @@ def test_idf_can_be_given():
 
 
 def test_the_idf_comes_from_the_counts():
-    counts = Counts.of(DOCUMENTS, ["a"] * 5, discern.TextSettings(words="sklearn"))
+    counts = Counts.of(DOCUMENTS, ["a"] * 5, discern.TextSettings(tokenizer="sklearn"))
     theirs = reference_text.TfidfVectorizer().fit(DOCUMENTS)
     np.testing.assert_allclose(Weighting().idf_of(counts), theirs.idf_, rtol=1e-12)
 
@@ -179,9 +180,9 @@ def every_distance(kind, rows, queries):
         return np.clip(1.0 - similarities, 0.0, 2.0)
     left, right = queries.matrix(), rows.matrix()
     if kind is HammingRows:
-        return (left[:, None] != right[None]).sum(axis=2) / rows.width
+        return (left[:, None] != right[None]).sum(axis=2) / rows.n_features
     squares = np.zeros((len(left), len(right)))
-    for column in range(rows.width):
+    for column in range(rows.n_features):
         squares += (left[:, [column]] - right[:, column]) ** 2
     return np.sqrt(squares)
 
@@ -474,8 +475,8 @@ SNOWBALL = [
 def test_languages_with_a_stemmer_have_stop_words(language):
     words = stop_words(language)
     assert len(set(words)) == len(words) >= 30
-    settings = discern.TextSettings(stem=language, stop_words=words, shortest=1)
-    whole = [word for word in words if word == "".join(discern.TextSettings(shortest=1).terms(word))]
+    settings = discern.TextSettings(stem=language, stop_words=words, min_word_length=1)
+    whole = [word for word in words if word == "".join(discern.TextSettings(min_word_length=1).terms(word))]
     assert len(whole) > len(words) // 2
     assert settings.terms(" ".join(whole)) == []
 

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from sklearn import linear_model, naive_bayes, svm
 
-from discern.estimators.bayes import BernoulliNB, ComplementNB, MultinomialNB
 from discern.estimators.kernel import SVC
-from discern.estimators.linear import LinearSVC
-from discern.estimators.logistic import LogisticRegression
-from discern.estimators.ridge import RidgeClassifier
-from discern.estimators.tables import CategoricalNB, GaussianNB
+from discern.estimators.linear.logistic import LogisticRegression
+from discern.estimators.linear.margins import LinearSVC
+from discern.estimators.linear.ridge import RidgeClassifier
+from discern.estimators.naive_bayes.categorical import CategoricalNB
+from discern.estimators.naive_bayes.counts import BernoulliNB, ComplementNB, MultinomialNB
+from discern.estimators.naive_bayes.gaussian import GaussianNB
 
 CLASS_WEIGHTS = [None, "balanced", {0: 3.0, 1: 0.5, 2: 1.0}]
 LINEAR = [

@@ -24,7 +24,7 @@ import numpy as np
 from discern.classifier import Classifier
 from discern.data.strings import DataError
 from discern.evaluation.decisions import Decision
-from discern.learners.bayes import Dirichlet, JelinekMercer
+from discern.learners.smoothing import Dirichlet, JelinekMercer
 from discern.service.state import read_base
 from discern.statistics.counts import Counts
 from discern.statistics.moments import Moments
@@ -101,8 +101,7 @@ class Kind:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "there is no prior for the label")
             model = Classifier(**self.settings).fit(rows)
-        model.decision = self.decision
-        return model
+        return model.decide_by(self.decision)
 
 
 @dataclass

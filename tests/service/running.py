@@ -101,7 +101,7 @@ class Telling(Journal):
         super().__init__()
         self.lines: list[str] = []
 
-    def tell(self, event: str, error: BaseException | None = None, **facts: Any) -> None:
+    def write(self, event: str, error: BaseException | None = None, **facts: Any) -> None:
         from discern.service.telemetry import described
 
         self.lines.append(json.dumps({"event": event, **(described(error) if error else {}), **facts}))
@@ -174,7 +174,7 @@ class Process:
         return self._clients[-1]
 
     def stop(self) -> int:
-        """Ask it to end; give its exit code."""
+        """FeedbackRequest it to end; give its exit code."""
         self.process.terminate()
         code = self.process.wait(30)
         self._close()

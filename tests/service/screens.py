@@ -29,7 +29,7 @@ def opened(browser: Browser, port: int, width: int, height: int, scheme: str) ->
 def kept(page: Page, text: str, name: str) -> None:
     """Type a text and keep a picture of what is seen."""
     page.fill("textarea", text)
-    expect(page.locator("#texts .said")).to_have_text(text)
+    expect(page.locator("#texts .evidence-text")).to_have_text(text)
     page.evaluate("document.activeElement.blur()")
     page.wait_for_timeout(400)  # until the bars have their length
     page.screenshot(path=PICTURES / f"service-{name}.png")

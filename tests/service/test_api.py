@@ -235,7 +235,7 @@ def test_a_replaced_file_is_served_and_a_broken_one_is_not(
     (place / "broken").write_bytes(whole[:-10])
     (place / "broken").replace(model)
     problem = client.post("/v1/reload", None, 409)
-    assert "the old model goes on" in problem["detail"]
+    assert "the old model stays in use" in problem["detail"]
     assert client.get("/v1/model")["checksum"] == new_checksum
     (place / "good").write_bytes(whole)
     (place / "good").replace(model)
@@ -284,9 +284,9 @@ def test_words_can_be_searched(client: Client, place: Path) -> None:
 
 def test_problems_say_what_to_do(client: Client) -> None:
     for path, body, words in (
-        ("/v1/predict", {"txet": "x"}, "there are 'text'"),
+        ("/v1/predict", {"txet": "x"}, "its columns are 'text'"),
         ("/v1/predict", {"text": 5}, "must be a text"),
-        ("/v1/predict", ["x"], "not a row"),
+        ("/v1/predict", ["x"], "must be a JSON object"),
         ("/v1/predict/batch", {"rows": []}, "at least one"),
         ("/v1/learn", {"rows": [{"text": "x"}]}, "needs a label"),
         ("/v1/learn", {"rows": [{"text": "x", "label": "a\0b"}]}, "needs a label"),
@@ -346,7 +346,7 @@ def test_rare_words_and_numbers_follow_the_log(tmp_path: Path) -> None:
 
 
 def test_the_service_is_not_imported_for_nothing() -> None:
-    program = "import sys, discern, discern.cli.entry; print([n for n in ('fastapi', 'uvicorn', 'sqlalchemy') if n in sys.modules])"
+    program = "import sys, discern, discern.cli.main; print([n for n in ('fastapi', 'uvicorn', 'sqlalchemy') if n in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=os.environ, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from discern.service.state import Live, State, read_base
+from discern.service.log import Change, Log
+from discern.service.state import LiveModel, State, read_base
 from discern.service.store import Store
 from tests.service.powercut import Disk, compiled, environment, records
 from tests.service.running import Client, Process, expected_file, kill_all_of, kill_one_of, saved
@@ -158,7 +159,7 @@ def fault(folder: Path, needed: set[int]) -> str | None:
     try:
         with Store(str(folder / "messages.discern.feedback"), "OFF") as store:  # only to look at it
             model = folder / "messages.discern"
-            state = Live(model, store, read_base(model), lambda *_, **__: None).state
+            state = LiveModel(model, store, read_base(model), lambda *_, **__: None).state
     except Exception as error:
         return f"it does not open: {error}"
     found = documents(state)
@@ -240,23 +241,21 @@ def test_a_disk_that_fails_acknowledges_nothing(tmp_path: Path, library: Path) -
 
 def test_a_worker_that_begins_with_an_old_state_arrives_at_the_same_model(tmp_path: Path) -> None:
     """Workers are forked with the model as it was when the service was started, however long ago that was."""
-    from discern.service.store import Change
-
     model = saved(tmp_path)
     whole = read_base(model).checksum
     with Store(f"{model}.feedback") as store:
-        live = Live(model, store, read_base(model), lambda *_, **__: None)
+        live = LiveModel(model, store, read_base(model), lambda *_, **__: None)
         change = Change("learn", [row(0)])
         with store.writing() as log:
             log.append(change)
         live.refresh()
         old = live.state
-        assert Live(model, store, old, lambda *_, **__: None).state.sequence == old.sequence == 1
+        assert LiveModel(model, store, old, lambda *_, **__: None).state.sequence == old.sequence == 1
         with store.writing() as log:
             log.append(change.reversed())
         assert live.compact() == 2
         assert read_base(model).checksum == whole  # the same file again, which now holds two entries
-        again = Live(model, store, old, lambda *_, **__: None).state
+        again = LiveModel(model, store, old, lambda *_, **__: None).state
         assert (again.sequence, again.classifier.checksum()) == (2, whole)
 
 
@@ -271,16 +270,14 @@ def test_a_killed_compaction_leaves_no_gap(tmp_path: Path) -> None:
         model.write_bytes(original.read_bytes())
         _teach_and_stop_compacting(model, step)
         with Store(f"{model}.feedback") as store:
-            live = Live(model, store, read_base(model), lambda *_, **__: None)
+            live = LiveModel(model, store, read_base(model), lambda *_, **__: None)
             assert live.state.classifier.checksum() == whole
             assert live.compact() == 6
-            assert store.size() == (0, 0)
+            assert store.read(Log.size) == (0, 0)
         assert read_base(model).checksum == whole
 
 
 def _teach_and_stop_compacting(model: Path, step: int) -> None:
-    from discern.service.store import Change, Log
-
     class StoppedError(Exception):
         pass
 
@@ -288,7 +285,7 @@ def _teach_and_stop_compacting(model: Path, step: int) -> None:
         raise StoppedError
 
     with Store(f"{model}.feedback") as store:
-        live = Live(model, store, read_base(model), lambda *_, **__: None)
+        live = LiveModel(model, store, read_base(model), lambda *_, **__: None)
         with store.writing() as log:
             for number in range(6):
                 log.append(Change("learn", [row(number)]))
@@ -300,6 +297,6 @@ def _teach_and_stop_compacting(model: Path, step: int) -> None:
                     os, "replace", lambda source, target: stop() if target == model else Path(source).rename(target)
                 )
             elif step == 2:
-                patch.setattr(Store, "forget_through", stop)
+                patch.setattr(Store, "truncate", stop)
             with contextlib.suppress(StoppedError):
                 live.compact()

@@ -19,9 +19,10 @@ import pytest
 
 from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
+from discern.service.log import Change, Log
 from discern.service.settings import Settings
-from discern.service.state import Live, State, read_base
-from discern.service.store import Change, LogGoneError, Store
+from discern.service.state import LiveModel, State, read_base
+from discern.service.store import LogGoneError, Store
 from tests.service.running import Client, Process, in_process
 
 ROWS = [
@@ -44,7 +45,7 @@ def quiet(*_: Any, **__: Any) -> None:
 def state_of(model: Path) -> State:
     """Open the log as a restarted service does."""
     with Store(f"{model}.feedback") as store:
-        return Live(model, store, read_base(model), quiet).state
+        return LiveModel(model, store, read_base(model), quiet).state
 
 
 @contextmanager
@@ -198,17 +199,20 @@ def test_the_grouping_of_entries_does_not_matter(tmp_path: Path, seed: int) -> N
 
 
 def test_one_bad_request_among_many_is_refused_alone(tmp_path: Path) -> None:
+    from discern.service.log import Receipt
     from discern.service.problems import Problem
-    from discern.service.store import Receipt
-    from discern.service.teach import Ask, Teacher
+    from discern.service.teach import FeedbackRequest, FeedbackWriter
 
     model = tmp_path / "m.discern"
     fitted().save(model)
     with Store(f"{model}.feedback") as store:
-        live = Live(model, store, read_base(model), quiet)
-        asks = [Ask(live.state.change("learn", [{"label": "ham", "text": f"w{number}"}], [])) for number in range(20)]
-        asks[13] = Ask(live.state.change("forget", [], [{"label": "ham", "text": "never"}]))
-        outcomes = Teacher(store, live)._commit(asks)
+        live = LiveModel(model, store, read_base(model), quiet)
+        asks = [
+            FeedbackRequest(live.state.change("learn", [{"label": "ham", "text": f"w{number}"}], []))
+            for number in range(20)
+        ]
+        asks[13] = FeedbackRequest(live.state.change("forget", [], [{"label": "ham", "text": "never"}]))
+        outcomes = FeedbackWriter(store, live)._commit(asks)
         assert [isinstance(outcome, Problem) for outcome in outcomes] == [number == 13 for number in range(20)]
         assert [one.sequence for one in outcomes if isinstance(one, Receipt)] == list(range(1, 20))
         live.refresh()
@@ -244,7 +248,7 @@ def test_a_link_to_the_model_stays_a_link(tmp_path: Path) -> None:
     fitted().save(target)
     link.symlink_to(target)
     with Store(f"{link}.feedback") as store:
-        live = Live(link, store, read_base(link), quiet)
+        live = LiveModel(link, store, read_base(link), quiet)
         with store.writing() as log:
             log.append(live.state.change("learn", ROWS[:1], []))
         live.compact()
@@ -274,7 +278,7 @@ def test_a_compaction_removes_what_a_killed_one_has_left(tmp_path: Path) -> None
     for name in (".m.discern.compacting", "..m.discern.compacting.x1.part", ".m.discern.compacting.x2.part"):
         (tmp_path / name).write_bytes(b"forgotten")
     with Store(f"{model}.feedback") as store:
-        Live(model, store, read_base(model), quiet).compact()
+        LiveModel(model, store, read_base(model), quiet).compact()
     assert not [path.name for path in tmp_path.iterdir() if path.read_bytes() == b"forgotten"]
 
 
@@ -344,13 +348,13 @@ def test_undoing_is_not_applied_without_what_it_undoes(tmp_path: Path) -> None:
     model = tmp_path / "m.discern"
     fitted().save(model)
     with Store(f"{model}.feedback") as store:
-        live = Live(model, store, read_base(model), quiet)
+        live = LiveModel(model, store, read_base(model), quiet)
         forgetting = live.state.change("forget", [], ROWS[:1])
         with store.writing() as log:
             log.append(forgetting)
             log.append(forgetting.reversed(1))
         fitted(ROWS[1:]).save(model)  # has never seen the row
-        state = Live(model, store, read_base(model), quiet).state
+        state = LiveModel(model, store, read_base(model), quiet).state
     assert (state.classifier.rows, sorted(state.unapplied)) == (3, [1, 2])
 
 
@@ -358,7 +362,7 @@ def test_a_compaction_that_is_killed_keeps_what_is_not_applied(tmp_path: Path, m
     model = tmp_path / "m.discern"
     fitted().save(model)
     with Store(f"{model}.feedback") as store:
-        live = Live(model, store, read_base(model), quiet)
+        live = LiveModel(model, store, read_base(model), quiet)
         with store.writing() as log:
             log.append(Change("learn", [{"label": "ham", "body": "for another model"}]))
             log.append(Change("learn", ROWS[:1]))
@@ -367,14 +371,14 @@ def test_a_compaction_that_is_killed_keeps_what_is_not_applied(tmp_path: Path, m
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr(Store, "forget_through", killed)
+            patch.setattr(Store, "truncate", killed)
             with pytest.raises(KeyboardInterrupt):
                 live.compact()
-        again = Live(model, store, read_base(model), quiet)
+        again = LiveModel(model, store, read_base(model), quiet)
         assert again.state.unapplied.keys() == {1}
         again.compact()
-        assert [entry.sequence for entry in store.recent(9)] == [1]
-        assert Live(model, store, read_base(model), quiet).state.unapplied.keys() == {1}
+        assert [entry.sequence for entry in store.read(Log.recent, 9)] == [1]
+        assert LiveModel(model, store, read_base(model), quiet).state.unapplied.keys() == {1}
 
 
 # ------------------------------------------------------------------------------------- a log that disappears

@@ -311,6 +311,7 @@ def test_texts_of_every_kind_are_taken(client: Client) -> None:
 # ----------------------------------------------------------------------------------------------------- slowly
 
 
+@pytest.mark.alone
 def test_a_slow_body_is_dropped(client: Client) -> None:
     head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     began = time.monotonic()
@@ -326,6 +327,7 @@ def test_a_slow_body_is_dropped(client: Client) -> None:
     assert time.monotonic() - began < 4
 
 
+@pytest.mark.alone
 def test_empty_lines_do_not_keep_a_connection(client: Client) -> None:
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", client.port), timeout=10) as connection:
@@ -408,6 +410,7 @@ def p99(client: Client, number: int) -> float:
     return statistics.quantiles(times, n=100)[98]
 
 
+@pytest.mark.alone
 def test_a_thousand_slow_connections_are_dropped_and_keep_no_one_waiting(tmp_path: Path) -> None:
     service = Process(saved(tmp_path))
     client, ratios, took = service.client(), [], []
@@ -485,7 +488,7 @@ BODIES = [
 def test_a_text_may_have_so_many_words_in_every_body(client: Client, path: str, kind: str, body: str) -> None:
     status, _, content = client.send("POST", path, (body % ("win " * 501)).encode(), content_type=kind)
     assert status == 422, content
-    assert "column 'text': more than 500 words; send less of the text" in json.loads(content)["detail"]
+    assert "column 'text': more than 500 words; shorten the text" in json.loads(content)["detail"]
     if path not in ("/v1/learn", "/v1/forget"):
         status, _, content = client.send("POST", path, (body % ("win " * 499)).encode(), content_type=kind)
         assert status == 200, content

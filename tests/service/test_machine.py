@@ -12,7 +12,7 @@ from tests.service.machine import run
 FAULTS = {
     "entries are not tried": """
 import discern.service.teach as teach
-teach._Writing._tried = lambda self: self.trial
+teach._Commit._tried = lambda self: self.trial
 """,
     "entries are only applied together": """
 import discern.service.state as live, discern.service.replay as replay
@@ -23,8 +23,8 @@ import discern.service.replay as replay, discern.service.teach as teach
 replay.objection = teach.objection = lambda *_: None
 """,
     "entries that are not applied are cut off": """
-import discern.service.store as store
-store.Log.note_unapplied = lambda *_: None
+import discern.service.log as log
+log.Log.note_unapplied = lambda *_: None
 """,
     "a log that has gone is not noticed": """
 import discern.service.store as store, discern.service.worker as worker

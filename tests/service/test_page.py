@@ -78,7 +78,7 @@ def opened_page(
 
 def typed(page: Page, text: str) -> None:
     page.fill("textarea", text)
-    expect(page.locator("#texts .said")).to_have_text(text)
+    expect(page.locator("#texts .evidence-text")).to_have_text(text)
 
 
 def test_typing_shows_label_bars_evidence_and_what_would_flip_it(page: Page, place: Path) -> None:
@@ -96,7 +96,7 @@ def test_typing_shows_label_bars_evidence_and_what_would_flip_it(page: Page, pla
     assert title.endswith("nats for spam")
     flip = page.inner_text("#flip")
     assert all(term.term in flip for term in expected.flip or ())
-    assert flip.endswith("it would be ham.")
+    assert flip.endswith("the label would be ham.")
     page.fill("textarea", "")
     expect(page.locator("#result")).to_be_hidden()
 
@@ -110,7 +110,7 @@ def test_teaching_with_one_click_and_undoing_it(page: Page, client: Client) -> N
     expect(page.locator("#subtitle")).to_contain_text(f"{rows + 1} rows")
     assert page.inner_text("#probability") != before
     page.locator("#notice").get_by_role("button", name="Undo").click()
-    expect(page.locator("#notice")).to_contain_text("Taken back")
+    expect(page.locator("#notice")).to_contain_text("Undone")
     expect(page.locator("#probability")).to_have_text(before)
     expect(page.locator("#subtitle")).to_contain_text(f"{rows} rows")
     expect(page.locator("#feedback-list li").nth(1)).to_contain_text("undone by")
@@ -127,7 +127,7 @@ def test_a_label_of_ones_own(page: Page) -> None:
 
 def test_a_file_is_dropped_and_comes_back(page: Page, place: Path) -> None:
     page.set_input_files("#csv", place / "held-out.csv")
-    expect(page.locator("#upload-said")).to_have_text(f"{len(HELD_OUT)} rows have a label now.")
+    expect(page.locator("#upload-status")).to_have_text(f"Labeled {len(HELD_OUT)} rows.")
     assert page.evaluate("document.getElementById('progress').value") == 1
     with page.expect_download() as saving:
         page.click("#download")
@@ -139,14 +139,14 @@ def test_a_file_is_dropped_and_comes_back(page: Page, place: Path) -> None:
         "() => { const data = new DataTransfer(); data.items.add(new File(['text\\n\"win\\na prize\"\\n'], 'a.csv')); return data; }"
     )
     page.dispatch_event("#drop", "drop", {"dataTransfer": transfer})
-    expect(page.locator("#upload-said")).to_have_text("1 rows have a label now.")
+    expect(page.locator("#upload-status")).to_have_text("Labeled 1 rows.")
     expect(page.locator("#preview td")).to_have_text(["spam", re.compile(r"0\.\d{4}"), "win\na prize"])
 
 
 def test_a_bad_file_is_explained(page: Page, place: Path, complaints: list[str]) -> None:
     (place / "bad.csv").write_text("nothing,here\n1,2\n")
     page.set_input_files("#csv", place / "bad.csv")
-    expect(page.locator("#upload-said")).to_contain_text("none of the columns that the model decides by")
+    expect(page.locator("#upload-status")).to_contain_text("none of the model's columns")
     complaints.clear()  # the browser notes the status 422
 
 
@@ -166,8 +166,8 @@ def test_the_explorer_shows_what_the_evaluation_says(page: Page, client: Client,
     page.click("#cheapest")
     area = float(page.inner_text("#roc-area").split()[1].rstrip(";"))
     assert area == pytest.approx(told["auc"], abs=0.002)
-    page.set_input_files("#judge", place / "held-out.csv")
-    expect(page.locator("#judge-said")).to_have_text("Judged on held-out.csv.")
+    page.set_input_files("#evaluate", place / "held-out.csv")
+    expect(page.locator("#evaluate-status")).to_have_text("Evaluated on held-out.csv.")
 
 
 def test_words_are_searched(page: Page) -> None:
@@ -207,15 +207,15 @@ def test_the_keyboard_is_enough(page: Page) -> None:
     expect(page.locator("#notice")).to_contain_text("Learned as")
     page.locator("#notice button").focus()
     page.keyboard.press("Enter")
-    expect(page.locator("#notice")).to_contain_text("Taken back")
+    expect(page.locator("#notice")).to_contain_text("Undone")
 
 
 def test_texts_of_every_script_and_kind(page: Page) -> None:
     typed(page, "שלום free עולם")
-    assert page.evaluate("getComputedStyle(document.querySelector('#texts .said')).direction") == "rtl"
+    assert page.evaluate("getComputedStyle(document.querySelector('#texts .evidence-text')).direction") == "rtl"
     assert page.evaluate("getComputedStyle(document.querySelector('textarea')).direction") == "rtl"
     typed(page, "自然言語処理 free 東京")
-    assert page.evaluate("getComputedStyle(document.querySelector('#texts .said')).direction") == "ltr"
+    assert page.evaluate("getComputedStyle(document.querySelector('#texts .evidence-text')).direction") == "ltr"
     typed(page, NASTY)
     assert page.locator("img").count() == 0
 
@@ -235,7 +235,7 @@ def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: l
         expect(page.locator("#terms td", has_text="paid").first).to_be_attached()
         expect(page.locator("#terms tbody tr")).to_have_count(3)
         expect(page.locator(".values li", has_text="paid").locator("mark.for")).to_have_text("yes")
-        expect(page.locator("#flip")).to_have_text("Without paid yes it would be b.")
+        expect(page.locator("#flip")).to_have_text("Without paid yes the label would be b.")
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
         page.get_by_role("button", name="is b").click()

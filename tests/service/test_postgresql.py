@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from discern.service.log import Change
 from discern.service.settings import Settings
-from discern.service.store import Change, Store, StoreError
+from discern.service.store import Store, StoreError
 from tests.service.running import Client, expected_file, in_process, saved
 
 

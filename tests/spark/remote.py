@@ -35,7 +35,7 @@ def main(rows: str, model: str) -> None:
         "predicted": predicted,
         "accuracy": discern.spark.evaluate(frame, found).accuracy,
         "rounds": discern.spark.fit(
-            frame, Classifier(**{**SETTINGS, "smoothing": "auto"}, model="lda", features=9)
+            frame, Classifier(**{**SETTINGS, "smoothing": "auto"}, model="lda", max_terms=9)
         ).rows,
         "listening": sorted(listening(os.getpid())),
     }

@@ -12,7 +12,7 @@ import pyarrow.parquet as parquet
 import pytest
 from typer.testing import CliRunner
 
-from discern.cli import app
+from discern.cli.main import app
 
 COLUMNS = ("--text", "text", "--category", "country", "--flag", "paid")
 
@@ -63,7 +63,7 @@ def test_what_spark_reads(spark, rows, tmp_path) -> None:
 
 def test_one_sentence_when_it_cannot(spark, tmp_path) -> None:
     said = run("fit", tmp_path / "none.parquet", "-o", tmp_path / "m.discern", "--spark", "local", code=1)
-    assert "Spark says: [PATH_NOT_FOUND]" in said
+    assert "Spark reports: [PATH_NOT_FOUND]" in said
     said = run("fit", "x.mbox", "-o", tmp_path / "m.discern", "--spark", "local", "--format", "mbox", code=2)
     assert "with --spark the format" in said
 

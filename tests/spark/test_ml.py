@@ -7,8 +7,8 @@ from pyspark.ml import Pipeline, PipelineModel
 from pyspark.ml.feature import SQLTransformer
 
 from discern.classifier import Classifier
-from discern.learners.bayes import JelinekMercer
-from discern.spark import SparkClassifier, SparkClassifierModel
+from discern.learners.smoothing import JelinekMercer
+from discern.spark.ml import SparkClassifier, SparkClassifierModel
 
 
 def test_pipeline_saved_and_loaded(frame, rows, model_bytes, tmp_path: Path) -> None:
@@ -28,5 +28,5 @@ def test_pipeline_saved_and_loaded(frame, rows, model_bytes, tmp_path: Path) -> 
 
 
 def test_bad_settings_are_refused_at_once() -> None:
-    with pytest.raises(ValueError, match="there is no model 'bayes'"):
+    with pytest.raises(ValueError, match="unknown model 'bayes'"):
         SparkClassifier(model="bayes")

@@ -12,7 +12,7 @@ import pytest
 import discern.spark
 from discern.classifier import Classifier
 from discern.data.strings import DataError
-from discern.estimators.gaussian import LinearDiscriminantAnalysis
+from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis
 from discern.spark import parquet as reading
 from discern.spark.parquet import local_files, splits_of
 from tests.spark.processes import reads_after_dying_once
@@ -68,7 +68,7 @@ def test_same_bytes_however_split(spark, files, rows, model_bytes, monkeypatch, 
 
 
 def space(files: Any) -> Any:
-    model = discern.spark.fit(files, Classifier(text="text", model="logistic", features=20, calibrate=False))
+    model = discern.spark.fit(files, Classifier(text="text", model="logistic", max_terms=20, calibrate=False))
     return model.solved.decider.weights
 
 

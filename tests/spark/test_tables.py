@@ -7,8 +7,8 @@ import pytest
 
 import discern.spark
 from discern.data.strings import DataError
-from discern.estimators.centres import BasicLinearClassifier
-from discern.estimators.gaussian import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from discern.estimators.linear.centroids import BasicLinearClassifier
+from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 
 NAMES = ["x0", "x1", "x2"]
 

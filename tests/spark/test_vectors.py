@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 import discern.classifier
-import discern.learners.logistic as logistic
 import discern.spark
 import discern.spark.vectors as vectors
 from discern.classifier import Classifier
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import MarginSettings, fit_margins
 from discern.models.rows import Sample
 from discern.spark.frames import batch_of
@@ -29,11 +31,11 @@ def logistic_objective(model: Classifier, rows: Any) -> tuple[float, float]:
     """What the model's weights cost, and the least that any cost."""
     matrix, classes = matrix_of(model, rows)
     count = len(model.labels)
-    penalty = np.append(np.full(matrix.shape[1], 1 / model.recipe.regularization.cost), 0.0)
-    objective = logistic.Objective(logistic.Rows(matrix, classes, count), penalty)
+    penalty = np.append(np.full(matrix.shape[1], 1 / model.resolved.recipe.regularization.cost), 0.0)
+    objective = PenalizedLoss(LabeledRows(matrix, classes, count), penalty)
     decider = model.solved.decider
     found = np.hstack([decider.weights.T, decider.bias[:, None]])
-    optimum = logistic.fit(objective.rows, penalty, tol=1e-12, solver="truncated newton")
+    optimum = fit_logistic(objective.rows, penalty, tol=1e-12, solver="truncated newton")
     return objective.at(found, hessian=False).loss, optimum.convergence.objective
 
 
@@ -54,7 +56,7 @@ def half(monkeypatch) -> None:
     monkeypatch.setattr("discern.models.rows.MOST_KEPT", 180_000)
 
 
-@pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"features": 20}])
+@pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"max_terms": 20}])
 def test_logistic_regression_reaches_the_optimum(frame, rows, settings) -> None:
     model = discern.spark.fit(frame, Classifier(model="logistic", **GIVEN, **settings))
     ours, least = logistic_objective(model, rows)
@@ -62,7 +64,7 @@ def test_logistic_regression_reaches_the_optimum(frame, rows, settings) -> None:
 
 
 def test_squared_hinge_reaches_the_optimum(frame, rows) -> None:
-    model = discern.spark.fit(frame, Classifier(model="linear-svm", **GIVEN, features=20))
+    model = discern.spark.fit(frame, Classifier(model="linear-svm", **GIVEN, max_terms=20))
     ours, least = hinge_objective(model, rows)
     assert ours <= least * (1 + 1e-8)
 
@@ -79,16 +81,16 @@ def local(matrix: Any, classes: Any, labels: tuple[str, ...]) -> vectors.Vectors
 def test_from_zero_without_a_sample(rows, model) -> None:
     alone = Classifier(model=model, **GIVEN, ngrams=(1, 1)).fit(rows)
     matrix, classes = matrix_of(alone, rows)
-    found = vectors._minimum(local(matrix, classes, alone.labels), alone.recipe, None, None, None)
+    found = vectors._minimum(local(matrix, classes, alone.labels), alone.resolved.recipe, None, None, None)
     decider = replace(alone.solved.decider, weights=found[:, :-1].T, bias=found[:, -1])
-    alone._model = replace(alone.solved, decider=decider)
+    alone.take(replace(alone.fitted, learned=replace(alone.solved, decider=decider)))
     ours, least = (logistic_objective if model == "logistic" else hinge_objective)(alone, rows)
     assert ours <= least * (1 + 1e-8)
 
 
 @pytest.mark.parametrize("model", ["lda", "qda"])
 def test_discriminants_in_one_reduce(frame, rows, model) -> None:
-    settings = {**GIVEN, "model": model, "features": 12}
+    settings = {**GIVEN, "model": model, "max_terms": 12}
     alone = Classifier(**settings).fit(rows)
     found = discern.spark.fit(frame.repartition(5), Classifier(**settings))
     np.testing.assert_allclose(found.predict_proba(rows), alone.predict_proba(rows), atol=1e-8)
@@ -97,13 +99,13 @@ def test_discriminants_in_one_reduce(frame, rows, model) -> None:
 
 def test_calibrated_like_on_one_machine(frame, rows, monkeypatch) -> None:
     monkeypatch.setattr("discern.models.rows.MOST_KEPT", 1 << 26)
-    settings = {**GIVEN, "model": "lda", "features": 12, "calibrate": "auto"}
+    settings = {**GIVEN, "model": "lda", "max_terms": 12, "calibrate": "auto"}
     found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
-    assert found.calibration == alone.calibration
+    assert found.resolved.calibration == alone.resolved.calibration
 
 
 def test_more_partitions_than_the_driver_adds_up(frame, monkeypatch) -> None:
-    settings = {**GIVEN, "model": "lda", "features": 12}
+    settings = {**GIVEN, "model": "lda", "max_terms": 12}
     whole = discern.spark.fit(frame, Classifier(**settings))
     monkeypatch.setattr(vectors, "FEW_PARTS", 4)
     found = discern.spark.fit(frame.repartition(9), Classifier(**settings))

@@ -150,7 +150,7 @@ def test_a_decision_in_words_and_as_plain_values():
     costly = Decision.of_costs([[0, 5], [1, 0]], "ab", unsure=0.5).with_priors(
         {"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8}
     )
-    assert str(costly) == "the label of least expected cost, unsure at a cost of 0.5, for another mix of labels"
+    assert str(costly) == "the label of least expected cost, unsure at a cost of 0.5, for new class priors"
     assert Decision.at(0.25, "b").to_json() == {"threshold": 0.25, "positive": "b", "unsure_label": "unsure"}
     assert costly.to_json()["costs"] == [[0.0, 5.0], [1.0, 0.0]]
     assert costly.to_json()["weights"] == [0.4, 1.6]

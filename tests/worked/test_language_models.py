@@ -107,7 +107,7 @@ def test_probabilities_that_are_none_are_refused(probabilities, message):
 @pytest.mark.parametrize(
     ("texts", "labels", "message"),
     [
-        ("one text", None, "not a single one"),
+        ("one text", None, "not a single text"),
         (np.array([["a"]]), None, "not a table"),
         ([b"bytes"], None, "decode"),
         (["a", None], None, "row 2 of the texts has no text"),

@@ -8,7 +8,7 @@ import pytest
 
 import tests.worked.test_naive_bayes as books
 from discern.classifier import Classifier
-from discern.learners.bayes import Dirichlet, JelinekMercer
+from discern.learners.smoothing import Dirichlet, JelinekMercer
 from tests.worked.test_naive_bayes import CITIES, QUESTION
 
 EXACT = {"rel": 1e-12, "abs": 0.0}

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from discern.classifier import Classifier
-from discern.learners.bayes import Laplace, NaiveBayesSettings, posterior, solve
+from discern.learners.bayes import NaiveBayesSettings, posterior, solve
+from discern.learners.smoothing import Laplace
 from discern.statistics.counts import Counts
 
 EXACT = {"rel": 1e-12, "abs": 0.0}

@@ -1,4 +1,4 @@
-"""Several classifiers on one data set by the same folds, or on one simulated problem over many samples."""
+"""Comparisons of classifiers: on one data set by the same folds, or on many samples of a simulated problem."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from discern.data.source import Reading
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.markup import record_table, section
 from discern.evaluation.significance import Interval, corrected_resampled_t, mean_interval
+from discern.models.resolving import needs_validation
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,13 +28,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class LoadedRows:
     """Rows in memory, column by column, so that some of them can be taken again and again."""
 
     columns: dict[str, list[Any]]
 
     @classmethod
-    def of(cls, data: Any, reading: Reading | None = None) -> Table:
+    def of(cls, data: Any, reading: Reading | None = None) -> LoadedRows:
         """Read everything there is."""
         columns: dict[str, list[Any]] = {}
         rows = 0
@@ -54,7 +55,7 @@ class Table:
         return {name: [column[number] for number in numbers] for name, column in self.columns.items()}
 
     def labels(self, name: str) -> NDArray[np.str_]:
-        """Return the label of each row; complains as training does."""
+        """Return the label of each row; raises the errors of training."""
         [batch] = batches(self.columns)
         numbers, labels = batch.labels(name)
         return np.array(labels, np.str_)[numbers]
@@ -97,7 +98,7 @@ def stratified_folds(
 
 @dataclass(frozen=True)
 class Compared:
-    """How one method did: all rows judged out of fold, the figures of each fold, and its time."""
+    """The result of one method: the evaluation of all rows out of fold, the figures of each fold, its time."""
 
     name: str
     evaluation: Evaluation
@@ -120,7 +121,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Methods judged on the same folds, the one of least log loss first; those without probabilities last, by error."""
+    """Methods evaluated on the same folds, by increasing log loss; those without probabilities last, by error."""
 
     results: tuple[Compared, ...]
     folds: int
@@ -131,7 +132,7 @@ class Comparison:
         return self.results[0]
 
     def p_value(self, result: Compared) -> float | None:
-        """Return how likely so great a distance from the best is by chance, by the corrected resampled t test."""
+        """Return the p-value of the difference from the best method, by the corrected resampled t test."""
         if result is self.best:
             return None
         both = result.has_probabilities and self.best.has_probabilities
@@ -190,14 +191,13 @@ class Comparison:
 
     def plot(self, ax: Any = None, figure: str = "error") -> Any:
         """Draw a box for each method: its errors, or its ``"log loss"``, over the folds."""
-        from discern.analysis.plots import BoxPlotDisplay
+        from discern.analysis.plots.bars import BoxPlotDisplay
 
         shown = [one for one in self.results if figure == "error" or one.has_probabilities]
         values = {one.name: one.fold_errors if figure == "error" else one.fold_log_losses for one in shown}
         return BoxPlotDisplay(values, figure).plot(ax=ax)
 
 
-"""Models that are sums of their rows and choose no settings by validation."""
 HEAD = ("method", "log loss", "95% interval", "error", "95% interval", "p", "training", "predicting")
 
 
@@ -231,9 +231,9 @@ def compare(
     ['Gauss', 'signs']
     """
     if not methods:
-        raise ValueError("there is nothing to compare; give two or more methods")
+        raise ValueError("there are no methods to compare; pass two or more")
     if y is None:
-        table = Table.of(X, reading)
+        table = LoadedRows.of(X, reading)
         named = {getattr(method, "label", "label") for method in methods.values()}
         if len(named) > 1:
             raise ValueError(f"the methods learn from different label columns: {', '.join(sorted(named))}")
@@ -260,7 +260,7 @@ class _Data(Protocol):
 class _Rows:
     """Rows with a label column, for classifiers on named columns."""
 
-    table: Table
+    table: LoadedRows
     labels: Any
 
     def groups(self) -> list[Any]:
@@ -281,11 +281,11 @@ class _Rows:
 
     def _is_settled(self, method: Any) -> bool:
         """Return whether a classifier can forget, and chooses nothing at fit, which would then have seen the fold."""
-        if not isinstance(method, Classifier) or not method.request.is_sum:
+        if not isinstance(method, Classifier) or not method.settings.is_sum:
             return False
         first, _ = leading_rows(batches(self.table.columns))
-        features, _ = method.request.features_of(first or Batch({}, 0))
-        return not method.request.validates(features)
+        features, _ = method.settings.features_of(first or Batch({}, 0))
+        return not needs_validation(method.settings, features)
 
     def features(self, chosen: Integers) -> Any:
         return self.table.take(chosen)
@@ -322,7 +322,7 @@ def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds:
     for fold, fitted in enumerate(data.models(method, numbers, folds)):
         middle = time.perf_counter()
         held_out = np.flatnonzero(numbers == fold)
-        parts.append(_judged(fitted, data.features(held_out), data.labels[held_out], has_probabilities))
+        parts.append(_evaluated(fitted, data.features(held_out), data.labels[held_out], has_probabilities))
         seconds += middle - start, time.perf_counter() - middle
         start = time.perf_counter()
     total = parts[0]
@@ -332,18 +332,18 @@ def _cross_fitted(name: str, method: Any, data: _Data, numbers: Integers, folds:
     return Compared(name, total, has_probabilities, losses, errors, *seconds.tolist())
 
 
-def _judged(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Evaluation:
+def _evaluated(fitted: Any, features: Any, true: Any, has_probabilities: bool) -> Evaluation:
     labels = list(fitted.labels if hasattr(fitted, "labels") else fitted.classes_)
-    decided: Any = np.asarray(fitted.predict(features))
+    predicted: Any = np.asarray(fitted.predict(features))
     if has_probabilities:
-        return Evaluation.of(true, decided, fitted.predict_proba(features), labels)
-    return Evaluation.of(true, decided, (decided[:, None] == np.array(labels)).astype(np.float64), labels)
+        return Evaluation.of(true, predicted, fitted.predict_proba(features), labels)
+    return Evaluation.of(true, predicted, (predicted[:, None] == np.array(labels)).astype(np.float64), labels)
 
 
 # ------------------------------------------------------------------------------------------- simulated problems
 
 
-class Problem(Protocol):
+class SimulatedProblem(Protocol):
     """A problem whose rows can be drawn, and whose least possible error is known."""
 
     def sample(self, n: int, random_state: int) -> tuple[Any, Any]:
@@ -355,7 +355,7 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class SimulatedComparison:
-    """Errors of methods on large samples, each trained on many small ones; and the error that no method can beat."""
+    """Errors of methods on large samples, each trained on many small ones; and the least possible error."""
 
     errors: dict[str, Floats]
     bayes_rate: float | None
@@ -366,21 +366,21 @@ class SimulatedComparison:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a box for each method, and the Bayes rate as a line."""
-        from discern.analysis.plots import BoxPlotDisplay
+        from discern.analysis.plots.bars import BoxPlotDisplay
 
         return BoxPlotDisplay(self.errors, "test error", self.bayes_rate).plot(ax=ax)
 
 
 def compare_simulated(
     methods: Mapping[str, Any],
-    problem: Problem,
+    problem: SimulatedProblem,
     *,
     rows: int = 100,
     repeats: int = 100,
     test_rows: int = 10_000,
     random_state: int = 0,
 ) -> SimulatedComparison:
-    """Train each method on ``repeats`` samples of a problem, and judge it on rows drawn once.
+    """Train each method on ``repeats`` samples of a problem, and evaluate it on rows drawn once.
 
     As in Figures 4.10 and 4.11 of An Introduction to Statistical Learning.
     """
@@ -389,8 +389,8 @@ def compare_simulated(
     for repeat in range(1, repeats + 1):
         features, labels = problem.sample(rows, random_state + repeat)
         for name, method in methods.items():
-            decided = copy.deepcopy(method).fit(features, labels).predict(X)
-            errors[name].append(float(np.mean(np.asarray(decided) != np.asarray(true))))
+            predicted = copy.deepcopy(method).fit(features, labels).predict(X)
+            errors[name].append(float(np.mean(np.asarray(predicted) != np.asarray(true))))
     return SimulatedComparison({name: np.array(values) for name, values in errors.items()}, _bayes_rate(problem))
 
 

@@ -15,13 +15,13 @@ from discern.data.readers import batches
 from discern.data.roles import Feature, leading_rows
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.evaluation.decisions import Choice as Chosen
-from discern.evaluation.decisions import Rule, choose_threshold
+from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
+from discern.models.resolving import recipe_of, resolve
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.settings import NOT_SUMS, Request
+from discern.models.settings import Settings
 from discern.models.validation import held_out
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ FIGURES = (*MEANS, "calibration_error")
 
 @dataclass(frozen=True)
 class CrossValidation:
-    """How good a classifier is on rows it has not seen.
+    """The performance of a classifier on held-out rows.
 
     ``folds`` has an evaluation for each fold (with leave-one-out, one for all rows), ``total`` is their sum.
     ``probabilities`` are those of each row, in the order of the data, under the model that never saw it, labels in the
-    order of ``labels``; ``decided`` are the labels given.
+    order of ``labels``; ``predicted`` are the predicted labels.
 
     Examples
     --------
@@ -52,11 +52,11 @@ class CrossValidation:
     total: Evaluation
     labels: tuple[str, ...]
     probabilities: NDArray[np.float64]
-    decided: NDArray[np.str_]
+    predicted: NDArray[np.str_]
 
     @property
     def accuracy(self) -> float:
-        """The share of all rows called right."""
+        """The share of correct rows."""
         return self.total.accuracy
 
     @property
@@ -69,7 +69,7 @@ class CrossValidation:
         return np.array([getattr(fold, figure) for fold in self.folds], np.float64)
 
     def interval(self, figure: str = "accuracy", level: float = 0.95) -> Interval:
-        """Return where a figure lies: by how it varies between folds, or between rows if there is one fold."""
+        """Return the confidence interval of a figure, from its variation between folds, or rows if one fold."""
         if len(self.folds) > 1:
             return mean_interval(self.values(figure), level)
         return self.total.intervals(level)[figure]
@@ -98,7 +98,7 @@ class CrossValidation:
 def cross_validate(
     classifier: Classifier, data: Any, folds: int | str = 10, *, reading: Reading | None = None
 ) -> CrossValidation:
-    """Judge a classifier on rows left out, exactly as if it were trained again without them.
+    """Evaluate a classifier on held-out rows, exactly as if it were trained again without them.
 
     Rows are read and counted once; the model of a fold is the total minus the fold (in a vector space it is trained
     again). Folds are stratified, rows that are the same stay in one fold, and the order of the rows does not matter.
@@ -120,15 +120,15 @@ def cross_validate(
     """
     parts = [batch for batch in batches(data, reading) if batch.rows]
     if not parts:
-        raise DataError("there are no rows to judge by")
+        raise DataError("there are no rows to evaluate on")
     first, _ = leading_rows(iter(parts))
     assert first is not None
-    request = classifier.request.suiting(first)
-    features, _ = request.features_of(first)
+    settings = classifier.settings.suiting(first)
+    features, _ = settings.features_of(first)
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
-        raise ValueError("cross_validate judges one model: fit model='best' first, and give the name in its winner")
-    if folds == "leave-one-out" and classifier.model in NOT_SUMS:
+        raise ValueError("cross_validate evaluates one model: fit model='best' first, and give the name in its winner")
+    if folds == "leave-one-out" and not settings.is_sum:
         raise ValueError(f"{classifier.model!r} is trained again for each fold: give a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
@@ -136,42 +136,42 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    judged_rows = _as_sums if request.is_sum else _in_space
-    scores, shares = judged_rows(request, sample, features, left_out)
+    held_out_scores = _as_sums if settings.is_sum else _in_space
+    scores, shares = held_out_scores(settings, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
-    true, decided = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
+    true, predicted = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
     bounds = [0, *left_out.ends.tolist()] if not left_out.are_single else [0, len(true)]
-    judged = tuple(
-        Evaluation.of(true[start:end], decided[start:end], shares[start:end], sample.labels)
+    evaluations = tuple(
+        Evaluation.of(true[start:end], predicted[start:end], shares[start:end], sample.labels)
         for start, end in pairwise(bounds)
     )
-    total = judged[0]
-    for part in judged[1:]:
+    total = evaluations[0]
+    for part in evaluations[1:]:
         total = total + part
     back = np.argsort(left_out.order)
-    return CrossValidation(judged, total, sample.labels, shares[back], decided[back])
+    return CrossValidation(evaluations, total, sample.labels, shares[back], predicted[back])
 
 
 def _as_sums(
-    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+    settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and probabilities of rows left out of sums."""
-    choice = request.planned(sample, features)
-    said = held_out(sample, choice.features, choice.settings, choice.text, left_out, request.min_df or 1)
-    if choice.calibration is None:
-        return said.scores, posterior(said.scores)
-    return said.scores, choice.calibration(said.scores, said.known)
+    found = resolve(settings, sample, features)
+    scored = held_out(sample, found.features, found.naive_bayes, found.text, left_out, found.min_df)
+    if found.calibration is None:
+        return scored.scores, posterior(scored.scores)
+    return scored.scores, found.calibration(scored.scores, scored.known)
 
 
 def _in_space(
-    request: Request, sample: Sample, features: Sequence[Feature], left_out: Folds
+    settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.models.space_model as spatial
 
-    recipe = request.recipe_of(request.model)
+    recipe = recipe_of(settings, settings.model)
     scores = spatial.held_out(sample, features, recipe, left_out)
-    calibration = None if request.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, recipe)
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 
@@ -184,11 +184,11 @@ def choose_decision(
     folds: int = 10,
     held_out: bool = False,
     reading: Reading | None = None,
-) -> Chosen:
-    """Choose the threshold of a label by a rule, on rows that the model that judges them has not seen.
+) -> ChosenThreshold:
+    """Choose the threshold of a label by a rule, on held-out rows.
 
-    Those are the rows learned, each judged by the model of the other folds; or, with ``held_out``, rows that were not
-    learned, judged by the classifier itself. Give the decision to :meth:`Classifier.decide_by`.
+    By default these are the training rows, each predicted by the model of the other folds. With ``held_out`` they are
+    rows that were not learned, predicted by the classifier itself. Pass the decision to :meth:`Classifier.decide_by`.
 
     Examples
     --------
@@ -203,8 +203,8 @@ def choose_decision(
     if positive not in classifier.labels:
         raise ValueError(f"there is no label {positive!r}{did_you_mean(positive, classifier.labels)}")
     if held_out:
-        judged = classifier.evaluate(data, reading=reading).judged
+        evaluation = classifier.evaluate(data, reading=reading)
     else:
-        judged = cross_validate(classifier, data, folds, reading=reading).total.judged
-    true = np.array(judged.names, np.str_)[judged.true]
-    return choose_threshold(true, judged.probabilities, judged.columns, positive, rule)
+        evaluation = cross_validate(classifier, data, folds, reading=reading).total
+    rows = evaluation.predictions
+    return choose_threshold(rows.true_labels, rows.probabilities, rows.columns, positive, rule)

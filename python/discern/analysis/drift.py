@@ -1,4 +1,4 @@
-"""A model of the recent past, and what has changed."""
+"""A model of the most recent rows, and the terms that changed between two models."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Window:
         if (rows is None) == (days is None):
             raise ValueError("give either rows or days")
         if not (rows or days or 0) > 0:
-            raise ValueError("a window must be longer than nothing")
+            raise ValueError("rows or days must be above 0")
         self.model = classifier
         self._rows = rows
         self._reach = None if days is None else timedelta(days=days)
-        self._kept: deque[tuple[datetime, Batch]] = deque()
-        self._turn = threading.Lock()
+        self._window: deque[tuple[datetime, Batch]] = deque()
+        self._lock = threading.Lock()
 
     def learn(self, data: Any, when: datetime | None = None, *, reading: Reading | None = None) -> Classifier:
         """Learn rows of a time, by default now, and forget those that are now outside, or change nothing.
@@ -59,37 +59,39 @@ class Window:
         """
         when = when or datetime.now()
         new = [batch for batch in batches(data, reading) if batch.rows]
-        with self._turn:
-            if self._kept and when < self._kept[-1][0]:
-                raise ValueError(f"rows must come in the order of time: {when} is before {self._kept[-1][0]}")
-            kept = deque([*self._kept, *((when, batch) for batch in new)])
-            old = _older_than(kept, when - self._reach) if self._reach is not None else _beyond(kept, self._rows or 0)
+        with self._lock:
+            if self._window and when < self._window[-1][0]:
+                raise ValueError(f"rows must come in the order of time: {when} is before {self._window[-1][0]}")
+            window = deque([*self._window, *((when, batch) for batch in new)])
+            old = (
+                _older_than(window, when - self._reach) if self._reach is not None else _beyond(window, self._rows or 0)
+            )
             if not self.model.is_fitted and new:
                 self.model.learn(iter(new))
                 new = []
             if old or new:
                 self.model.relabel(iter(old), iter(new))
-            self._kept = kept
+            self._window = window
         return self.model
 
 
-def _older_than(kept: deque[tuple[datetime, Batch]], limit: datetime) -> list[Batch]:
+def _older_than(window: deque[tuple[datetime, Batch]], limit: datetime) -> list[Batch]:
     """Remove the rows before a time, and return them."""
     old = []
-    while kept and kept[0][0] < limit:
-        old.append(kept.popleft()[1])
+    while window and window[0][0] < limit:
+        old.append(window.popleft()[1])
     return old
 
 
-def _beyond(kept: deque[tuple[datetime, Batch]], most: int) -> list[Batch]:
+def _beyond(window: deque[tuple[datetime, Batch]], most: int) -> list[Batch]:
     """Remove the oldest rows until ``most`` are left, and return them."""
-    surplus, old = sum(batch.rows for _, batch in kept) - most, []
+    surplus, old = sum(batch.rows for _, batch in window) - most, []
     while surplus > 0:
-        when, batch = kept.popleft()
+        when, batch = window.popleft()
         first = np.arange(batch.rows) < surplus
         old.append(batch.take(first))
         if not first.all():
-            kept.appendleft((when, batch.take(~first)))
+            window.appendleft((when, batch.take(~first)))
         surplus -= int(first.sum())
     return old
 
@@ -116,7 +118,7 @@ class Drift:
 
 
 def drift(before: Classifier, after: Classifier, top: int = 20) -> list[Drift]:
-    """Return the terms whose log odds moved most between two models; a term that a model does not know says nothing.
+    """Return the terms whose log odds moved most between two models; a term that a model does not know counts as 0.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Which words of a text said what: for coloured texts on the terminal, in notebooks and in the report."""
+"""The weight of each word of a text: for colored texts on the terminal, in notebooks and in the report."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any
 from discern.data.text import TextSettings
 
 FOR, AGAINST = "0,114,178", "230,159,0"
-"""Blue speaks for the label, orange against it: Okabe and Ito's, told apart by colour-blind people and in grey."""
+"""Blue is for the label, orange against it: Okabe and Ito's, told apart by color-blind people and in grey."""
 STRONG = 3.0
-"""Nats from which a word has its full colour."""
+"""Nats from which a word has its full color."""
 
 
-def spoken_words(settings: TextSettings, message: str, known: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
-    """Return where the words of a message stand and what each said; its words share what an n-gram said."""
+def word_weights(settings: TextSettings, message: str, known: Mapping[str, float]) -> Iterator[tuple[int, int, float]]:
+    """Return start, end and weight of each word of a message; the words of an n-gram share its weight."""
     if settings.analyzer != "word":
         for match in re.finditer(r"\S+", message):
             weights = [known.get(term, 0.0) for term in settings.terms(match.group())]
@@ -30,15 +30,15 @@ def spoken_words(settings: TextSettings, message: str, known: Mapping[str, float
     for length in range(settings.ngrams[0], settings.ngrams[1] + 1):
         for start in range(len(terms) - length + 1):
             window = terms[start : start + length]
-            said = known.get(" ".join(term for _, term in window), 0.0)
+            weight = known.get(" ".join(term for _, term in window), 0.0)
             for index, _ in window:
-                weights[index] += said / length
+                weights[index] += weight / length
     for (start, end), weight in zip(places, weights, strict=True):
         yield start, end, weight
 
 
 def _places(surface: TextSettings, message: str) -> Iterator[tuple[int, int]]:
-    """Find the words of a message as they stand in it."""
+    """Return start and end of each word of a message."""
     position = 0
     for word in surface.terms(message):
         start = message.find(word, position)
@@ -48,9 +48,9 @@ def _places(surface: TextSettings, message: str) -> Iterator[tuple[int, int]]:
 
 
 def evidence_html(message: str, evidence: Any, settings: TextSettings | None = None) -> str:
-    """Return a text as HTML, each word with a background by what it said, and the nats when pointed at.
+    """Return a text as HTML: the background of a word shows its weight, its title the nats.
 
-    ``evidence`` is what :meth:`discern.Classifier.explain` gives for it.
+    ``evidence`` is what :meth:`discern.Classifier.explain` returns for it.
 
     Examples
     --------
@@ -61,17 +61,17 @@ def evidence_html(message: str, evidence: Any, settings: TextSettings | None = N
     """
     known = {term.term: term.weight / max(term.count, 1) for term in evidence.terms}
     parts, end = [], 0
-    for start, stop, weight in spoken_words(settings or TextSettings(), message, known):
+    for start, stop, weight in word_weights(settings or TextSettings(), message, known):
         parts.append(escape(message[end:start]))
         parts.append(_marked(message[start:stop], weight, evidence.label if weight > 0 else evidence.against))
         end = stop
     return "".join([*parts, escape(message[end:])])
 
 
-def _marked(word: str, weight: float, speaks_for: str) -> str:
+def _marked(word: str, weight: float, label: str) -> str:
     if abs(weight) < 0.05:
         return escape(word)
-    colour, depth = FOR if weight > 0 else AGAINST, min(abs(weight) / STRONG, 1.0)
+    color, depth = FOR if weight > 0 else AGAINST, min(abs(weight) / STRONG, 1.0)
     under = ";border-bottom:2px dotted" if weight < 0 else ""
-    title = f"{abs(weight):+.2f} nats for {speaks_for}"
-    return f'<mark style="background:rgba({colour},{depth:.2f}){under}" title="{escape(title)}">{escape(word)}</mark>'
+    title = f"{abs(weight):+.2f} nats for {label}"
+    return f'<mark style="background:rgba({color},{depth:.2f}){under}" title="{escape(title)}">{escape(word)}</mark>'

@@ -1,4 +1,4 @@
-"""Similarity search: the rows of a nearest-neighbour model that are most like another one."""
+"""Similarity search: the rows of a nearest-neighbor model that are most similar to another one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from discern.models.space_model import SpaceModel
 
 @dataclass(frozen=True)
 class Similar:
-    """A row that was learned: its number among all rows, from 1, its label, and how like the other it is.
+    """A row that was learned: its number among all rows, from 1, its label, and its similarity.
 
     Examples
     --------
@@ -30,7 +30,7 @@ class Similar:
 
 
 def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> list[Similar]:
-    """Return the rows that are most like a text or a row, the nearest first; equally near ones as they were learned.
+    """Return the rows that are most similar to a text or a row, the nearest first; ties in the order of learning.
 
     Examples
     --------
@@ -49,8 +49,8 @@ def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> l
     found, places = near.known.nearest(matrix if near.is_cosine else matrix.toarray(), min(top, len(near.known)))
     similarity = 1.0 - found[0] if near.is_cosine else -found[0]
     return [
-        Similar(int(near.known.ids[place]) + 1, solved.labels[near.known.classes[place]], float(like))
-        for place, like in zip(places[0].tolist(), similarity.tolist(), strict=True)
+        Similar(int(near.known.ids[place]) + 1, solved.labels[near.known.classes[place]], float(one))
+        for place, one in zip(places[0].tolist(), similarity.tolist(), strict=True)
     ]
 
 
@@ -59,7 +59,7 @@ def _batch(model: Classifier, row: str | Mapping[str, Any]) -> Batch:
     if isinstance(row, str):
         texts = [feature.name for feature in model.features if feature.role == "text"]
         if len(texts) != 1:
-            raise DataError(f"this model has {len(texts)} text columns; give a row with the values of its columns")
+            raise DataError(f"this model has {len(texts)} text columns; pass a row with the values of its columns")
         row = {texts[0]: row}
     for name in row:
         if name not in names:

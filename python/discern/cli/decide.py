@@ -1,136 +1,203 @@
-"""The command that says how a model decides, and saves that with it."""
+"""The command decide, and the options that name a decision rule."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discern.cli import options
-from discern.cli.output import percent, reading, refuse_bad_place, say, to_json
-from discern.cli.report import Costs, Positive, Threshold, decision_of
+from discern.cli.options import Input, ModelFile, Output, argument, command, option
+from discern.cli.output import loaded, percent, print_json, refuse_bad_place, saved
 from discern.data.lock import locked
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
-    from discern.data.source import Reading
-    from discern.evaluation.decisions import Choice, Decision, Rule
+    from discern.evaluation.decisions import ChosenThreshold, Decision, Rule
 
-MostFalsePositives = Annotated[
-    float | None,
-    typer.Option(
-        min=0, max=1, metavar="SHARE", help="Catch as much as can be, with at most this share of false positives."
-    ),
+Positive = Annotated[
+    str | None, typer.Option(metavar="LABEL", help="The label that counts as positive.", show_default="the last")
 ]
-LeastPrecision = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, metavar="SHARE", help="Catch as much as can be, with at least this precision."),
-]
-LeastCost = Annotated[
-    str | None,
-    typer.Option(metavar="FP,FN", help="The least cost on the rows, if a false positive and a negative cost so much."),
-]
-HeldOut = Annotated[bool, typer.Option("--held-out", help="DATA was not learned: judge it by the model as it is.")]
 
 
+@dataclass(frozen=True)
+class DecisionRule:
+    """A threshold or costs, as they are written on the command line."""
+
+    positive: Positive = None
+    threshold: float | None = option(
+        None,
+        "Predict the positive label from this probability on.",
+        min=0,
+        metavar="P",
+        show_default="the most probable",
+    )
+    cost: list[str] | None = option(
+        None,
+        "The cost of a mistake, such as spam:ham=1; unsure=N allows that answer. May be given more than once.",
+        metavar="TRUE:PREDICTED=N",
+        show_default="every mistake 1",
+    )
+
+    def decision(self, labels: Sequence[str]) -> Decision | None:
+        """Return the decision rule for these labels; None if no option was given.
+
+        Examples
+        --------
+        >>> DecisionRule(threshold=0.2).decision(["ham", "spam"]).positive
+        'spam'
+        >>> DecisionRule(cost=["bad:good=5", "unsure=0.5"]).decision(["bad", "good"]).costs
+        ((0.0, 5.0), (1.0, 0.0))
+        """
+        from discern.evaluation.decisions import Decision
+
+        if self.threshold is not None and self.cost:
+            raise typer.BadParameter("give either --threshold or --cost")
+        if self.positive is not None and self.positive not in labels:
+            from discern.data.batch import did_you_mean
+
+            raise typer.BadParameter(f"there is no label {self.positive!r}{did_you_mean(self.positive, labels)}")
+        if self.threshold is not None:
+            return Decision.at(self.threshold, self.positive or labels[-1])
+        return _of_costs(labels, self.cost) if self.cost else None
+
+
+def _of_costs(labels: Sequence[str], costs: Sequence[str]) -> Decision:
+    from discern.evaluation.decisions import Decision
+
+    table = [[float(true != given) for given in labels] for true in labels]
+    pairs = {f"{true}:{given}": (row, column) for row, true in enumerate(labels) for column, given in enumerate(labels)}
+    unsure = None
+    for written in costs:
+        pair, value = _number(written, f"a cost such as {labels[-1]}:{labels[0]}=5")
+        if pair in pairs:
+            row, column = pairs[pair]
+            table[row][column] = value
+        elif pair == "unsure":
+            unsure = value
+        else:
+            raise typer.BadParameter(f"{pair!r} is not a pair of labels such as {labels[-1]}:{labels[0]}")
+    try:
+        return Decision.of_costs(table, labels, unsure)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _number(written: str, what: str) -> tuple[str, float]:
+    """Read NAME=NUMBER; the error says what was expected."""
+    name, _, number = written.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        raise typer.BadParameter(f"{written!r} is not {what}") from None
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a threshold chosen on rows must reach."""
+
+    max_false_positive_rate: float | None = option(
+        None, "Choose the threshold of highest recall with at most this rate.", min=0, max=1, metavar="SHARE"
+    )
+    min_precision: float | None = option(
+        None, "Choose the threshold of highest recall with at least this precision.", min=0, max=1, metavar="SHARE"
+    )
+    least_cost: str | None = option(
+        None, "Choose the threshold of least cost for these costs of a false positive and a negative.", metavar="FP,FN"
+    )
+
+    @property
+    def given(self) -> list[str]:
+        """The options that were given."""
+        return [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value is not None]
+
+    def rule(self) -> Rule | None:
+        """Return the rule for choosing a threshold; None if no option was given."""
+        from discern.evaluation.decisions import LeastCost, MostRecall
+
+        if len(self.given) > 1:
+            raise typer.BadParameter("give one of --max-false-positive-rate, --min-precision and --least-cost")
+        if self.least_cost is not None:
+            try:
+                false_positive, false_negative = map(float, self.least_cost.split(","))
+            except ValueError:
+                raise typer.BadParameter(
+                    f"--least-cost takes two numbers such as 5,1, not {self.least_cost!r}"
+                ) from None
+            return LeastCost(false_positive, false_negative)
+        return MostRecall(self.max_false_positive_rate, self.min_precision) if self.given else None
+
+
+@command(
+    "discern decide messages.discern messages.csv --positive spam --max-false-positive-rate 0.001",
+    "discern decide credit.discern --cost bad:good=5 --cost unsure=0.5",
+    "discern decide messages.discern --clear",
+)
 def decide(
-    model: options.ModelFile,
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="[DATA]", help="Rows to choose a threshold by: those learned.", show_default=False),
-    ] = None,
-    positive: Positive = None,
-    threshold: Threshold = None,
-    cost: Costs = None,
-    most_false_positives: MostFalsePositives = None,
-    least_precision: LeastPrecision = None,
-    least_cost: LeastCost = None,
-    held_out: HeldOut = False,
-    share: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LABEL=SHARE", help="The share of a label among rows to come; of every label."),
-    ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Give the most probable label again.")] = False,
-    given: options.Given = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    model: ModelFile,
+    data: str | None = argument(None, "[DATA]", "The rows learned, to choose a threshold."),
+    decision_rule: DecisionRule,
+    goal: Goal,
+    held_out: bool = option(False, "DATA was not learned: predict it with the model as it is."),
+    share: list[str] | None = option(
+        None, "The share of a label among future rows; needed for every label.", metavar="LABEL=SHARE"
+    ),
+    clear: bool = option(False, "Predict the most probable label again."),
+    rows: Input,
+    out: Output,
 ) -> None:
-    """Set the decision rule: a threshold, misclassification costs or new class priors. It is saved with the model.
+    """Set the decision rule: a threshold, misclassification costs, or new class priors. It is saved with the model.
 
-    A threshold can be chosen on rows: those learned, each judged by a model that has not seen it, or others
+    A threshold can be chosen on the rows learned, each predicted by a model that has not seen it, or on other rows
     (--held-out).
     """
-    rule = _rule(most_false_positives, least_precision, least_cost)
-    asked = [threshold is not None, bool(cost), rule is not None, clear]
+    rule = goal.rule()
+    asked = [decision_rule.threshold is not None, bool(decision_rule.cost), rule is not None, clear]
     if sum(asked) > 1 or not (any(asked) or share):
         raise typer.BadParameter("give one of --threshold, --cost, a rule for a threshold, --share or --clear")
-    if (rule is None) == (data is not None):
-        raise typer.BadParameter("DATA is needed for a rule such as --most-false-positives, and for nothing else")
+    if rule is not None and data is None:
+        raise typer.BadParameter(f"{goal.given[0]} needs labeled DATA to choose the threshold.")
+    if rule is None and data is not None:
+        raise typer.BadParameter("DATA is for a rule such as --max-false-positive-rate, and for nothing else")
     refuse_bad_place(model)
-    from discern.classifier import Classifier
-
     with locked(model):
-        classifier = Classifier.load(model)
-        decision, chosen = decision_of(classifier.labels, threshold, positive, cost), None
+        classifier = loaded(model)
+        decision, chosen = decision_rule.decision(classifier.labels), None
         if rule is not None and data is not None:
-            with reading([data], given, quiet) as how:
-                chosen = _chosen(classifier, data, positive or classifier.labels[-1], rule, held_out, how)
+            from discern.analysis.crossvalidation import choose_decision
+
+            positive = decision_rule.positive or classifier.labels[-1]
+            with rows.reading([data], out.quiet) as how:
+                chosen = choose_decision(classifier, data, positive, rule, held_out=held_out, reading=how)
             decision = chosen.decision
         decision = _for_shares(classifier, decision, share)
-        checksum = classifier.decide_by(decision).save(model)
-    if json:
+        file = saved(classifier.decide_by(decision), model)
+    if out.json:
         described = None if decision is None else decision.to_json()
-        typer.echo(to_json({"file": str(model), "checksum": checksum, "decision": described, **_found(chosen)}))
+        print_json({**file, "decision": described, **_facts(chosen)})
         return
-    say(f"{model} gives {decision or 'the most probable label'}", quiet)
+    out.say(f"{model} predicts {decision or 'the most probable label'}")
     if chosen is not None:
-        say(f"  threshold {chosen.threshold:.4f} {chosen.interval or ''}".rstrip(), quiet)
-        say(f"  caught {percent(chosen.recall)}, precision {percent(chosen.precision)}", quiet)
-        say(f"  false positives {percent(chosen.false_positive_rate)}", quiet)
-
-
-def _rule(most_false_positives: float | None, least_precision: float | None, least_cost: str | None) -> Rule | None:
-    from discern.evaluation.decisions import LeastCost as Cheapest
-    from discern.evaluation.decisions import MostRecall
-
-    if [most_false_positives, least_precision, least_cost].count(None) < 2:
-        raise typer.BadParameter("give one of --most-false-positives, --least-precision and --least-cost")
-    if least_cost is not None:
-        try:
-            false_positive, false_negative = map(float, least_cost.split(","))
-        except ValueError:
-            raise typer.BadParameter(f"--least-cost takes two numbers such as 5,1, not {least_cost!r}") from None
-        return Cheapest(false_positive, false_negative)
-    if most_false_positives is None and least_precision is None:
-        return None
-    return MostRecall(most_false_positives, least_precision)
-
-
-def _chosen(classifier: Classifier, data: str, positive: str, rule: Rule, held_out: bool, how: Reading) -> Choice:
-    from discern.analysis.crossvalidation import choose_decision
-
-    return choose_decision(classifier, data, positive, rule, held_out=held_out, reading=how)
+        out.say(f"  threshold {chosen.threshold:.4f} {chosen.interval or ''}".rstrip())
+        out.say(f"  recall {percent(chosen.recall)}, precision {percent(chosen.precision)}")
+        out.say(f"  false positive rate {percent(chosen.false_positive_rate)}")
 
 
 def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[str] | None) -> Decision | None:
-    """Return the decision for another mix of labels, if one is given."""
+    """Return the decision for other shares of the labels, if they are given."""
     if not shares:
         return decision
     from discern.evaluation.decisions import Decision
 
-    new = {}
-    for written in shares:
-        label, _, number = written.rpartition("=")
-        try:
-            new[label] = float(number)
-        except ValueError:
-            raise typer.BadParameter(f"{written!r} is not a share such as {classifier.labels[-1]}=0.1") from None
+    new = dict(_number(written, f"a share such as {classifier.labels[-1]}=0.1") for written in shares)
     if abs(sum(new.values()) - 1) > 1e-6 or set(new) != set(classifier.labels):
         raise typer.BadParameter(f"give a share for each of {', '.join(classifier.labels)}; they sum to 1")
     return (decision or Decision.argmax()).with_priors(classifier.info()["priors"], new)
 
 
-def _found(chosen: Choice | None) -> dict[str, Any]:
+def _facts(chosen: ChosenThreshold | None) -> dict[str, Any]:
     if chosen is None:
         return {}
     return {

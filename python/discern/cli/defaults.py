@@ -11,13 +11,13 @@ PREFIX = "DISCERN_"
 FILE = "DISCERN_CONFIG"
 """The environment variable that names the configuration file; empty: there is none."""
 TAKEN = frozenset([FILE, "DISCERN_DATA"])
-"""Variables that mean something else: ``DISCERN_DATA`` is the folder of data sets, and no default of ``--data``."""
+"""Variables with another meaning: ``DISCERN_DATA`` is the folder of data sets, not the default of ``--data``."""
 NEVER = frozenset(["output", "help", "version"])
-"""Options that only the command line may give."""
+"""Options that are only set on the command line."""
 
 
 def found() -> Path | None:
-    """Return the configuration file: the one that is named, or ./discern.toml, or that of the user."""
+    """Return the configuration file: the one the environment names, or ./discern.toml, or that of the user."""
     named = os.environ.get(FILE)
     if named is not None:
         return Path(named) if named else None
@@ -27,7 +27,7 @@ def found() -> Path | None:
 
 
 def contents() -> dict[str, Any]:
-    """Return what the configuration file holds."""
+    """Return the contents of the configuration file."""
     path = found()
     if path is None:
         return {}
@@ -42,10 +42,10 @@ def contents() -> dict[str, Any]:
 
 
 def of_command(command: str, options: Iterable[str], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the defaults of the options of a command, by name; ``written`` is what the configuration file holds.
+    """Return the defaults of the options of a command, by name; ``written`` is the content of the configuration file.
 
-    A section is stronger than what stands above all sections, the environment stronger than the file, and
-    ``DISCERN_FIT_THREADS`` stronger than ``DISCERN_THREADS``.
+    A section overrides what stands above all sections, the environment overrides the file, and
+    ``DISCERN_FIT_THREADS`` overrides ``DISCERN_THREADS``.
     """
     section = written.get(command, {})
     given: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def of_command(command: str, options: Iterable[str], written: Mapping[str, Any])
 
 
 def unknown(written: Mapping[str, Any], known: Mapping[str, Iterable[str]]) -> str | None:
-    """Complain about what is in the configuration file and is no option; ``known`` are those of each command."""
+    """Return a complaint about what is not an option; ``known`` are the options of each command."""
     everywhere = {name for options in known.values() for name in options}
     for key, value in written.items():
         section = isinstance(value, dict)

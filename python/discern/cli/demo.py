@@ -1,4 +1,4 @@
-"""The demo: the main job, from raw rows to a saved model, on data that the package carries."""
+"""The command demo: train, evaluate, explain and save a model, on messages that come with the package."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import random
 import shlex
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from discern.cli import options
-from discern.cli.output import in_bytes, refuse_bad_place, to_json
+from discern.cli.options import Output, command, option
+from discern.cli.output import in_bytes, print_json, refuse_bad_place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,20 +25,20 @@ Row = dict[str, str]
 SEED = 7
 HELD_OUT = 0.3
 LONGEST = 120
-"""Messages up to so many characters are shown."""
+"""The most characters of a message that is shown."""
 MODEL = "messages.discern"
 NEW_MESSAGE = "You have won a free holiday, call now to claim your prize"
 
 
+@command("discern demo", "discern demo -o /tmp/messages.discern")
 def demo(
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="MODEL", help="Where to write the model.", show_default=MODEL),
-    ] = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    output: Path | None = option(
+        None, "Where to write the model.", "--output", "-o", metavar="MODEL", show_default=MODEL
+    ),
+    out: Output,
 ) -> None:
-    """Show the main job on 766 short messages, ham and spam: learn, judge, explain, save."""
+    """Train a model on 766 short messages, ham and spam; evaluate it, explain two predictions, and save it."""
     from discern.classifier import Classifier
 
     place = _place(output)
@@ -49,16 +47,16 @@ def demo(
     evaluation = model.evaluate(held_out)
     chosen = {label: choose(model, held_out, label) for label in reversed(model.labels)}
     model.save(place)
-    if json:
+    if out.json:
         explained = {label: {"text": text, **evidence.to_dict()} for label, (text, evidence) in chosen.items()}
         result = {"file": str(place), "rows_learned": len(learned), "evaluation": evaluation.to_dict()}
-        typer.echo(to_json({**result, "explained": explained}))
+        print_json({**result, "explained": explained})
         return
-    _show(model, evaluation, chosen, place, quiet)
+    _show(model, evaluation, chosen, place, out.quiet)
 
 
 def sample() -> list[Row]:
-    """Return the messages that the package carries, each with its label."""
+    """Return the messages that come with the package, each with its label."""
     content = (resources.files("discern") / "sample" / "messages.csv").read_text("utf-8")
     return list(csv.DictReader(io.StringIO(content, newline="")))
 
@@ -78,14 +76,14 @@ def split(rows: list[Row]) -> tuple[list[Row], list[Row]]:
 
 
 def choose(model: Classifier, rows: list[Row], label: str) -> tuple[str, Evidence]:
-    """Choose the message that shows most: rightly called, with many clear words, for and against."""
+    """Choose the best example: a correct prediction with many clear words, for and against."""
     texts = [row["text"] for row in rows if row["label"] == label and len(row["text"]) <= LONGEST]
     explained = [(text, model.explain(text)) for text in texts]
-    right = [(text, evidence) for text, evidence in explained if evidence.label == label]
-    return max(right, key=_colour)
+    correct = [(text, evidence) for text, evidence in explained if evidence.label == label]
+    return max(correct, key=_clear_words)
 
 
-def _colour(explained: tuple[str, Evidence]) -> tuple[int, int]:
+def _clear_words(explained: tuple[str, Evidence]) -> tuple[int, int]:
     weights = [term.weight for term in explained[1].terms]
     return min(sum(weight <= -1 for weight in weights), 2), sum(abs(weight) >= 1 for weight in weights)
 
@@ -102,16 +100,12 @@ def _place(output: Path | None) -> Path:
 
 
 def _show(
-    model: Classifier,
-    evaluation: Evaluation,
-    chosen: dict[str, tuple[str, Evidence]],
-    place: Path,
-    quiet: bool,
+    model: Classifier, evaluation: Evaluation, chosen: dict[str, tuple[str, Evidence]], place: Path, quiet: bool
 ) -> None:
     from discern.cli.show import console, show_evaluation, show_evidence
 
     screen = console()
-    _title(screen, f"Learned {model.rows} messages, judged on {evaluation.rows} others", quiet)
+    _title(screen, f"Learned {model.rows} messages, evaluated on {evaluation.rows} others", quiet)
     show_evaluation(screen, evaluation)
     for label, (text, evidence) in chosen.items():
         _title(screen, f"Why one of those is {label}", quiet)

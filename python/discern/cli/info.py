@@ -1,53 +1,43 @@
-"""The commands that look at models and data: info, similar, drift."""
+"""The commands that describe files: info shows a model or data, drift what has changed between two models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
-
-from discern.cli import options
-from discern.cli.commands import loaded, row_of
-from discern.cli.output import reading, to_json, visible
+from discern.cli.options import Input, Label, Output, Top, argument, command
+from discern.cli.output import loaded, print_json, visible
 
 if TYPE_CHECKING:
     from discern.data.batch import Batch
 
 MOST_LABELS = 20
-"""Strongest words are shown for so many labels, the most frequent ones."""
+"""The strongest words are shown for the most frequent labels only."""
 MOST_COUNTED = 100_000
-"""So many different labels are counted."""
+"""The number of different labels that are counted."""
 LONGEST_EXAMPLE = 60
 
 
-# -------------------------------------------------------------------------------------------------------- info
-
-
+@command("discern info messages.discern", "discern info messages.csv --json")
 def info(
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help="A model file, or rows in any format.", show_default=False)
-    ],
-    top: options.Top = 8,
-    label: options.Label = "label",
-    given: options.Given = None,
-    encoding: options.Encoding = None,
-    on_error: options.OnErrorName = options.OnError.stop,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    file: str = argument(..., "FILE", "A model file, or rows in any format."),
+    top: Top = 8,
+    label: Label = "label",
+    rows: Input,
+    out: Output,
 ) -> None:
-    """Describe what a file holds.
+    """Describe a model or a data file.
 
-    Of a model: settings, labels, sizes, and the strongest words of the labels. Of data: format, rows, columns with the
-    roles that fit would give them, missing values, and labels.
+    For a model: settings, labels, sizes, and the strongest words of each label. For data: format, rows, missing values,
+    labels, and columns with the roles that fit would infer.
     """
-    if not _is_data(file, given):
-        _show_model(Path(file), top, json)
+    if not _is_data(file, rows.format):
+        _show_model(Path(file), top, out)
         return
-    with reading([file], given, quiet, encoding=encoding, on_error=on_error) as how:
+    with rows.reading([file], out.quiet) as how:
         from discern.data.readers import batches
         from discern.data.roles import leading_rows
 
@@ -55,7 +45,7 @@ def info(
         seen = Seen(label, roles=_roles(first, label) if first is not None else {})
         for batch in stream:
             seen.add(batch)
-    _show_data(file, seen, sum(how.faults.values()), given, json)
+    _show_data(file, seen, sum(how.faults.values()), rows.format, out)
 
 
 def _is_data(file: str, given: str | None) -> bool:
@@ -64,7 +54,7 @@ def _is_data(file: str, given: str | None) -> bool:
     return given is not None or file == "-" or Path(file).is_dir() or format_of(file) is not None
 
 
-def _show_model(path: Path, top: int, json: bool) -> None:
+def _show_model(path: Path, top: int, out: Output) -> None:
     import discern.models.file as files
 
     classifier = loaded(path)
@@ -73,9 +63,9 @@ def _show_model(path: Path, top: int, json: bool) -> None:
     strongest = {label: classifier.weights(label, top) for label in frequent}
     _, metadata = files.load(path)
     about = {"file": str(path), "bytes": path.stat().st_size, "checksum": metadata["checksum"], **described}
-    if json:
+    if out.json:
         words = {label: [{"term": term, "weight": weight} for term, weight in strongest[label]] for label in frequent}
-        typer.echo(to_json({**about, "strongest": words}))
+        print_json({**about, "strongest": words})
         return
     from discern.cli.show import console, show_info
 
@@ -84,7 +74,7 @@ def _show_model(path: Path, top: int, json: bool) -> None:
 
 @dataclass
 class Seen:
-    """What was seen of data, row by row."""
+    """What is counted while data are read."""
 
     label: str
     rows: int = 0
@@ -94,7 +84,7 @@ class Seen:
     labels: Counter[str] = field(default_factory=Counter)
 
     def add(self, batch: Batch) -> None:
-        """Take some more rows."""
+        """Count more rows."""
         from discern.data.batch import values_of
         from discern.data.values import canonical, written
 
@@ -115,12 +105,12 @@ def _roles(batch: Batch, label: str) -> dict[str, str]:
     from discern.data.roles import infer
 
     features, left_out = infer(batch, label)
-    said = {feature.name: feature.role for feature in features}
-    said.update({name: f"left out: {reason}" for name, reason in left_out.items()})
-    return {name: "label" if name == label else said.get(name, "") for name in batch.columns}
+    roles = {feature.name: feature.role for feature in features}
+    roles.update({name: f"left out: {reason}" for name, reason in left_out.items()})
+    return {name: "label" if name == label else roles.get(name, "") for name in batch.columns}
 
 
-def _show_data(file: str, seen: Seen, bad: int, given: str | None, json: bool) -> None:
+def _show_data(file: str, seen: Seen, bad: int, given: str | None, out: Output) -> None:
     from discern.data.readers import format_of, size_of
 
     columns = [
@@ -135,104 +125,33 @@ def _show_data(file: str, seen: Seen, bad: int, given: str | None, json: bool) -
     kind = given or ("folder" if Path(file).is_dir() else format_of(file) or "csv")
     about = {"file": file, "format": kind, "bytes": size_of(file), "rows": seen.rows, "bad_rows": bad}
     labels = dict(sorted(seen.labels.items(), key=lambda one: (-one[1], one[0])))
-    if json:
-        typer.echo(to_json({**about, "columns": columns, "labels": labels}))
+    if out.json:
+        print_json({**about, "columns": columns, "labels": labels})
         return
     from discern.cli.show import show_data
 
     show_data(about, columns, labels, MOST_LABELS)
 
 
-# ----------------------------------------------------------------------------------------------------- similar
-
-
-def similar(
-    model: options.ModelFile,
-    text: Annotated[
-        str | None, typer.Argument(metavar="[TEXT]", help="The text to compare with.", show_default=False)
-    ] = None,
-    value: options.Values = None,
-    top: Annotated[int, typer.Option(min=1, help="How many rows to show.")] = 10,
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="DATA", help="What the model learned from, to show the rows; may be given more than once."
-        ),
-    ] = None,
-    given: options.Given = None,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Find the rows that are most like a text or a row, in a model that keeps its rows (fit --model knn).
-
-    Rows are numbered as they were learned, from 1. A model does not keep the texts themselves: give --data to see them.
-    """
-    if text is None and not value:
-        raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
-    from discern.analysis.similarity import similar as find
-
-    classifier = loaded(model)
-    found = find(classifier, row_of(classifier, text, value or []), top)
-    shown: dict[int, Any] = {}
-    if data:
-        with reading(data, given, quiet) as how:
-            shown = _rows(data, how, {one.row for one in found}, classifier.rows)
-    if json:
-        for one in found:
-            typer.echo(to_json({**asdict(one), **({"values": shown[one.row]} if data else {})}))
-        return
-    names = [feature.name for feature in classifier.features]
-    from discern.cli.show import console, plain_table, show
-
-    table = plain_table("row", "similarity", "label", *(names if data else ()), left=0)
-    for column in table.columns[2:]:
-        column.justify = "left"
-    for one in found:
-        values = [_short(shown[one.row].get(name)) for name in names] if data else []
-        table.add_row(f"{one.row:,}", f"{one.similarity:.4f}", visible(one.label), *values)
-    show(console(), table)
-
-
-def _short(value: Any) -> str:
-    words = " ".join(visible("" if value is None else str(value)).split())
-    return words if len(words) <= LONGEST_EXAMPLE else words[: LONGEST_EXAMPLE - 1] + "…"
-
-
-def _rows(data: Sequence[str], how: Any, wanted: set[int], learned: int) -> dict[int, dict[str, Any]]:
-    """Return some rows of what a model learned from, by number."""
-    from discern.data.readers import batches
-    from discern.data.strings import DataError
-
-    found, start = {}, 1
-    for batch in batches(iter(data), how):
-        found.update({row: batch.row(row - start) for row in wanted if start <= row < start + batch.rows})
-        start += batch.rows
-    if start - 1 != learned:
-        raise DataError(f"the data have {start - 1:,} rows, but the model learned {learned:,}: these are not its data")
-    return found
-
-
-# ------------------------------------------------------------------------------------------------------- drift
-
-
+@command("discern drift january.discern june.discern")
 def drift(
-    old: Annotated[Path, typer.Argument(metavar="OLD", help="The model file of before.", show_default=False)],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="The model file of now.", show_default=False)],
-    top: options.Top = 20,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    old: Path = argument(..., "OLD", "The earlier model file."),
+    new: Path = argument(..., "NEW", "The later model file."),
+    top: Top = 20,
+    out: Output,
 ) -> None:
-    """Describe what has changed between two models: the words whose log odds moved most, in nats."""
+    """Show what has changed between two models: the words whose log odds moved most, in nats."""
     from discern.analysis.drift import drift as compare
 
     before, after = loaded(old), loaded(new)
     labels = sorted({*before.labels} & {*after.labels})
     moved = compare(before, after, 2 * top)
-    if len(labels) == 2:  # what speaks for one speaks against the other
+    if len(labels) == 2:  # evidence for one is evidence against the other
         moved = [one for one in moved if one.label == labels[1]]
     moved = moved[:top]
-    if json:
-        typer.echo(to_json([{**asdict(one), "change": one.change} for one in moved]))
+    if out.json:
+        print_json([{**asdict(one), "change": one.change} for one in moved])
         return
     from discern.cli.show import console, plain_table, show
 

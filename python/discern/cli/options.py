@@ -1,345 +1,224 @@
-"""The options that commands share, and how their values are read."""
+"""Options that commands share, in groups, and the decorator that turns a function into a command."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from functools import cached_property, partial, wraps
+from importlib import import_module
+from inspect import Parameter
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+from typer._types import TyperChoice
+
+from discern.cli.output import counted, progress_bar, say
 
 if TYPE_CHECKING:
-    import discern.learners.bayes as bayes
+    from discern.data.source import Reading
+
+SMALL = 1 << 23
+"""Smaller inputs are read before a progress bar could be seen."""
+
+# ---------------------------------------------------------------------------------------------------- commands
+
+Function = Callable[..., None]
+EXAMPLES: dict[Function, tuple[str, ...]] = {}
+"""What the help of each command shows at its end."""
 
 
-class Format(StrEnum):
-    """How rows are written."""
+def option(default: Any, help: str, *names: str, **details: Any) -> Any:
+    """Declare an option, as the default of a parameter of a command or of a field of a group.
 
-    csv = "csv"
-    tsv = "tsv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    arrow = "arrow"
-    svmlight = "svmlight"
-    text = "text"
-    mbox = "mbox"
-    eml = "eml"
-
-
-class OnError(StrEnum):
-    """What becomes of rows that cannot be read."""
-
-    stop = "stop"
-    skip = "skip"
-    keep = "keep"
-
-
-class Model(StrEnum):
-    """Naive Bayes with its event models, models in a vector space, and the best of them."""
-
-    naive_bayes = "naive-bayes"
-    multinomial = "multinomial"
-    binary = "binary"
-    bernoulli = "bernoulli"
-    complement = "complement"
-    logistic = "logistic"
-    linear_svm = "linear-svm"
-    nbsvm = "nbsvm"
-    ridge = "ridge"
-    lda = "lda"
-    qda = "qda"
-    knn = "knn"
-    best = "best"
-
-
-class Select(StrEnum):
-    """By what terms are selected."""
-
-    chi2 = "chi2"
-    mutual_information = "mutual-information"
-
-
-class Numbers(StrEnum):
-    """How numbers speak."""
-
-    auto = "auto"
-    gaussian = "gaussian"
-    quantile = "quantile"
-    uniform = "uniform"
-    mdl = "mdl"
-
-
-class Priors(StrEnum):
-    """Where the probabilities of the labels come from."""
-
-    data = "data"
-    uniform = "uniform"
-    auto = "auto"
-
-
-class Analyzer(StrEnum):
-    """What the terms of a text are."""
-
-    word = "word"
-    char = "char"
-    char_wb = "char_wb"
-    pattern = "pattern"
-    given = "given"
-
-
-class Words(StrEnum):
-    """How texts are cut into words."""
-
-    words = "words"
-    sklearn = "sklearn"
-
-
-class Normalization(StrEnum):
-    """What the Bernoulli model divides by."""
-
-    documents = "documents"
-    vocabulary = "vocabulary"
-
-
-def parse_smoothing(value: str) -> bayes.Smoothing | str:
-    """Read ``auto``, ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
-
-    Examples
-    --------
-    >>> parse_smoothing("dirichlet:500")
-    Dirichlet(mass=500.0)
+    ``default`` is ``...`` if the option is required. ``names`` are needed if the option is not called as the parameter;
+    ``details`` are those of :func:`typer.Option`. A switch that is off by default has no ``--no-`` form.
     """
-    from discern.learners.bayes import Dirichlet, JelinekMercer, Laplace
-
-    if value == "auto":
-        return value
-    kinds: dict[str, Any] = {"laplace": Laplace, "jelinek-mercer": JelinekMercer, "dirichlet": Dirichlet}
-    name, colon, number = value.rpartition(":")
-    kind = kinds.get(name if colon else "laplace")
-    try:
-        if kind is None:
-            raise ValueError(f"there is no smoothing {name!r}; there are {', '.join(kinds)}")
-        return kind(float(number))  # type: ignore[no-any-return]
-    except ValueError as error:
-        raise typer.BadParameter(f"{error} (write 0.5, jelinek-mercer:0.5 or dirichlet:1000)") from error
+    declared = partial(typer.Option, *names, help=help, **details)
+    return field(default=MISSING if default is ... else default, metadata={"declared": declared})
 
 
-def parse_ngrams(value: str) -> tuple[int, int]:
-    """Read ``1,2``: the shortest and the longest; one number is both.
+def argument(default: Any, metavar: str, help: str) -> Any:
+    """Declare a positional argument in the same way."""
+    declared = partial(typer.Argument, metavar=metavar, help=help, show_default=False)
+    return field(default=MISSING if default is ... else default, metadata={"declared": declared})
 
-    Examples
-    --------
-    >>> parse_ngrams("1,2"), parse_ngrams("3")
-    ((1, 2), (3, 3))
+
+def command(*examples: str) -> Callable[[Function], Function]:
+    """Turn a function into a command with examples in its help.
+
+    A parameter whose type is a group, which is a dataclass of options, receives an instance of it. On the command line
+    the fields of the group are options like all others. A group may refuse its values with a ValueError.
     """
-    parts = value.split(",")
-    try:
-        lengths = [int(part) for part in parts]
-    except ValueError as error:
-        raise typer.BadParameter(f"{value!r} is not a pair of numbers such as 1,2") from error
-    if len(lengths) > 2 or lengths[0] < 1 or lengths[-1] < lengths[0]:
-        raise typer.BadParameter(f"{value!r} is not a pair of numbers that rise from at least 1, such as 1,2")
-    return lengths[0], lengths[-1]
+
+    def expanded(function: Function) -> Function:
+        groups: dict[str, Any] = {}
+        parameters: list[Parameter] = []
+        for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+            if is_dataclass(parameter.annotation):
+                groups[name] = parameter.annotation
+                kinds = get_type_hints(parameter.annotation, include_extras=True)
+                parameters += [_parameter(one.name, kinds[one.name], one) for one in fields(parameter.annotation)]
+            else:
+                parameters.append(_parameter(name, parameter.annotation, parameter.default))
+
+        @wraps(function)
+        def run(**given: Any) -> None:
+            try:
+                filled = {
+                    name: group(**{one.name: given.pop(one.name) for one in fields(group)})
+                    for name, group in groups.items()
+                }
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from error
+            function(**filled, **given)
+
+        run.__dict__["__signature__"] = inspect.Signature(parameters)
+        EXAMPLES[run] = examples
+        return run
+
+    return expanded
 
 
-def number_of_terms(value: str | None) -> int | str | None:
-    """Read how many terms to use: a number, or auto."""
-    if value is None or value == "auto":
-        return value
-    if not value.isdigit() or int(value) < 1:
-        raise typer.BadParameter(f"--features takes a number above 0 or auto, not {value!r}")
-    return int(value)
+def _parameter(name: str, kind: Any, default: Any) -> Parameter:
+    """Return a parameter as typer takes it: with its declaration in the type."""
+    if isinstance(default, Field):
+        declared = default.metadata.get("declared")
+        default = Parameter.empty if default.default is MISSING else default.default
+        if declared is not None:
+            is_switch = kind is bool and default is False and not declared.args
+            kind = Annotated[kind, declared(f"--{name.replace('_', '-')}") if is_switch else declared()]
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def parse_budget(value: str) -> float:
-    """Read ``60``, ``60s``, ``2m`` or ``1h``: seconds.
+class OneOf(TyperChoice[str]):
+    """A choice between names that a module of the library lists; it is imported when the option is used.
 
-    Examples
-    --------
-    >>> parse_budget("90s"), parse_budget("1.5m")
-    (90.0, 90.0)
+    ``names`` is a list in the module, or a function that returns one, such as ``FORMATS.names``.
     """
-    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
-    number, unit = (value[:-1], units[value[-1]]) if value[-1:] in units else (value, 1.0)
-    try:
-        return float(number) * unit
-    except ValueError as error:
-        raise typer.BadParameter(f"{value!r} is not a time such as 60s, 2m or 1h") from error
+
+    def __init__(self, module: str, names: str, *more: str) -> None:
+        self.case_sensitive = True
+        self._module, self._names, self._more = module, names, more
+
+    @cached_property
+    def choices(self) -> Sequence[str]:  # type: ignore[override]
+        """The names."""
+        names = attrgetter(self._names)(import_module(self._module))
+        return (*self._more, *(names() if callable(names) else names))
 
 
-def parse_stop_words(value: str) -> tuple[str, ...]:
-    """Read a list with commas, or ``@file`` with words between commas or white space.
+MODELS = OneOf("discern.models.registry", "public_models")
 
-    Examples
-    --------
-    >>> parse_stop_words("the, a,of")
-    ('the', 'a', 'of')
-    """
-    listed = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
-    return tuple(dict.fromkeys(listed.replace(",", " ").split()))
+# ------------------------------------------------------------------------------------------------- the results
+
+
+@dataclass(frozen=True)
+class Output:
+    """How results and messages are printed."""
+
+    json: bool = option(False, "Write the result to stdout as JSON.")
+    quiet: bool = option(False, "Print results only: no messages, no progress bar.", "--quiet", "-q")
+
+    def say(self, message: str) -> None:
+        """Print a message to stderr."""
+        if not self.quiet:
+            say(message)
+
+
+# -------------------------------------------------------------------------------------------------- rows to read
 
 
 DATA_HELP = (
-    "Rows to read: CSV, TSV, JSON lines, Parquet, Arrow, svmlight, a text a line (.txt), mbox, .eml, also .gz, .bz2, "
-    ".xz or .zst; a Maildir, or a folder whose sub-folders are the labels; - is stdin."
+    "Rows to read: files in a format of --format, also as .gz, .bz2, .xz or .zst; a Maildir, or a folder whose "
+    "sub-folders are the labels; - is stdin."
 )
-Sources = Annotated[list[str], typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-Source = Annotated[str, typer.Argument(metavar="DATA", help=DATA_HELP, show_default=False)]
-OptionalSources = Annotated[
-    list[str] | None, typer.Argument(metavar="DATA", help=DATA_HELP + " Not with --message.", show_default=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input:
+    """How rows are read."""
+
+    format: str | None = option(
+        None,
+        "The format of the data.",
+        click_type=OneOf("discern.data.formats", "FORMATS.names"),
+        show_default="by the name; csv for stdin",
+    )
+    encoding: str | None = option(
+        None,
+        "The encoding of the data, such as latin-1; auto: guess it.",
+        metavar="NAME",
+        show_default="utf-8, or as marked",
+    )
+    on_error: str = option(
+        "stop",
+        "For a row that cannot be read: stop, skip it, or keep what is readable. Bad rows are counted.",
+        click_type=OneOf("discern.data.source", "ON_ERROR"),
+    )
+
+    @contextmanager
+    def reading(
+        self, sources: Sequence[str], quiet: bool, busy: bool = False, at_once: bool = False
+    ) -> Iterator[Reading]:
+        """Return how to read the sources, with a progress bar on a terminal unless results go there too (``busy``).
+
+        At the end, report how many rows could not be read.
+        """
+        from discern.data.formats import FORMATS
+        from discern.data.readers import total_size
+        from discern.data.source import Reading
+
+        how = Reading(self.format, encoding=self.encoding, on_error=self.on_error, at_once=at_once)
+        total = total_size(sources, self.format)
+        if self.format is not None and FORMATS[self.format].needs_path and "-" in sources:
+            raise typer.BadParameter(f"{FORMATS[self.format].title} cannot be read from stdin; give a file")
+        hidden = quiet or busy or not sys.stderr.isatty() or (total is not None and total < SMALL)
+        with nullcontext() if hidden else progress_bar(how, total):
+            yield how
+        if not quiet:
+            _report_faults(how)
+
+
+def _report_faults(how: Reading) -> None:
+    for source, encoding in how.guessed.items():
+        say(f"{source} is not UTF-8: it was read as {encoding}")
+    count = sum(how.faults.values())
+    if count:
+        done = "kept as far as readable" if how.keeps_bad_rows else "left out"
+        say(f"{counted(count, 'bad row')} {done}: {how.first_fault}")
+
+
+Threads = Annotated[
+    int | None,
+    typer.Option(min=1, help="The number of threads. It does not change the result.", show_default="all cores"),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows(Input):
+    """Rows from one or more sources."""
+
+    data: list[str] = argument(..., "DATA", DATA_HELP)
+    threads: Threads = None
+
+
+# ---------------------------------------------------------------------------- options and arguments of many commands
+
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.", show_default=False)]
-ModelFiles = Annotated[
-    list[Path], typer.Argument(metavar="MODEL", help="The model files, two or more.", show_default=False)
-]
 NewModelFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False)
 ]
-OtherModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="MODEL",
-        help="Write here and leave MODEL as it is.",
-        show_default="MODEL itself",
-    ),
-]
-Given = Annotated[
-    Format | None,
-    typer.Option("--format", help="The format of the data.", show_default="by the name; csv for stdin"),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="The encoding of the data, such as latin-1; auto: guess it.",
-        show_default="utf-8, or as marked",
-    ),
-]
-OnErrorName = Annotated[
-    OnError,
-    typer.Option(help="A row that cannot be read: stop, skip it, or keep what can be read; they are counted."),
-]
-LabelAs = Annotated[
-    str | None,
-    typer.Option(
-        "--label",
-        "--label-as",
-        metavar="LABEL",
-        help="The label of all rows, for data without labels such as mails.",
-        show_default="as the data say",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Write the result to stdout as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print results only: no messages, no progress bar.")]
-Threads = Annotated[
-    int | None,
-    typer.Option(min=1, help="How many threads; the result is always the same.", show_default="all cores"),
-]
-Values = Annotated[
-    list[str] | None,
-    typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once."),
-]
-Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]
-OtherText = Annotated[
-    str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
-]
-OtherLabel = Annotated[
-    str | None,
-    typer.Option("--label", help="The column with the true labels.", show_default="as in the model"),
-]
-
-# What only fit takes.
 Label = Annotated[str, typer.Option(help="The column with the labels.")]
 Text = Annotated[
     list[str] | None,
     typer.Option(help="A column with text; may be given more than once.", show_default="inferred, as are the others"),
 ]
-Number = Annotated[list[str] | None, typer.Option(help="A column with numbers.", show_default="inferred")]
-Category = Annotated[list[str] | None, typer.Option(help="A column with categories.", show_default="inferred")]
-Flag = Annotated[list[str] | None, typer.Option(help="A column with yes or no.", show_default="inferred")]
-NumbersName = Annotated[Numbers, typer.Option(help="Numbers speak by a normal density, or by bins.")]
-Calibrate = Annotated[
-    bool | None,
-    typer.Option(help="Calibrate probabilities on rows left out.", show_default="if the smoothing is auto"),
+OtherText = Annotated[
+    str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
 ]
-ModelName = Annotated[
-    Model,
-    typer.Option(
-        help="Naive Bayes (its event model chosen by validation, or given), another model, or the best of them; "
-        "only naive Bayes can learn, forget and merge."
-    ),
-]
-Budget = Annotated[str, typer.Option(metavar="TIME", help="For --model best: how long it may take, such as 60s or 5m.")]
-Characters = Annotated[
-    str | None,
-    typer.Option(help="Count character n-grams of these lengths too, such as 2,5; not naive Bayes."),
-]
-Features = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N",
-        help="Use so many terms of a text, the best by --select; auto: chosen by validation.",
-        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
-    ),
-]
-SelectName = Annotated[Select, typer.Option(help="By what the best terms are selected.")]
-Smoothing = Annotated[str, typer.Option(help="auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.")]
-PriorsName = Annotated[
-    Priors, typer.Option(help="Probabilities of the labels: as in the data, all the same, or by validation.")
-]
-NormalizationName = Annotated[Normalization, typer.Option(help="What the Bernoulli model divides by.")]
-MinDf = Annotated[
-    int | None,
-    typer.Option(min=1, help="Leave out terms that fewer rows hold.", show_default="1, or 2 for most but naive Bayes"),
-]
-AnalyzerName = Annotated[
-    Analyzer,
-    typer.Option(help="Terms: words, characters, characters within words, matches of --pattern, whole texts."),
-]
-WordsName = Annotated[Words, typer.Option(help="Cut words right in every script, or just as scikit-learn does.")]
-Lowercase = Annotated[bool, typer.Option(help="Whether upper and lower case are the same.")]
-Ngrams = Annotated[
-    str | None,
-    typer.Option(
-        help="The shortest and the longest n-grams, such as 1,2.", show_default="1,1 or 1,2, by model or validation"
-    ),
-]
-StopWords = Annotated[str, typer.Option(help="Words to leave out: a list with commas, or @file.", show_default="none")]
-Stem = Annotated[
-    str,
-    typer.Option(
-        help="Stem words as in this language, such as english; none; or auto.",
-        show_default="auto: as validation says, none for models in a vector space",
-    ),
-]
-Shortest = Annotated[
-    int | None, typer.Option(min=1, help="The least number of characters of a word.", show_default="2, of mails 1")
-]
-Pattern = Annotated[str | None, typer.Option(help="A regular expression, for --analyzer pattern.", show_default="none")]
-Slim = Annotated[bool, typer.Option("--slim", help="A smaller file that cannot learn, forget or merge.")]
-Ledger = Annotated[
-    bool,
-    typer.Option("--ledger", help="Keep a digest of every row, so that rows never learned cannot be forgotten."),
-]
-LedgerSalt = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HEX",
-        help="The salt of these digests, 32 hexadecimal digits; models to be merged must share it.",
-        show_default="random",
-    ),
-]
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Say what would be done: roles, sizes, about how long; and write nothing."),
-]
-Spark = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
-        show_default="on this machine alone",
-    ),
-]
+Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]

@@ -1,11 +1,11 @@
-"""Results to stdout or to a file, messages to stderr."""
+"""Results go to stdout or to a file, messages to stderr; models are loaded and saved."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 if TYPE_CHECKING:
+    from discern.classifier import Classifier
     from discern.data.source import Reading
 
-LEAST = 1 << 23
-"""Smaller inputs are read before a progress bar could be seen."""
 
-
-def say(message: str, quiet: bool = False) -> None:
-    """Tell people something, on stderr."""
-    if not quiet:
-        typer.echo(message, err=True)
+def say(message: str) -> None:
+    """Print a message to stderr."""
+    typer.echo(message, err=True)
 
 
 def to_json(value: Any) -> str:
@@ -30,8 +27,13 @@ def to_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def print_json(value: Any) -> None:
+    """Print a value to stdout as one line of JSON."""
+    typer.echo(to_json(value))
+
+
 def visible(text: str) -> str:
-    """Replace what a terminal would obey instead of show; every character keeps its place.
+    """Replace control characters, which a terminal would obey; every other character keeps its place.
 
     Examples
     --------
@@ -42,7 +44,7 @@ def visible(text: str) -> str:
 
 
 def counted(number: int, name: str) -> str:
-    """Return a number of things.
+    """Return a number with its noun.
 
     Examples
     --------
@@ -53,7 +55,7 @@ def counted(number: int, name: str) -> str:
 
 
 def in_bytes(size: float) -> str:
-    """Return a size for people.
+    """Return a size in bytes as text.
 
     Examples
     --------
@@ -67,7 +69,7 @@ def in_bytes(size: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share for people: what is below one never looks like one.
+    """Return a share as text; a share below one never looks like one.
 
     Examples
     --------
@@ -79,7 +81,7 @@ def percent(share: float) -> str:
 
 @contextmanager
 def writing(path: Path | None) -> Iterator[TextIO]:
-    """Return stdout, or a file that appears when it is complete."""
+    """Open stdout, or a file that appears when it is complete."""
     if path is None or str(path) == "-":
         yield sys.stdout
         return
@@ -93,7 +95,7 @@ def writing(path: Path | None) -> Iterator[TextIO]:
 
 @contextmanager
 def whole_or_not(path: Path) -> Iterator[Path]:
-    """Return a place to write a file at; it gets its name when it is complete."""
+    """Return a temporary path to write to; the file gets its name when it is complete."""
     target = path.resolve()
     special = target.exists() and not target.is_file()  # a device or a named pipe cannot be replaced
     place = target if special else target.with_name(f".{target.name}.{os.getpid()}.part")
@@ -108,7 +110,7 @@ def whole_or_not(path: Path) -> Iterator[Path]:
 
 
 def refuse_bad_place(path: Path) -> None:
-    """Complain now about a file that could not be written later."""
+    """Raise now what writing the file would raise later."""
     if path.is_dir():
         raise ValueError(f"{str(path)!r} is a folder; give the name of a file")
     if not path.parent.is_dir():
@@ -117,33 +119,30 @@ def refuse_bad_place(path: Path) -> None:
         raise ValueError(f"the folder {str(path.parent)!r} cannot be written to")
 
 
+def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+    """Load a model, with some of its settings changed."""
+    from discern.classifier import Classifier
+    from discern.data.source import refuse_missing
+
+    refuse_missing(path)
+    classifier = Classifier.load(path)
+    if text is not None:
+        classifier.read_text_from(text)
+    if label is not None:
+        classifier.read_labels_from(label)
+    classifier.threads = threads
+    return classifier
+
+
+def saved(classifier: Classifier, path: Path, slim: bool = False) -> dict[str, Any]:
+    """Save a model and return its path, size and checksum."""
+    checksum = classifier.save(path, slim=slim)
+    return {"file": str(path), "bytes": path.stat().st_size, "checksum": checksum}
+
+
 @contextmanager
-def reading(
-    sources: Sequence[str],
-    given: str | None,
-    quiet: bool,
-    busy: bool = False,
-    encoding: str | None = None,
-    on_error: str = "stop",
-    at_once: bool = False,
-) -> Iterator[Reading]:
-    """Return how to read the sources, with a progress bar on a terminal; ``busy`` if results go there too.
-
-    At the end it is said how many rows could not be read.
-    """
-    from discern.data.source import Reading
-
-    how = Reading(given, encoding=encoding, on_error=on_error, at_once=at_once)
-
-    total = _total(sources, given)
-    if given == "parquet" and "-" in sources:
-        raise typer.BadParameter("Parquet cannot be read from stdin; give a file")
-    if given == "arrow" and "-" in sources:
-        raise typer.BadParameter("Arrow cannot be read from stdin; give a file")
-    if quiet or busy or not sys.stderr.isatty() or (total is not None and total < LEAST):
-        yield how
-        _tell_faults(how, quiet)
-        return
+def progress_bar(how: Reading, total: int | None) -> Iterator[None]:
+    """Show on stderr how much has been read of ``total`` bytes."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
 
@@ -151,23 +150,4 @@ def reading(
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=total)
         how.progress = lambda size: bar.advance(task, size)
-        yield how
-    _tell_faults(how, quiet)
-
-
-def _tell_faults(how: Reading, quiet: bool) -> None:
-    for source, encoding in how.guessed.items():
-        say(f"{source} is not UTF-8: it was read as {encoding}", quiet)
-    count = sum(how.faults.values())
-    if count:
-        done = "kept as far as readable" if how.keeps else "left out"
-        say(f"{counted(count, 'bad row')} {done}: {how.first}", quiet)
-
-
-def _total(sources: Sequence[str], given: str | None) -> int | None:
-    from discern.data.readers import size_of
-
-    if given == "parquet" or any(source.endswith(".parquet") for source in sources):
-        return None  # what is read of it is not what it takes on disk
-    sizes = [size_of(source) for source in sources]
-    return sum(size for size in sizes if size is not None) if None not in sizes else None
+        yield

@@ -1,97 +1,99 @@
-"""The command that serves a model over HTTP."""
+"""The command serve: answer HTTP requests with a model."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from discern.cli import options
-from discern.cli.output import to_json
+from discern.cli.options import ModelFile, Output, command, option
+from discern.cli.output import print_json
 
-TokenFile = Path | None
+if TYPE_CHECKING:
+    from discern.service.settings import Limits as ServiceLimits
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What a client may send."""
+
+    max_body: int = option(8 << 20, "The largest JSON body.", min=1024, metavar="BYTES")
+    max_stream: int = option(1 << 30, "The largest stream or CSV file.", min=1024, metavar="BYTES")
+    max_row: int = option(8 << 20, "The largest row of CSV or JSON lines.", min=1024, metavar="BYTES")
+    max_rows: int = option(10_000, "The most rows in one JSON body.", min=1)
+    max_tokens: int = option(200_000, "The most words in one text.", min=1)
+    rate: float | None = option(
+        None,
+        "Requests per second from one address; 0: no limit.",
+        min=0,
+        metavar="N",
+        show_default="100; no limit on 127.0.0.1",
+    )
+
+    def of_service(self) -> ServiceLimits:
+        """Return the limits as the service takes them."""
+        from discern.service.settings import Limits as ServiceLimits
+
+        return ServiceLimits(**{name.removeprefix("max_"): value for name, value in vars(self).items()})
+
+
+@command(
+    "discern serve messages.discern",
+    "discern serve messages.discern --port 8080 --workers 2 --held-out held-out.csv",
+    "discern serve messages.discern --host 0.0.0.0 --host-name discern.example.org --teach-token-file teach.token",
+)
 def serve(
-    model: options.ModelFile,
-    host: Annotated[
-        str, typer.Option(metavar="ADDRESS", help="Where to listen; on any other address a token is needed.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 8000,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="How many processes answer.")] = 1,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE|URL", help="The feedback log: a file, or postgresql://…", show_default="MODEL.feedback"
-        ),
-    ] = None,
-    read_token_file: Annotated[
-        TokenFile,
-        typer.Option(
-            metavar="FILE",
-            help="Holds the token for reading.",
-            show_default="DISCERN_READ_TOKEN_FILE or DISCERN_READ_TOKEN",
-        ),
-    ] = None,
-    teach_token_file: Annotated[
-        TokenFile,
-        typer.Option(
-            metavar="FILE",
-            help="Holds the token for teaching.",
-            show_default="DISCERN_TEACH_TOKEN_FILE or DISCERN_TEACH_TOKEN",
-        ),
-    ] = None,
-    host_name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="A name by which the service is addressed; may be given more than once."),
-    ] = None,
-    behind_proxy: Annotated[
-        bool,
-        typer.Option(
-            "--behind-proxy",
-            help="Take the client's address from a proxy on this machine; answer streams when they are whole.",
-        ),
-    ] = False,
-    held_out: Annotated[
-        Path | None,
-        typer.Option(metavar="DATA", help="Rows with labels to judge the model on, for its card.", show_default="none"),
-    ] = None,
-    max_body: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest JSON body.")] = 8 << 20,
-    max_stream: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest stream or CSV file.")] = 1
-    << 30,
-    max_row: Annotated[int, typer.Option(min=1024, metavar="BYTES", help="The largest row of CSV or JSON lines.")] = 8
-    << 20,
-    max_rows: Annotated[int, typer.Option(min=1, help="Rows in one JSON body.")] = 10_000,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Words in one text.")] = 200_000,
-    rate: Annotated[
-        float | None,
-        typer.Option(
-            min=0, metavar="N", help="Requests a second from one address; 0: any.", show_default="100, on 127.0.0.1 any"
-        ),
-    ] = None,
-    compact_after: Annotated[
-        int,
-        typer.Option(min=0, metavar="ROWS", help="Write the log into the model file from so many rows on; 0: never."),
-    ] = 100_000,
-    accept_file: Annotated[
-        bool,
-        typer.Option("--accept-file", help="Serve a file that is older than the log, without the feedback in between."),
-    ] = False,
-    json: options.Json = False,
-    quiet: options.Quiet = False,
+    *,
+    model: ModelFile,
+    host: str = option(
+        "127.0.0.1", "The address to listen on. One that other machines can reach needs tokens.", metavar="ADDRESS"
+    ),
+    port: int = option(8000, "The port; 0 takes a free one.", min=0, max=65535),
+    workers: int = option(1, "The number of processes.", min=1, max=64),
+    store: str | None = option(
+        None, "The feedback log: a file, or postgresql://…", metavar="FILE|URL", show_default="MODEL.feedback"
+    ),
+    read_token_file: Path | None = option(
+        None,
+        "The file with the token for reading.",
+        metavar="FILE",
+        show_default="DISCERN_READ_TOKEN_FILE or DISCERN_READ_TOKEN",
+    ),
+    teach_token_file: Path | None = option(
+        None,
+        "The file with the token for teaching.",
+        metavar="FILE",
+        show_default="DISCERN_TEACH_TOKEN_FILE or DISCERN_TEACH_TOKEN",
+    ),
+    host_name: list[str] | None = option(
+        None, "A host name under which clients reach it; may be given more than once.", metavar="NAME"
+    ),
+    behind_proxy: bool = option(
+        False, "Take the client's address from a proxy on this machine, and send each streamed answer as a whole."
+    ),
+    held_out: Path | None = option(
+        None, "Held-out rows with labels, for the model card.", metavar="DATA", show_default="none"
+    ),
+    limits: Limits,
+    compact_after: int = option(
+        100_000, "Write the log into the model file when it has this many rows; 0: never.", min=0, metavar="ROWS"
+    ),
+    accept_file: bool = option(False, "Serve a file that is older than the log, without the feedback in between."),
+    out: Output,
 ) -> None:
     """Serve a model over HTTP, with a page: predict, explain, learn, forget, evaluate.
 
-    Feedback is written to a durable log before it is acknowledged. Log lines are JSON on stderr; --quiet leaves out
-    those of requests, and --json writes where the service listens. Needs the extra serve: pip install 'discern[serve]'.
+    Feedback is written to a durable log before it is acknowledged. Log lines are JSON on stderr. --quiet leaves out
+    the lines about requests, and --json prints the address. Needs the extra serve: pip install 'discern[serve]'.
     """
     try:
         from discern.service.run import serve as run
     except ModuleNotFoundError as error:
         raise typer.BadParameter(f"{error.name} is missing: pip install 'discern[serve]'") from error
-    from discern.service.settings import Limits, Settings
+    from discern.service.settings import Settings
 
     settings = Settings(
         model=model.resolve(),
@@ -106,14 +108,13 @@ def serve(
         held_out=None if held_out is None else str(held_out),
         compact_after=compact_after,
         accept_file=accept_file,
-        limits=Limits(body=max_body, stream=max_stream, row=max_row, rows=max_rows, tokens=max_tokens, rate=rate),
+        limits=limits.of_service(),
     )
-    announce = (lambda facts: typer.echo(to_json(facts))) if json else None
-    raise typer.Exit(run(settings, not quiet, announce))
+    raise typer.Exit(run(settings, not out.quiet, print_json if out.json else None))
 
 
 def _token(path: Path | None, variable: str) -> bytes | None:
-    """Read a token; it is not taken from the command line, which others on the machine can see."""
+    """Read a token from a file or the environment; others on the machine could see it on the command line."""
     named = os.environ.get(f"{variable}_FILE")
     if path is not None or named:
         return Path(path or str(named)).read_bytes().strip()

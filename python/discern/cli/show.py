@@ -1,4 +1,4 @@
-"""Results for people: tables, coloured text and bars; plain text where there is no terminal."""
+"""Results for people: tables, colored text and bars; plain text where there is no terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from discern.analysis.highlight import spoken_words
+from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from discern.models.evidence import Evidence
 
 PIPE_WIDTH = 1000
-"""Where there is no terminal nothing is wrapped or cut."""
+"""Wide enough that nothing is wrapped or cut where there is no terminal."""
 BAR = 16
 MOST_FLIPPED = 8
-"""So many words that would flip a decision are listed."""
+"""The most words listed of those that would flip a decision."""
 CLEAR, STRONG = 0.5, 1.5
-"""Nats from which a word is coloured, and coloured strongly."""
+"""The nats from which a word is colored, and colored strongly."""
 
 
 def console() -> Console:
@@ -44,7 +44,7 @@ def plain_table(*columns: str, left: int = 1) -> Table:
 
 
 def show(screen: Console, *parts: Any) -> None:
-    """Print parts, set in by two columns, each followed by an empty line."""
+    """Print parts, indented by two columns, each followed by an empty line."""
     for part in parts:
         with screen.capture() as captured:
             screen.print(Padding(part, (0, 0, 0, 2), expand=False))
@@ -58,9 +58,9 @@ def show(screen: Console, *parts: Any) -> None:
 
 def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
     """Print accuracy, log loss, the confusion matrix and a table of the labels."""
-    right = round(evaluation.accuracy * evaluation.rows)
+    correct = round(evaluation.accuracy * evaluation.rows)
     summary = Table.grid(padding=(0, 2))
-    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{right:,} of {evaluation.rows:,} rows")
+    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{correct:,} of {evaluation.rows:,} rows")
     summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
     summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
     if evaluation.unseen:
@@ -81,8 +81,8 @@ def confusion_table(evaluation: Evaluation) -> Table:
     return table
 
 
-def _count(rows: int, right: bool) -> Text:
-    return Text(f"{rows:,}", "dim" if not rows else "bold green" if right else "bold red")
+def _count(rows: int, correct: bool) -> Text:
+    return Text(f"{rows:,}", "dim" if not rows else "bold green" if correct else "bold red")
 
 
 def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
@@ -114,15 +114,13 @@ def label_table(evaluation: Evaluation) -> Table:
 def show_evidence(
     screen: Console, classifier: Classifier, message: str, evidence: Evidence, top: int, legend: bool = True
 ) -> None:
-    """Print a message with its words coloured by what they said, and the strongest of them."""
+    """Print a message with its words colored by their evidence, and a table of the strongest."""
     verdict = Text.assemble(
-        (visible(evidence.label), "bold green"),
-        f"  {percent(evidence.probability)}",
-        (_runner_up(evidence), "dim"),
+        (visible(evidence.label), "bold green"), f"  {percent(evidence.probability)}", (_runner_up(evidence), "dim")
     )
     screen.print()
-    coloured = coloured_message(classifier, message, evidence, marked=not screen.is_terminal)
-    show(screen, verdict, coloured, evidence_table(evidence, top))
+    colored = colored_message(classifier, message, evidence, marked=not screen.is_terminal)
+    show(screen, verdict, colored, evidence_table(evidence, top))
     if legend and evidence.label != evidence.against:
         show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
 
@@ -144,22 +142,22 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
 def _legend(screen: Console, evidence: Evidence) -> Text:
     label, against = visible(evidence.label), visible(evidence.against)
     if not screen.is_terminal:
-        return Text(f"+ speaks for {label}, - for {against}; odds grow e-fold with each nat")
+        return Text(f"+ is evidence for {label}, - for {against}; one nat multiplies the odds by 2.72")
     return Text.assemble(
         ("green", "bold green"),
-        f" speaks for {label}, ",
+        f" is evidence for {label}, ",
         ("red", "bold red"),
-        f" for {against}; odds grow e-fold with each nat",
+        f" for {against}; one nat multiplies the odds by 2.72",
         style="dim",
     )
 
 
-def coloured_message(classifier: Classifier, message: str, evidence: Evidence, marked: bool = False) -> Text:
-    """Return a message with its words coloured, or ``marked`` with numbers where there are no colours."""
+def colored_message(classifier: Classifier, message: str, evidence: Evidence, marked: bool = False) -> Text:
+    """Return a message with its words colored, or ``marked`` with numbers where there are no colors."""
     known = {term.term: term.weight / term.count for term in evidence.terms}
     shown, end = Text(), 0
     safe = visible(message)
-    for start, stop, weight in spoken_words(classifier.settings, message, known):
+    for start, stop, weight in word_weights(classifier.resolved.text, message, known):
         shown.append(safe[end:start], "dim")
         shown.append(safe[start:stop], _style(weight))
         if marked and abs(weight) >= CLEAR:
@@ -169,10 +167,10 @@ def coloured_message(classifier: Classifier, message: str, evidence: Evidence, m
 
 
 def _style(weight: float) -> str:
-    colour = "green" if weight > 0 else "red"
+    color = "green" if weight > 0 else "red"
     if abs(weight) >= STRONG:
-        return f"bold {colour}"
-    return colour if abs(weight) >= CLEAR else "dim"
+        return f"bold {color}"
+    return color if abs(weight) >= CLEAR else "dim"
 
 
 def evidence_table(evidence: Evidence, top: int) -> Table:
@@ -207,32 +205,32 @@ def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
 # ------------------------------------------------------------------------------------------ which is best
 
 
-def leaderboard_table(standings: Sequence[Mapping[str, Any]]) -> Table:
+def leaderboard_table(results: Sequence[Mapping[str, Any]]) -> Table:
     """Return the models that were compared, the best first."""
-    table = plain_table("model", "terms", "rows", "right", "log loss", "seconds", "", left=2)
+    table = plain_table("model", "terms", "rows", "accuracy", "log loss", "seconds", "", left=2)
     table.columns[-1].justify = "left"
-    for one in standings:
+    for one in results:
         figures = (f"{one['rows']:,}", f"{one['accuracy']:.2%}", f"{one['log_loss']:.4f}", f"{one['seconds']:.1f}")
         table.add_row(one["model"], Text(one["terms"], "dim"), *figures, Text(one["status"], "dim"))
     return table
 
 
 @contextmanager
-def standings_shown(quiet: bool) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None] | None]:
-    """Return what shows a leaderboard while it changes, on a terminal at stderr."""
+def leaderboard_shown(quiet: bool) -> Iterator[Callable[[Sequence[Mapping[str, Any]]], None] | None]:
+    """Return a function that shows a changing leaderboard on stderr, if that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
     from rich.live import Live
 
     with Live(console=Console(stderr=True, highlight=False, emoji=False), transient=True) as live:
-        yield lambda standings: live.update(leaderboard_table(standings))
+        yield lambda results: live.update(leaderboard_table(results))
 
 
-def show_leaderboard(standings: Sequence[Mapping[str, Any]]) -> None:
+def show_leaderboard(results: Sequence[Mapping[str, Any]]) -> None:
     """Print the models that were compared, on stderr."""
     width = None if sys.stderr.isatty() else PIPE_WIDTH
-    show(Console(stderr=True, highlight=False, emoji=False, width=width), leaderboard_table(standings))
+    show(Console(stderr=True, highlight=False, emoji=False, width=width), leaderboard_table(results))
 
 
 # ----------------------------------------------------------------------------------------- what a model is
@@ -241,7 +239,7 @@ def show_leaderboard(standings: Sequence[Mapping[str, Any]]) -> None:
 def show_info(
     screen: Console, about: Mapping[str, Any], strongest: Mapping[str, list[tuple[str, float]]], labels: int
 ) -> None:
-    """Print what a model is."""
+    """Print the facts about a model."""
     table = Table.grid(padding=(0, 2))
     for name, value in _facts(about):
         table.add_row(Text(name, "dim"), Text(visible(value)))
@@ -259,13 +257,16 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         for other in about["recipe"].get("others", ()):
             yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
-        yield "model", f"{about['model']}, {about['learner']['event']}, {_smoothing(about['learner']['smoothing'])}"
+        yield (
+            "model",
+            f"{about['model']}, {about['naive_bayes']['event']}, {_smoothing(about['naive_bayes']['smoothing'])}",
+        )
     if about["leaderboard"]:
         best = about["leaderboard"][0]
-        yield "", f"the best of {len(about['leaderboard'])}: {best['accuracy']:.2%} of rows left out are right"
+        yield "", f"the best of {len(about['leaderboard'])}: held-out accuracy {best['accuracy']:.2%}"
     if about["chosen"]:
-        loss, right = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
-        yield "", f"chosen by validation: {right:.2%} of rows left out are right, log loss {loss:.4f}"
+        loss, accuracy = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
+        yield "", f"chosen by validation: held-out accuracy {accuracy:.2%}, log loss {loss:.4f}"
     if about["calibration"]:
         calibration = about["calibration"]
         power = f" · length^{calibration['power']:.2f}" if calibration["power"] else ""
@@ -280,7 +281,7 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def show_data(
     about: Mapping[str, Any], columns: Sequence[Mapping[str, Any]], labels: Mapping[str, int], most: int
 ) -> None:
-    """Print what data are."""
+    """Print the facts about a data file."""
     facts, screen = Table.grid(padding=(0, 2)), console()
     size = "" if about["bytes"] is None else f" ({in_bytes(about['bytes'])})"
     facts.add_row(Text("file", "dim"), Text(visible(about["file"]) + size))
@@ -304,7 +305,7 @@ def show_data(
 
 
 def described(feature: Mapping[str, Any]) -> str:
-    """Return which column speaks how."""
+    """Return a column with its role."""
     bins = f" in {len(feature['edges']) - 1} bins" if feature["edges"] else ""
     return f"{feature['role']} {feature['name']!r}{bins}"
 
@@ -315,12 +316,12 @@ def _smoothing(smoothing: Mapping[str, Any]) -> str:
 
 
 def _text_settings(about: Mapping[str, Any]) -> str:
-    settings = about["settings"]
+    settings = about["text_settings"]
     shortest, longest = settings["ngrams"]
     plan = about["recipe"]["plan"] if about["recipe"] else {"text": [], "features": None}
     parts = [
         f"analyzer {settings['analyzer']}",
-        f"words {settings['words']}",
+        f"tokenizer {settings['tokenizer']}",
         f"n-grams {shortest} to {longest}",
     ]
     if not settings["lowercase"]:

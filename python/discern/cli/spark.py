@@ -1,19 +1,19 @@
-"""Learning on Spark from the command line: the session, and what it reads."""
+"""``fit --spark``: the Spark session and its readers."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
+    from discern.cli.options import Rows
 
 LOOPBACK = {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1", "spark.ui.enabled": "false"}
 HANDING_OVER = {
@@ -23,20 +23,17 @@ HANDING_OVER = {
     "spark.sql.execution.arrow.useLargeVarTypes": "true",
     "spark.driver.extraJavaOptions": "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false",
 }
-"""What makes it cheaper to hand rows to Python: batches that stay in the caches, a socket without TCP, and neither
-sizes nor bounds looked at for every value. Without a limit of bytes, large types have room for any 500 rows."""
-KINDS = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl", ".orc": "orc"}
-READ = ("csv", "tsv", "jsonl", "parquet")
-"""The formats that may be given; ORC is known by its name, and anything else is read as Spark's default, Parquet."""
-COMPRESSIONS = (".gz", ".bz2", ".zst")
+"""Settings that make it cheaper to pass rows to Python: batches that fit the caches, a socket without TCP, and no
+checks of sizes and bounds for every value. Large types have room for any 500 rows, so bytes are not limited."""
 
 
-def fit_on_spark(
-    classifier: Classifier, url: str, data: Sequence[str], given: str | None, encoding: str | None, slim: bool
-) -> Classifier:
-    """Learn on Spark from what Spark reads: paths of any file system it knows; return what has learned."""
-    if given is not None and given not in READ:
-        raise typer.BadParameter(f"with --spark the format is one of {', '.join(READ)}, not {given}")
+def fit_on_spark(classifier: Classifier, url: str, rows: Rows, slim: bool) -> Classifier:
+    """Learn on Spark from paths of any file system that Spark can read, and return the trained classifier."""
+    from discern.data.formats import FORMATS
+
+    readable = [form.name for form in FORMATS if form.spark is not None]
+    if rows.format is not None and rows.format not in readable:
+        raise typer.BadParameter(f"with --spark the format is one of {', '.join(readable)}, not {rows.format}")
     try:
         from pyspark.errors import PySparkException
     except ImportError as error:
@@ -45,7 +42,7 @@ def fit_on_spark(
 
     try:
         with _session(url) as session:
-            frames = [_read(session, path, given, encoding) for path in data]
+            frames = [_read(session, path, rows.format, rows.encoding) for path in rows.data]
             whole = reduce(lambda one, other: one.unionByName(other), frames)
             fitted: Classifier = discern.spark.fit(whole, classifier, slim=slim)
             return fitted
@@ -57,7 +54,7 @@ def _sentence(error: Exception) -> str:
     first = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     if "JAVA_GATEWAY_EXITED" in first:
         return "Java did not start, and Spark needs Java 17 or 21: install it, or set JAVA_HOME to where it is"
-    return f"Spark says: {first}"
+    return f"Spark reports: {first}"
 
 
 @contextmanager
@@ -65,7 +62,7 @@ def _session(url: str) -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     running = SparkSession.getActiveSession()
-    if running is not None:  # another's: neither changed nor stopped
+    if running is not None:  # not ours: leave it as it is
         yield running
         return
     builder = SparkSession.builder.appName("discern")
@@ -87,21 +84,14 @@ def _session(url: str) -> Iterator[Any]:
 
 
 def _read(session: Any, path: str, given: str | None, encoding: str | None) -> Any:
-    reader = session.read
-    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    if suffixes and suffixes[-1] in COMPRESSIONS:
-        suffixes.pop()
-    kind = given or KINDS.get(suffixes[-1] if suffixes else "")
-    if kind in ("csv", "tsv"):
-        # Rows that do not fit are refused, and a line break within quotes is part of its value.
-        options = {
-            "header": True,
-            "multiLine": True,
-            "escape": '"',
-            "mode": "FAILFAST",
-            "sep": "\t" if kind == "tsv" else ",",
-        }
-        return reader.options(**options, encoding=encoding or "UTF-8").csv(path)
-    if kind == "jsonl":
-        return reader.options(mode="FAILFAST", encoding=encoding or "UTF-8").json(path)
-    return reader.orc(path) if kind == "orc" else reader.parquet(path)
+    """Read a path by the given format or by its suffix; the default is Parquet, as in Spark."""
+    from discern.data.formats import FORMATS
+    from discern.data.readers import format_of, suffix_of
+
+    name = given or format_of(path)
+    only_spark = {".json": FORMATS["jsonl"].spark, ".orc": {"format": "orc"}}
+    how = FORMATS[name].spark if name is not None else only_spark.get(suffix_of(path))
+    options = dict(how or {"format": "parquet"})
+    if encoding is not None and "encoding" in options:
+        options["encoding"] = encoding
+    return session.read.load(path, **options)

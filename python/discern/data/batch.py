@@ -34,7 +34,7 @@ class Batch:
     rows: int
     source: str = "the rows"
     start: int = 1
-    shortest: ClassVar[int] = 2
+    min_word_length: ClassVar[int] = 2
     """The least number of characters of a word of such rows, unless it is given."""
 
     def column(self, name: str) -> Column:
@@ -109,11 +109,9 @@ class Batch:
         """Return the first rows, without a copy."""
         if rows >= self.rows:
             return self
-        columns = {
-            name: column.rows(0, rows) if isinstance(column, Strings) else column[:rows]
-            for name, column in self.columns.items()
-        }
-        return replace(self, columns=columns, rows=rows)
+        return replace(
+            self, columns={name: part_of(column, 0, rows) for name, column in self.columns.items()}, rows=rows
+        )
 
     def row(self, place: int) -> dict[str, Any]:
         """Return one row as a mapping of column to value."""
@@ -200,8 +198,12 @@ def values_of(column: Column) -> list[Any]:
 
 
 def _value(column: Column, place: int) -> Any:
-    part = column.rows(place, place + 1) if isinstance(column, Strings) else column[place : place + 1]
-    return values_of(part)[0]
+    return values_of(part_of(column, place, place + 1))[0]
+
+
+def part_of(column: Column, start: int, end: int) -> Column:
+    """Return the values of a column from ``start`` to ``end``, without a copy."""
+    return column.rows(start, end) if isinstance(column, Strings) else column[start:end]
 
 
 def without_index(table: Any, only_unnamed: bool = False) -> Any:

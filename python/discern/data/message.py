@@ -1,8 +1,8 @@
 """A mail as columns: subject, from, to, body, html, attachments, received, links, route.
 
-A mail comes from anyone, so everything here is bounded: the depth and number of parts, the length of headers, the bytes
-of text that are decoded, the charsets that are believed. The standard library decodes headers and parameters; it does
-not walk the parts, since its parser recurses and takes a time that grows faster than the message.
+Anybody can send a mail, so everything here is bounded: the depth and number of parts, the length of headers, the bytes
+of text to decode, the charsets to trust. The standard library decodes headers and parameters. It does not walk the
+parts, because its parser recurses and takes a time that grows faster than the message.
 """
 
 from __future__ import annotations
@@ -15,25 +15,29 @@ from email.errors import MessageError
 from email.header import decode_header
 from email.message import Message
 from html.parser import HTMLParser
+from typing import ClassVar
+
+from discern.data.batch import Batch, Column, did_you_mean
+from discern.data.strings import DataError, Strings
 
 COLUMNS = ("subject", "from", "to", "body", "html", "attachments", "received", "links", "route")
 
-MOST_BYTES = 1 << 25
-"""Bytes of a message that are looked at."""
-MOST_PARTS = 500
-DEEPEST = 30
-LONGEST_BLOCK = 1 << 18
-"""Bytes of the headers of a message or part that are looked at."""
-LONGEST_HEADER = 1 << 13
-LONGEST_PARAMETERS = 1 << 11
+# Limits on what is read of a message.
+MAX_BYTES = 1 << 25
+MAX_PARTS = 500
+MAX_DEPTH = 30
+MAX_HEADER_BLOCK = 1 << 18
+"""Bytes of all headers of a message or part."""
+MAX_HEADER = 1 << 13
+MAX_PARAMETERS = 1 << 11
 """Characters of a header with parameters, such as Content-Type."""
-MOST_TEXT = 1 << 20
-"""Bytes of text of a message that are decoded."""
-MOST_PAGE = 1 << 19
-"""Bytes of HTML of a message that are decoded."""
-MOST_HOPS = 50
-MOST_LINKS = 1000
-LONGEST_TAG = 1000
+MAX_TEXT = 1 << 20
+"""Bytes of all plain texts of a message."""
+MAX_HTML = 1 << 19
+"""Bytes of all HTML of a message."""
+MAX_HOPS = 50
+MAX_LINKS = 1000
+MAX_TAG = 1000
 
 CHARSETS = frozenset(
     [
@@ -45,12 +49,12 @@ CHARSETS = frozenset(
         *("euc-kr", "ks_c_5601-1987", "iso-2022-kr", "tis-620", "macintosh", "cp437", "cp850", "cp866", "cp932"),
     ]
 )
-"""The charsets that are believed; a text in another one is read as UTF-8, or else as Windows-1252."""
+"""The charsets to trust. A text in another one is read as UTF-8, or else as Windows-1252."""
 
 HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:")
 HOP = re.compile(r"\b(?:from|by)\s+([A-Za-z0-9._\-\[\]:]{1,255})")
-ONCE = re.compile(r";[^;]*$|\b(?:id|ID)[ \t]+[^ \t;]+")
-"""What no other mail's hop says again: its time, and the number that the host gave to the mail."""
+UNIQUE = re.compile(r";[^;]*$|\b(?:id|ID)[ \t]+[^ \t;]+")
+"""The parts of a hop that no other mail shares: its time, and the number that the host gave to the mail."""
 LINK = re.compile(r"\b(?:https?|ftp)://(?:[^\s/@<>\"']{0,100}@)?([A-Za-z0-9.\-\[\]]{1,255})", re.IGNORECASE)
 BLANK_LINE = re.compile(rb"\n\r?\n")
 BASE64_ONLY = bytes(set(range(256)) - set(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"))
@@ -64,14 +68,44 @@ HIDDEN = (
         for name in ("script", "style")
     ),
 )
-"""What is not shown: how it opens, how it closes, and what comes in its place."""
-BLOCKS = frozenset(["p", "br", "div", "tr", "td", "th", "li", "h1", "h2", "h3", "h4", "table", "title", "hr", "option"])
+"""Parts of a page that are not shown: how they open and close, and what replaces them."""
+BLOCK_TAGS = frozenset(
+    ["p", "br", "div", "tr", "td", "th", "li", "h1", "h2", "h3", "h4", "table", "title", "hr", "option"]
+)
+
+
+@dataclass(frozen=True)
+class Mails(Batch):
+    """Mails as rows. A model of a single column ``text`` gets subject, body and html."""
+
+    min_word_length: ClassVar[int] = 1
+    """Pairs with the single letters and digits of prices, numbers and names tell spam from good mail."""
+
+    def is_text(self, name: str) -> bool:
+        """Return whether a column holds text: all columns of a mail do."""
+        return name in COLUMNS
+
+    def column(self, name: str) -> Column:
+        """Return a column; ``text`` is subject, body and html in one."""
+        if name in self.columns:
+            return self.columns[name]
+        if name != "text":
+            raise DataError(f"{self.source_has} no column {name!r}{did_you_mean(name, [*self.columns, 'text'])}")
+        parts = [self.columns[part].to_list() for part in ("subject", "body", "html")]
+        return Strings.of(["\n".join(filter(None, values)) for values in zip(*parts, strict=True)])
+
+
+def as_mails(contents: list[bytes], source: str, row: int = 1, fallback: str | None = None) -> Mails:
+    """Return messages as rows; ``fallback`` as in :func:`columns_of`."""
+    found = [columns_of(content, fallback) for content in contents]
+    columns = {name: Strings.of([values[name] for values in found]) for name in COLUMNS}
+    return Mails(columns, len(found), source, row)
 
 
 def columns_of(content: bytes, fallback: str | None = None) -> dict[str, str]:
     """Return the columns of a message; never raises, whatever the bytes are.
 
-    Texts in no charset, or one that is not believed, are read as ``fallback`` if it is given.
+    A text without a charset, or with one that is not trusted, is read as ``fallback`` if that is given.
 
     Examples
     --------
@@ -81,10 +115,11 @@ def columns_of(content: bytes, fallback: str | None = None) -> dict[str, str]:
     ('café', 'Ann <ann@example.org>', 'example.com')
     """
     found = _Found(fallback)
-    headers, body = split(content[:MOST_BYTES])
+    headers, body = split(content[:MAX_BYTES])
     entity = _Entity(_headers(headers), body, 0)
     _walk(entity, found)
     text, html = "\n".join(found.texts), "\n".join(found.pages)
+    hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MAX_HOPS]]
     values = {
         "subject": entity.text("subject", fallback),
         "from": entity.text("from", fallback),
@@ -92,9 +127,9 @@ def columns_of(content: bytes, fallback: str | None = None) -> dict[str, str]:
         "body": text,
         "html": html,
         "attachments": "\n".join(found.names),
-        "received": _hops(entity, fallback),
+        "received": "\n".join(" ".join(HOP.findall(hop)) for hop in hops),
         "links": _hosts([text, html, *found.addresses]),
-        "route": _route(entity, fallback),
+        "route": "\n".join(UNIQUE.sub(" ", hop).strip() for hop in hops),
     }
     return {name: SURROGATES.sub("\ufffd", value) for name, value in values.items()}
 
@@ -109,9 +144,9 @@ def split(content: bytes) -> tuple[bytes, bytes]:
 
 
 def with_headers(content: bytes, headers: dict[str, str], own: str) -> bytes:
-    """Return a message with headers added at its top, and without those it has whose names begin with ``own``.
+    """Return a message with new headers at its top, and without its headers whose names begin with ``own``.
 
-    Everything behind the headers stays as it is.
+    The body is unchanged.
 
     Examples
     --------
@@ -125,7 +160,7 @@ def with_headers(content: bytes, headers: dict[str, str], own: str) -> bytes:
         end = blank.start() + 1 if blank else len(content)
     ending = "\r\n" if content[: content.find(b"\n") + 1].endswith(b"\r\n") else "\n"
     added = "".join(f"{name}: {value}{ending}" for name, value in headers.items()).encode("ascii", "replace")
-    if start and content[start - 1 : start] != b"\n":  # nothing but the line that begins it in an mbox
+    if start and content[start - 1 : start] != b"\n":  # only the line that begins it in an mbox
         added = ending.encode() + added
     forged = re.compile(
         rb"^%s[!-9;-~]*[ \t]*:.*(?:\n[ \t].*)*(?:\n|\Z)" % re.escape(own.encode()), re.IGNORECASE | re.MULTILINE
@@ -138,7 +173,7 @@ def with_headers(content: bytes, headers: dict[str, str], own: str) -> bytes:
 
 @dataclass
 class _Found:
-    """What was found in the parts so far."""
+    """The content of the parts so far."""
 
     fallback: str | None
     texts: list[str] = field(default_factory=list)
@@ -146,13 +181,13 @@ class _Found:
     addresses: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     parts: int = 0
-    text_left: int = MOST_TEXT
-    page_left: int = MOST_PAGE
+    text_left: int = MAX_TEXT
+    html_left: int = MAX_HTML
 
 
 @dataclass(frozen=True)
 class _Entity:
-    """A message or a part of one: headers by lower-case name, and what follows them."""
+    """A message or a part of one: its headers by lower-case name, and its body."""
 
     headers: dict[str, list[bytes]]
     body: bytes
@@ -164,11 +199,11 @@ class _Entity:
 
     @property
     def described(self) -> Message:
-        """Return the headers that describe the content, for the standard library to take apart."""
+        """Return the headers that describe the content, for the standard library to parse."""
         message = Message()
         for name in ("content-type", "content-disposition", "content-transfer-encoding"):
             for value in self.headers.get(name, ())[:1]:
-                message[name] = value[:LONGEST_PARAMETERS].decode("latin-1")
+                message[name] = value[:MAX_PARAMETERS].decode("latin-1")
         return message
 
 
@@ -176,22 +211,22 @@ def _headers(block: bytes) -> dict[str, list[bytes]]:
     """Return the headers of a block, unfolded and cut."""
     found: dict[str, list[bytes]] = {}
     values: list[bytes] = []
-    for line in block[:LONGEST_BLOCK].replace(b"\r\n", b"\n").split(b"\n"):
+    for line in block[:MAX_HEADER_BLOCK].replace(b"\r\n", b"\n").split(b"\n"):
         if line[:1] in (b" ", b"\t"):
-            if values and len(values[-1]) < LONGEST_HEADER:
+            if values and len(values[-1]) < MAX_HEADER:
                 values[-1] += b" " + line.strip()
             continue
         named = HEADER.match(line)
         if named is None:
-            continue  # not a header: passed over
+            continue  # not a header: ignored
         values = found.setdefault(named[1].decode("ascii").lower(), [])
-        values.append(line[named.end() : named.end() + LONGEST_HEADER].strip())
+        values.append(line[named.end() : named.end() + MAX_HEADER].strip())
     return found
 
 
 def _decode_words(value: bytes, fallback: str | None) -> str:
     """Decode a header with encoded words (RFC 2047)."""
-    text = decode(value[:LONGEST_HEADER], None, fallback)
+    text = decode(value[:MAX_HEADER], None, fallback)
     if "=?" not in text:
         return text
     try:
@@ -202,36 +237,25 @@ def _decode_words(value: bytes, fallback: str | None) -> str:
 
 
 def decode(content: bytes, charset: str | None, fallback: str | None = None) -> str:
-    """Decode bytes by their charset if it is believed; never fails."""
+    """Decode bytes by their charset if it is trusted; never fails."""
     named = (charset or "").strip().strip("\"'").lower()
-    # What is called ASCII, or nothing, and is not ASCII, is more often UTF-8 than anything else.
-    believed = named if named in CHARSETS and named not in ("us-ascii", "ascii") else None
-    for name in [believed] if believed else ["utf-8", fallback or "cp1252"]:
+    # Text with the charset ASCII or none, but with other bytes, is mostly UTF-8.
+    trusted = named if named in CHARSETS and named not in ("us-ascii", "ascii") else None
+    for name in [trusted] if trusted else ["utf-8", fallback or "cp1252"]:
         try:
             return content.decode(name)
         except (UnicodeError, LookupError, ValueError):
             continue
-    return content.decode(believed, "replace") if believed else content.decode("latin-1")
-
-
-def _hops(entity: _Entity, fallback: str | None) -> str:
-    """Return the hosts that each hop names, a line a hop."""
-    hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
-    return "\n".join(" ".join(HOP.findall(hop)) for hop in hops)
-
-
-def _route(entity: _Entity, fallback: str | None) -> str:
-    """Return all that each hop says but what it says once, a line a hop: names, addresses, programs, for whom."""
-    hops = [decode(value, None, fallback) for value in entity.headers.get("received", ())[:MOST_HOPS]]
-    return "\n".join(ONCE.sub(" ", hop).strip() for hop in hops)
+    return content.decode(trusted, "replace") if trusted else content.decode("latin-1")
 
 
 def _hosts(texts: list[str]) -> str:
+    """Return the hosts of all links, each once, a line a host."""
     found: dict[str, None] = {}
     for text in texts:
         for link in LINK.finditer(text):
             found[link[1].lower().rstrip(".")] = None
-            if len(found) == MOST_LINKS:
+            if len(found) == MAX_LINKS:
                 return "\n".join(found)
     return "\n".join(found)
 
@@ -240,22 +264,22 @@ def _hosts(texts: list[str]) -> str:
 
 
 def _walk(entity: _Entity, found: _Found) -> None:
-    """Take all parts, in order, without recursion."""
+    """Collect the content of all parts, in order, without recursion."""
     waiting = [entity]
-    while waiting and found.parts < MOST_PARTS:
+    while waiting and found.parts < MAX_PARTS:
         part = waiting.pop()
         found.parts += 1
         kind, boundary = _kind(part.described)
-        if kind.startswith("multipart/") and boundary and part.depth < DEEPEST:
-            inside = _parts(part.body, boundary, MOST_PARTS - found.parts)
-        elif kind in ("message/rfc822", "message/global") and part.depth < DEEPEST:
+        if kind.startswith("multipart/") and boundary and part.depth < MAX_DEPTH:
+            inside = _parts(part.body, boundary, MAX_PARTS - found.parts)
+        elif kind in ("message/rfc822", "message/global") and part.depth < MAX_DEPTH:
             inside = iter([part.body])
         else:
             _take(part, kind, found)
             continue
         entities = [_Entity(_headers(headers), body, part.depth + 1) for headers, body in map(split, inside)]
         waiting.extend(reversed(entities))
-        if not entities and part.body:  # the boundary is nowhere to be found: what a reader would show is the text
+        if not entities and part.body:  # the boundary does not occur: mail programs show the body as text
             _take(part, "text/plain", found)
 
 
@@ -268,7 +292,7 @@ def _kind(described: Message) -> tuple[str, bytes]:
 
 
 def _parts(body: bytes, boundary: bytes, most: int) -> Iterator[bytes]:
-    """Return what lies between lines that begin with the boundary; what is behind the last one is the end."""
+    """Return the content between lines that begin with the boundary."""
     line = re.compile(rb"(?:\A|\n)--" + re.escape(boundary) + rb"(--)?[ \t]*\r?(?=\n|\Z)")
     start = None
     for found in line.finditer(body):
@@ -283,7 +307,7 @@ def _parts(body: bytes, boundary: bytes, most: int) -> Iterator[bytes]:
 
 
 def _take(part: _Entity, kind: str, found: _Found) -> None:
-    """Take the text of a part, or the name of an attachment."""
+    """Collect the text of a part, or the name of an attachment."""
     described = part.described
     name, charset = _name_and_charset(described)
     if name:
@@ -293,8 +317,8 @@ def _take(part: _Entity, kind: str, found: _Found) -> None:
         return
     encoding = str(described.get("content-transfer-encoding", "")).strip().lower()
     if kind == "text/html":
-        content = _transferred(part.body, encoding, found.page_left)
-        found.page_left -= len(content)
+        content = _transferred(part.body, encoding, found.html_left)
+        found.html_left -= len(content)
         text, addresses = text_of_html(decode(content, charset, found.fallback))
         found.pages.append(text)
         found.addresses.extend(addresses)
@@ -312,7 +336,7 @@ def _name_and_charset(described: Message) -> tuple[str, str | None]:
 
 
 def _transferred(body: bytes, encoding: str, most: int) -> bytes:
-    """Undo the transfer encoding, of as much as gives ``most`` bytes."""
+    """Return the first ``most`` bytes of the body without its transfer encoding."""
     if encoding == "base64":
         letters = body[: most + most // 2].translate(None, BASE64_ONLY)
         letters = letters[: len(letters) - (len(letters) % 4 == 1)]
@@ -329,7 +353,7 @@ def _transferred(body: bytes, encoding: str, most: int) -> bytes:
 
 
 class _Text(HTMLParser):
-    """Gathers the text between tags and the addresses in them."""
+    """Collects the text between tags and the addresses in them."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -337,7 +361,7 @@ class _Text(HTMLParser):
         self.addresses: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in BLOCKS:
+        if tag in BLOCK_TAGS:
             self.pieces.append("\n")
         for name, value in attrs:
             if value and name in ("href", "src", "action", "background"):
@@ -346,7 +370,7 @@ class _Text(HTMLParser):
                 self.pieces.append(f" {value} ")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in BLOCKS:
+        if tag in BLOCK_TAGS:
             self.pieces.append("\n")
 
     def handle_data(self, data: str) -> None:
@@ -354,7 +378,7 @@ class _Text(HTMLParser):
 
 
 def text_of_html(page: str) -> tuple[str, list[str]]:
-    """Return the text of a page and the addresses it names, in a time that grows no faster than the page.
+    """Return the text of an HTML page and the addresses in it, in time linear in the size of the page.
 
     Examples
     --------
@@ -362,7 +386,7 @@ def text_of_html(page: str) -> tuple[str, list[str]]:
     ('Free & easy', ['http://example.com/x'])
     """
     parser = _Text()
-    # At once: the parser looks at what it could not yet take each time it is fed.
+    # In one call, because the parser searches its unfinished rest again each time.
     parser.feed("".join(_tags_and_texts(_without_hidden(page))))
     parser.close()
     lines = (line.strip() for line in "".join(parser.pieces).split("\n"))
@@ -370,7 +394,7 @@ def text_of_html(page: str) -> tuple[str, list[str]]:
 
 
 def _without_hidden(page: str) -> str:
-    """Leave out comments, scripts and styles; one that does not end goes to the end."""
+    """Return the page without comments, scripts and styles; an unclosed one extends to the end."""
     for opening, closing, between in HIDDEN:
         page = _without(page, opening, closing, between)
     return page
@@ -389,11 +413,11 @@ def _without(page: str, opening: re.Pattern[str], closing: re.Pattern[str], betw
 
 
 def _tags_and_texts(page: str) -> Iterator[str]:
-    """Return the page with nothing in it that the parser would take long for: short tags, and texts without any."""
+    """Return the page as short tags and texts without ``<``, which the parser reads in linear time."""
     place = 0
     for found in BETWEEN_ANGLES.finditer(page):
         yield page[place : found.start()].replace("<", " ")
         place = found.end()
-        if len(found[0]) <= LONGEST_TAG and TAG.match(found[0]):
+        if len(found[0]) <= MAX_TAG and TAG.match(found[0]):
             yield found[0]
     yield page[place:].replace("<", " ")

@@ -1,4 +1,4 @@
-"""Files, frames and rows as batches of named columns: the only reader."""
+"""The entry to all data: files, frames and rows as batches of named columns."""
 
 from __future__ import annotations
 
@@ -7,41 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discern.data.batch import (
-    Batch,
-    as_column,
-    is_guessed,
-    named_columns,
-    without_index,
-)
-from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing
+from discern.data.batch import Batch, as_column, is_guessed, named_columns, without_index
+from discern.data.formats import FORMATS, Format
+from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing, refuse_pipe
 from discern.data.strings import DataError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".tab": "tsv",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".svm": "svmlight",
-    ".svmlight": "svmlight",
-    ".libsvm": "svmlight",
-    ".txt": "text",
-    ".mbox": "mbox",
-    ".eml": "eml",
-}
-
 
 @dataclass(frozen=True)
 class Sources:
-    """Several sources, read one after the other."""
+    """Several sources, to be read one after the other."""
 
     parts: tuple[Any, ...]
 
@@ -50,7 +27,7 @@ class Sources:
 
 
 def can_be_read_again(source: Any) -> bool:
-    """Return whether :func:`batches` gives the same rows when called once more."""
+    """Return whether :func:`batches` returns the same rows when called again."""
     if isinstance(source, str | os.PathLike):
         return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
     if isinstance(source, Sources):
@@ -165,74 +142,72 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
 def read_path(path: Path, reading: Reading) -> Iterator[Batch]:
     """Return the rows of a file or folder, by its format."""
     if path.is_dir():
-        from discern.data.documents import read_folder
+        from discern.data.folders import read_folder
 
         yield from read_folder(path, reading)
         return
-    compression, name = compression_of(path), _format_of(path, reading)
-    if name in ("parquet", "arrow", "svmlight"):
-        import discern.data.tables as tables
-
-        reading.begin(str(path))
-        if name == "svmlight":
-            yield from tables.read_svmlight(path, compression, reading)
-        else:
-            yield from (tables.read_parquet if name == "parquet" else tables.read_arrow)(path, reading)
-        return
+    form = _format_of(path, reading)
     source = "standard input" if str(path) == "-" else str(path)
-    reading.begin(source)
-    with open_file(path, compression) as stream:
-        yield from _read_stream(stream, source, name, reading)
-
-
-def _read_stream(stream: Any, source: str, name: str, reading: Reading) -> Iterator[Batch]:
-    if name in ("csv", "tsv", "jsonl"):
-        import discern.data.tables as tables
-
-        return (
-            tables.read_jsonl(stream, source, reading)
-            if name == "jsonl"
-            else tables.read_csv(stream, source, name, reading)
-        )
-    if name == "text":
-        from discern.data.documents import read_lines
-
-        return read_lines(stream, source, reading)
-    from discern.data.mailboxes import read_mbox, read_message
-
-    return (read_mbox if name == "mbox" else read_message)(stream, source, reading)
+    reading.start(source)
+    if form.needs_path:
+        refuse_pipe(path, form.title)
+        yield from form.read(path, source, reading)
+        return
+    with open_file(path, compression_of(path)) as stream:
+        yield from form.read(stream, source, reading)
 
 
 def format_of(path: str | os.PathLike[str]) -> str | None:
-    """Return the format that the name of a file tells, if it does.
+    """Return the name of the format that the suffix of a file tells, or None.
 
     Examples
     --------
     >>> format_of("a.csv.gz"), format_of("model.discern")
     ('csv', None)
     """
+    return _by_suffix().get(suffix_of(path))
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    """Return the last suffix of a name in lower case, without that of a compression.
+
+    Examples
+    --------
+    >>> suffix_of("a.b.CSV.gz"), suffix_of("README")
+    ('.csv', '')
+    """
     suffixes = [suffix.lower() for suffix in _path(path).suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
-    return FORMATS.get(suffixes[-1]) if suffixes else None
+    return suffixes[-1] if suffixes else ""
 
 
-def _format_of(path: Path, reading: Reading) -> str:
-    name = reading.format or format_of(path)
-    if str(path) == "-":
-        name = name or "csv"
-    if name is None or name not in set(FORMATS.values()):
-        if str(path) != "-":
-            refuse_missing(path)  # a name that was mistyped tells no format either
-        known = ", ".join(sorted(FORMATS))
+def _by_suffix() -> dict[str, str]:
+    return {suffix: form.name for form in FORMATS for suffix in form.suffixes}
+
+
+def _format_of(path: Path, reading: Reading) -> Format:
+    name = reading.format or format_of(path) or ("csv" if str(path) == "-" else None)
+    if name is None:
+        refuse_missing(path)  # a mistyped name tells no format either
         raise DataError(
-            f"cannot tell the format of {str(path)!r}; name it {known} (also .gz, .bz2, .xz, .zst) or give the format"
+            f"cannot tell the format of {str(path)!r}; name it {', '.join(sorted(_by_suffix()))} "
+            f"(also {', '.join(COMPRESSIONS)}) or give the format"
         )
-    return name
+    return FORMATS[name]
 
 
 def size_of(source: Any) -> int | None:
-    """Return the size of an uncompressed file in bytes, if that is known."""
+    """Return the size of an uncompressed file in bytes, or None if it is unknown."""
     if isinstance(source, str | os.PathLike) and os.path.isfile(source) and _path(source).suffix not in COMPRESSIONS:
         return os.path.getsize(source)
     return None
+
+
+def total_size(sources: Sequence[str], format_name: str | None = None) -> int | None:
+    """Return how many bytes it takes to read all sources, or None if that is unknown before they are read."""
+    names = {format_name or format_of(source) for source in sources}
+    sizes = [size_of(source) for source in sources]
+    if any(FORMATS[name].compresses for name in names if name is not None):
+        return None
+    return sum(size for size in sizes if size is not None) if None not in sizes else None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from importlib import import_module
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 
 class Named(Protocol):
@@ -18,6 +19,8 @@ class Named(Protocol):
 
 
 Row = TypeVar("Row", bound=Named)
+_LOCK = threading.RLock()
+"""Held while rows are added, so that no other thread sees half a table."""
 
 
 class Registry(Generic[Row]):
@@ -38,8 +41,9 @@ class Registry(Generic[Row]):
     ValueError: unknown color 'bleu'; did you mean 'blue'? There are 'red', 'blue'
     """
 
-    def __init__(self, kind: str, rows: Iterable[Row] = ()) -> None:
-        self._kind, self._rows = kind, {row.name: row for row in rows}
+    def __init__(self, kind: str, rows: Iterable[Row] = (), fill: Callable[[], None] | None = None) -> None:
+        """``fill`` is called before the first look-up, and adds rows whose modules take time to import."""
+        self._kind, self._rows, self._fill = kind, {row.name: row for row in rows}, fill
 
     def add(self, row: Row) -> None:
         """Add a row; its name must be new."""
@@ -47,13 +51,19 @@ class Registry(Generic[Row]):
             raise ValueError(f"There is already a {self._kind} {row.name!r}")
         self._rows[row.name] = row
 
+    def _ready(self) -> dict[str, Row]:
+        with _LOCK:
+            fill, self._fill = self._fill, None
+            if fill is not None:
+                fill()
+            load_extensions()
+        return self._rows
+
     def __iter__(self) -> Iterator[Row]:
-        load_extensions()
-        return iter(tuple(self._rows.values()))
+        return iter(tuple(self._ready().values()))
 
     def __contains__(self, name: object) -> bool:
-        load_extensions()
-        return name in self._rows
+        return name in self._ready()
 
     def __getitem__(self, name: str) -> Row:
         """Return the row of a name; raises ValueError with the names there are."""
@@ -71,6 +81,21 @@ class Registry(Generic[Row]):
 @cache
 def load_extensions() -> None:
     """Import the modules that the environment names, once."""
-    for module in os.environ.get("DISCERN_EXTENSIONS", "").split(","):
-        if module.strip():
-            import_module(module.strip())
+    for module in filter(None, map(str.strip, os.environ.get("DISCERN_EXTENSIONS", "").split(","))):
+        try:
+            import_module(module)
+        except ImportError as error:
+            raise ValueError(f"cannot import {module!r}, which DISCERN_EXTENSIONS names: {error}") from error
+
+
+@cache
+def imported(place: str) -> Any:
+    """Return what ``module:name`` names: rows of a table name code that is only imported when it is used.
+
+    Examples
+    --------
+    >>> imported("math:sqrt")(4)
+    2.0
+    """
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name)

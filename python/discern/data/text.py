@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CHARACTERS = (2, 5)
 """The lengths of character n-grams unless told otherwise."""
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
+TOKENIZERS = ("words", "sklearn")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class TextSettings:
     ----------
     analyzer : {"word", "char", "char_wb", "pattern", "given"}
         Words, character n-grams, character n-grams within words, matches of ``pattern``, or finished terms.
-    words : {"words", "sklearn"}
+    tokenizer : {"words", "sklearn"}
         ``"sklearn"`` cuts exactly as scikit-learn does by default. ``"words"`` is the same on ASCII and right in every
         script: combining marks belong to their word, and Chinese, Japanese, Thai, Khmer, Lao and Burmese are segmented.
     lowercase : bool
@@ -40,7 +41,7 @@ class TextSettings:
         Words that are left out before n-grams are formed.
     stem : str or None
         The language whose Snowball stemmer is used, such as ``"english"``.
-    shortest : int
+    min_word_length : int
         The least number of characters of a word.
     pattern : str or None
         A regular expression (linear time: no look-around, no back-references), for the analyzer ``"pattern"``.
@@ -54,19 +55,19 @@ class TextSettings:
     """
 
     analyzer: str = "word"
-    words: str = "words"
+    tokenizer: str = "words"
     lowercase: bool = True
     ngrams: tuple[int, int] = (1, 1)
     stop_words: tuple[str, ...] = ()
     stem: str | None = None
-    shortest: int = 2
+    min_word_length: int = 2
     pattern: str | None = None
 
     def __post_init__(self) -> None:
         if self.analyzer not in ANALYZERS:
             raise ValueError(f"analyzer must be one of {', '.join(ANALYZERS)}, not {self.analyzer!r}")
-        if self.words not in ("words", "sklearn"):
-            raise ValueError(f"words must be 'words' or 'sklearn', not {self.words!r}")
+        if self.tokenizer not in TOKENIZERS:
+            raise ValueError(f"tokenizer must be 'words' or 'sklearn', not {self.tokenizer!r}")
         if self.pattern is not None and self.analyzer != "pattern":
             raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")
 
@@ -75,12 +76,12 @@ class TextSettings:
         """The settings as the native code takes them."""
         return _native.Text(
             self.analyzer,
-            tables=python_tables() if self.words == "sklearn" else None,
+            tables=python_tables() if self.tokenizer == "sklearn" else None,
             lowercase=self.lowercase,
             ngrams=self.ngrams,
             stop_words=[word.encode("utf-8", "surrogatepass") for word in self.stop_words],
             stemmer=self.stem,
-            shortest=self.shortest,
+            shortest=self.min_word_length,
             pattern=self.pattern,
         )
 

@@ -1,12 +1,6 @@
-"""How many threads native code uses."""
-
-from __future__ import annotations
+"""The number of threads of native code."""
 
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 
 def default_threads() -> int:

@@ -1,7 +1,9 @@
-"""The base of classifiers that are solved from a :class:`~discern.statistics.scatter.Scatter`."""
+"""What estimators share: tags, weights, all-or-nothing changes, and classifiers solved from a ``Scatter``."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +15,68 @@ from discern.estimators.checks import numbered
 from discern.statistics.scatter import Scatter
 
 Array = NDArray[Any]
+
+NEVER_LEARNED = "cannot forget these rows: y has labels that were never learned; nothing was changed"
+BELOW_ZERO = "cannot forget rows that were never learned: a sum would go below zero; nothing was changed"
+NOTHING_LEFT = "cannot forget these rows: nothing would be left to predict from; nothing was changed"
+
+
+class BaseClassifier(ClassifierMixin, BaseEstimator):
+    """The base of all classifiers. Parameters are the fields of a dataclass; tags are class attributes.
+
+    ``_input_tags`` are the input tags that differ from scikit-learn's defaults. ``_poor_score`` marks classifiers that
+    score badly on scikit-learn's test problems, because those are not what they are for.
+    """
+
+    _input_tags: ClassVar[dict[str, bool]] = {}
+    _poor_score: ClassVar[bool] = False
+    classes_: Array
+
+    def _check_known(self, labels: Array) -> None:
+        if not np.isin(labels, self.classes_).all():
+            raise ValueError(NEVER_LEARNED)
+
+    def _fitted_attribute(self, name: str) -> Any:
+        """Return a private attribute that ``fit`` sets, or raise AttributeError as scikit-learn does."""
+        if name not in self.__dict__:
+            raise AttributeError(f"this {type(self).__name__} is not fitted yet")
+        return self.__dict__[name]
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """Leave the model as it was if learning fails half-way."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        for name, value in self._input_tags.items():
+            setattr(tags.input_tags, name, value)
+        tags.classifier_tags.poor_score = self._poor_score
+        return tags
+
+
+class ProbabilityClassifier(BaseClassifier):
+    """A classifier whose decision and log probabilities follow from its probabilities."""
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return the probability of each class for each row."""
+        raise TypeError("each classifier has its own")
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return the log probability of each class for each row."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
 
 def begin_merge(one: Any, other: Any) -> Any:
@@ -37,11 +101,9 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
     )
 
 
-class ScatterClassifier(ClassifierMixin, BaseEstimator):
+class ScatterClassifier(BaseClassifier):
     """A classifier solved from sums by class; what is solved is returned by ``_solve`` and only then taken over."""
 
-    _takes_sparse: ClassVar[bool] = False
-    classes_: Array
     _scatter: Scatter
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -52,7 +114,7 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows. Labels that are new grow the model; ``classes`` need not be given, and names no more."""
+        """Learn more rows. New labels are accepted. ``classes`` is not needed; if given, it must hold every label."""
         self._validate_params()
         known = hasattr(self, "classes_")
         X, y = self._validated(X, y, reset=not known)
@@ -64,20 +126,19 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Take rows back: the model is then, to rounding, the one that never saw them."""
+        """Forget rows: the model is then, to rounding, the one that never saw them."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         labels, numbers, weights = self._numbered(X, y, sample_weight)
-        if not np.isin(labels, self.classes_).all():
-            raise ValueError("these rows were never learned: there is a label that the model does not know")
+        self._check_known(labels)
         places = np.searchsorted(self.classes_, labels)
         sums = self._sums(X, numbers, len(labels), weights).with_classes(places, len(self.classes_))
         rest = self._scatter - sums
         _check_learned(self._scatter, rest)
-        kept = rest.counts > 1e-9
-        if not kept.any():
-            raise ValueError("nothing would be left to decide by; nothing was changed")
-        self._become(self.classes_[kept], rest.take(kept))
+        left = rest.counts > 1e-9
+        if not left.any():
+            raise ValueError(NOTHING_LEFT)
+        self._become(self.classes_[left], rest.take(left))
         return self
 
     def merge(self, other: Self) -> Self:
@@ -111,16 +172,9 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------- sums
 
     def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
-        sparse = "csr" if self._takes_sparse else False
-        return validate_data(
-            self,
-            X,
-            *y,
-            reset=reset,
-            dtype=[np.float64, np.float32],
-            accept_sparse=sparse,
-            ensure_all_finite=finite,
-        )
+        sparse = "csr" if self._input_tags.get("sparse") else False
+        kinds = [np.float64, np.float32]
+        return validate_data(self, X, *y, reset=reset, dtype=kinds, accept_sparse=sparse, ensure_all_finite=finite)
 
     def _numbered(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
         """Return the classes that have rows, the number of each row's, and the weights."""
@@ -129,14 +183,14 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
             return classes, numbers, None
         weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
         if weights.min(initial=0.0) < 0:
-            raise ValueError("sample_weight has negative weights; to take rows back, use forget")
+            raise ValueError("sample_weight has negative weights; use forget to remove rows")
         if not weights.any():
             raise ValueError("sample_weight is zero for every row: there is nothing to learn; give some rows a weight")
         return classes, numbers, weights
 
-    def _sums(self, X: Any, numbers: Array, width: int, weights: Array | None) -> Scatter:
+    def _sums(self, X: Any, numbers: Array, n_classes: int, weights: Array | None) -> Scatter:
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = Scatter.of(X, numbers, width, weights, **self._summed())
+            sums = Scatter.of(X, numbers, n_classes, weights, **self._summed())
             sound = np.isfinite(sums.second.sum()) and (sums.fourth is None or np.isfinite(sums.fourth.sum()))
         if not sound:
             raise ValueError("X has numbers too large for their products to be summed; scale the columns")
@@ -146,10 +200,10 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
         self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
 
     def _become(self, classes: Array, scatter: Scatter, rows: Any = None) -> None:
-        kept = scatter.counts > 0
-        if not kept.all():  # rows without weight are no rows
-            classes, scatter = classes[kept], scatter.take(kept)
-            rows = None if rows is None else _kept_rows(rows, kept)
+        present = scatter.counts > 0
+        if not present.all():  # rows without weight are no rows
+            classes, scatter = classes[present], scatter.take(present)
+            rows = None if rows is None else _rows_of_classes(rows, present)
         solved = self._solve(classes, scatter, rows)
         self.classes_, self._scatter = classes, scatter
         self._take(solved)
@@ -157,11 +211,6 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
     def _take(self, attributes: dict[str, Any]) -> None:
         for name, value in attributes.items():
             setattr(self, name, value)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._takes_sparse
-        return tags
 
     def _watched(self, scores: Any, X: Any) -> Any:
         """Pass scores on, looking at the rows themselves only where a score is not finite: that saves a pass."""
@@ -173,10 +222,10 @@ class ScatterClassifier(ClassifierMixin, BaseEstimator):
             yield block, part
 
 
-def _kept_rows(rows: tuple[Any, Array, Any], kept: Array) -> tuple[Any, Array, Any]:
+def _rows_of_classes(rows: tuple[Any, Array, Any], present: Array) -> tuple[Any, Array, Any]:
     X, numbers, weights = rows
-    chosen = kept[numbers]
-    return X[chosen], (np.cumsum(kept) - 1)[numbers[chosen]], None if weights is None else weights[chosen]
+    chosen = present[numbers]
+    return X[chosen], (np.cumsum(present) - 1)[numbers[chosen]], None if weights is None else weights[chosen]
 
 
 def _union(mine: Array, sums: Scatter, theirs: Array, others: Scatter) -> tuple[Array, Scatter]:
@@ -194,4 +243,4 @@ def _check_learned(before: Scatter, rest: Scatter) -> None:
         most = np.diagonal(before.second, axis1=1, axis2=2).sum(axis=0)
         sound = bool(np.all(left >= -1e-9 * most))
     if not sound:
-        raise ValueError("these rows were never learned: a sum would go below zero; nothing was changed")
+        raise ValueError(BELOW_ZERO)

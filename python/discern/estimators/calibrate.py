@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
 from sklearn.utils import get_tags
@@ -16,9 +16,9 @@ from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, indexable, validate_data
 
+from discern.estimators.base import Array, BaseClassifier
 from discern.evaluation.calibration import METHODS, Calibration, calibrate
 
-Array = NDArray[Any]
 LEAST_LOG = -690.0
 """Log probabilities below this count as this: scores must be finite."""
 
@@ -34,10 +34,9 @@ def scores_of(model: Any, X: Any) -> Array:
 
 
 def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any) -> Calibration:
-    """Fit a calibration to the scores that copies of the estimator give to the rows kept from them."""
+    """Fit a calibration to cross-fitted scores: those of copies of the estimator for rows that they have not seen."""
     classes, numbers = np.unique(y, return_inverse=True)
-    width = len(classes)
-    scores = np.zeros((len(y), width))
+    scores = np.zeros((len(y), len(classes)))
     held = np.zeros(len(y), bool)
     for train, test in _folds(cv, X, y):
         known, labels = _safe_split(estimator, X, y, train)
@@ -58,7 +57,7 @@ def _folds(cv: Any, X: Any, y: Array) -> Any:
     if isinstance(cv, Integral):
         least = int(np.unique(y, return_counts=True)[1].min())
         if least < 2:
-            raise ValueError("a class has only one row: calibration needs one to learn from and one to judge by")
+            raise ValueError("a class has only one row: calibration needs at least two rows of each class")
         cv = min(int(cv), least)
     return check_cv(cv, y, classifier=True).split(X, y)
 
@@ -71,7 +70,8 @@ def _fitted(model: Any, X: Any, y: Any, weights: Any) -> Any:
     return model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class CalibratedClassifier(MetaEstimatorMixin, BaseClassifier):
     """A classifier whose scores become probabilities.
 
     The classifier is trained on all rows, and decides. Its probabilities come from a map that is fitted to scores from
@@ -108,10 +108,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "cv": ["cv_object", Interval(Integral, 2, None, closed="left")],
     }
 
-    def __init__(self, estimator: Any = None, *, method: str = "logistic", cv: Any = 5) -> None:
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
+    estimator: Any = None
+    _: KW_ONLY
+    method: str = "logistic"
+    cv: Any = 5
 
     def _wrapped(self) -> Any:
         return LogisticRegression() if self.estimator is None else self.estimator

@@ -1,4 +1,4 @@
-"""Numbers beyond what sums of squares can hold are refused in one sentence, before they become infinities."""
+"""Shared input checks: value ranges, labels, weights of rows and classes."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
-from discern.data.encode import Numbered, number
+from discern.data.encode import EncodedLabels, encode_labels
 
 LARGEST = 1e75
 """Squares of larger numbers, times weights, are no longer finite in a 64-bit number."""
@@ -79,15 +80,31 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     return classes
 
 
-def numbered(y: NDArray[Any]) -> Numbered:
+def numbered(y: NDArray[Any]) -> EncodedLabels:
     """Number the labels of rows, refusing those that are no classes."""
     if y.dtype.kind not in "biuU":
         check_classification_targets(y)
-        return number(y)
-    labels = number(y)
+        return encode_labels(y)
+    labels = encode_labels(y)
     if len(labels.distinct) > len(y) // 2:  # always classes; scikit-learn only warns if nearly all are different
         check_classification_targets(y)
     return labels
+
+
+def row_weights(sample_weight: Any, X: Any, **rules: Any) -> NDArray[Any] | None:
+    """Return the checked weights of rows; None if all are 1."""
+    if sample_weight is None:
+        return None
+    return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64, **rules))
+
+
+def summable_weights(sample_weight: Any, X: Any, **rules: Any) -> NDArray[Any] | None:
+    """Return the checked weights of rows, contiguous and small enough to be added up; None if all are 1."""
+    weights = row_weights(sample_weight, X, **rules)
+    if weights is None:
+        return None
+    refuse_huge(weights, "sample_weight")
+    return np.ascontiguousarray(weights)
 
 
 def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:

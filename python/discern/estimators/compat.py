@@ -16,16 +16,21 @@ from __future__ import annotations
 
 import importlib
 import sys
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from discern.estimators import bayes, gaussian, select, tables, text
+from discern.estimators.linear import discriminants
+from discern.estimators.naive_bayes import categorical, counts, gaussian
+from discern.estimators.text import tfidf, vectorizers
+from discern.estimators.transformers import select
 
 _INSIDERS = ("sklearn", "discern", "joblib", "pickle", "_pickle", "cloudpickle", "copyreg", "inspect")
 """Who keeps seeing scikit-learn's own classes: the libraries themselves, and what looks objects up by their names."""
 
 
-class LinearDiscriminantAnalysis(gaussian.LinearDiscriminantAnalysis):
+@dataclass(eq=False, repr=False)
+class LinearDiscriminantAnalysis(discriminants.LinearDiscriminantAnalysis):
     """discern's, divided by N as scikit-learn does.
 
     Examples
@@ -34,29 +39,11 @@ class LinearDiscriminantAnalysis(gaussian.LinearDiscriminantAnalysis):
     [[0.25]]
     """
 
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ) -> None:
-        super().__init__(
-            solver,
-            shrinkage,
-            priors,
-            n_components,
-            store_covariance,
-            tol,
-            covariance_estimator,
-            divisor="likelihood",
-        )
+    divisor: str = field(default="likelihood", init=False)
 
 
-class QuadraticDiscriminantAnalysis(gaussian.QuadraticDiscriminantAnalysis):
+@dataclass(eq=False, repr=False, kw_only=True)
+class QuadraticDiscriminantAnalysis(discriminants.QuadraticDiscriminantAnalysis):
     """discern's, divided by the rows of each class as scikit-learn does.
 
     Examples
@@ -65,27 +52,7 @@ class QuadraticDiscriminantAnalysis(gaussian.QuadraticDiscriminantAnalysis):
     [[1.0]]
     """
 
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: Any = None,
-        priors: Any = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ) -> None:
-        super().__init__(
-            solver=solver,
-            shrinkage=shrinkage,
-            priors=priors,
-            reg_param=reg_param,
-            store_covariance=store_covariance,
-            tol=tol,
-            covariance_estimator=covariance_estimator,
-            divisor="likelihood",
-        )
+    divisor: str = field(default="likelihood", init=False)
 
 
 NAMES: dict[str, dict[str, Any]] = {
@@ -94,17 +61,17 @@ NAMES: dict[str, dict[str, Any]] = {
         "QuadraticDiscriminantAnalysis": QuadraticDiscriminantAnalysis,
     },
     "sklearn.feature_extraction.text": {
-        "CountVectorizer": text.CountVectorizer,
-        "TfidfTransformer": text.TfidfTransformer,
-        "TfidfVectorizer": text.TfidfVectorizer,
+        "CountVectorizer": vectorizers.CountVectorizer,
+        "TfidfTransformer": tfidf.TfidfTransformer,
+        "TfidfVectorizer": tfidf.TfidfVectorizer,
     },
     "sklearn.feature_selection": {"SelectKBest": select.SelectKBest, "chi2": select.chi2},
     "sklearn.naive_bayes": {
-        "BernoulliNB": bayes.BernoulliNB,
-        "CategoricalNB": tables.CategoricalNB,
-        "ComplementNB": bayes.ComplementNB,
-        "GaussianNB": tables.GaussianNB,
-        "MultinomialNB": bayes.MultinomialNB,
+        "BernoulliNB": counts.BernoulliNB,
+        "CategoricalNB": categorical.CategoricalNB,
+        "ComplementNB": counts.ComplementNB,
+        "GaussianNB": gaussian.GaussianNB,
+        "MultinomialNB": counts.MultinomialNB,
     },
 }
 """What is replaced, by the module that a script imports it from, and by what."""
@@ -136,7 +103,7 @@ def patch() -> None:
     >>> patch()
     >>> exec("from sklearn.naive_bayes import MultinomialNB", script)
     >>> script["MultinomialNB"].__module__
-    'discern.estimators.bayes'
+    'discern.estimators.naive_bayes.counts'
     >>> unpatch()
     """
     for place, classes in NAMES.items():

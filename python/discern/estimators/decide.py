@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import cross_val_predict
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
@@ -13,7 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_method_params, _check_y, check_is_fitted
 
-from discern.evaluation.decisions import Choice, Decision, choose_threshold
+from discern.estimators.base import BaseClassifier
+from discern.evaluation.decisions import ChosenThreshold, Decision, choose_threshold
 
 
 def _inner_has(name: str) -> Any:
@@ -24,7 +26,8 @@ def _inner_has(name: str) -> Any:
     return check
 
 
-class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class DecisionClassifier(MetaEstimatorMixin, BaseClassifier):
     """A classifier that decides by costs, by a chosen threshold or by any :class:`discern.Decision`.
 
     Parameters
@@ -50,7 +53,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ----------
     estimator_ : the fitted classifier
     decision_ : Decision
-    choice_ : discern.evaluation.decisions.Choice, if a ``rule`` was given: threshold, its interval, and what it reached
+    choice_ : discern.evaluation.decisions.ChosenThreshold, if a ``rule`` was given: threshold, its interval, figures
     classes_ : array of labels
 
     Examples
@@ -71,24 +74,14 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         "cv": ["cv_object"],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        decision: Decision | None = None,
-        costs: Any = None,
-        unsure: float | None = None,
-        rule: Any = None,
-        positive: Any = None,
-        cv: Any = None,
-    ) -> None:
-        self.estimator = estimator
-        self.decision = decision
-        self.costs = costs
-        self.unsure = unsure
-        self.rule = rule
-        self.positive = positive
-        self.cv = cv
+    estimator: Any
+    _: KW_ONLY
+    decision: Decision | None = None
+    costs: Any = None
+    unsure: float | None = None
+    rule: Any = None
+    positive: Any = None
+    cv: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier, and choose the threshold if there is a rule for it."""
@@ -108,7 +101,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.decision_ = self._decision()
         return self
 
-    def _chosen(self, X: Any, y: Any, weights: dict[str, Any]) -> Choice:
+    def _chosen(self, X: Any, y: Any, weights: dict[str, Any]) -> ChosenThreshold:
         labels = np.unique(y)
         if len(labels) < 2:
             raise ValueError("choosing a threshold needs rows of two classes at least; there is one class")
@@ -124,7 +117,7 @@ class DecisionClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.rule is not None:
             return self.choice_.decision
         if self.costs is not None:
-            return Decision.of_costs(self.costs, self.classes_, self.unsure)
+            return Decision.of_costs(self.costs, self.classes_.tolist(), self.unsure)
         return self.decision or Decision.argmax(self.unsure)
 
     def predict(self, X: Any) -> Any:

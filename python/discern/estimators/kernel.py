@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
+from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.calibrate import calibrated
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.evaluation.calibration import METHODS
 from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
 
-Array = NDArray[Any]
 FOLDS = 5
 
 
@@ -46,7 +45,8 @@ def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
     return float(1.0 / (X.shape[1] * squares)) if squares > 0 else 1.0
 
 
-class SVC(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVC(BaseClassifier):
     """Support vector machine with a kernel; for more than two classes, one against one.
 
     Parameters and attributes are scikit-learn's. What differs:
@@ -56,7 +56,7 @@ class SVC(ClassifierMixin, BaseEstimator):
     - Weights are exactly repetitions: with ``gamma="scale"`` and ``class_weight="balanced"`` a row of weight 3 counts
       as three rows.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
-      ``predict`` says. ``calibration`` chooses the map.
+      ``predict`` returns. ``calibration`` chooses the map.
     - ``cache_size`` (in MB) bounds all that the solvers keep, above all cached kernel values, also when pairs are
       solved in parallel.
 
@@ -100,42 +100,22 @@ class SVC(ClassifierMixin, BaseEstimator):
         "calibration": [StrOptions(set(METHODS))],
     }
 
-    def __init__(
-        self,
-        *,
-        C: float = 1.0,
-        kernel: str | Callable[[Any, Any], Array] = "rbf",
-        degree: int = 3,
-        gamma: str | float = "scale",
-        coef0: float = 0.0,
-        shrinking: bool = True,
-        probability: bool = False,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        class_weight: Any = None,
-        verbose: bool = False,
-        max_iter: int = -1,
-        decision_function_shape: str = "ovr",
-        break_ties: bool = False,
-        random_state: Any = None,
-        calibration: str = "logistic",
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.calibration = calibration
+    C: float = 1.0
+    kernel: str | Callable[[Any, Any], Array] = "rbf"
+    degree: int = 3
+    gamma: str | float = "scale"
+    coef0: float = 0.0
+    shrinking: bool = True
+    probability: bool = False
+    tol: float = 1e-3
+    cache_size: float = 200
+    class_weight: Any = None
+    verbose: bool = False
+    max_iter: int = -1
+    decision_function_shape: str = "ovr"
+    break_ties: bool = False
+    random_state: Any = None
+    calibration: str = "logistic"
 
     # -------------------------------------------------------------------------------------------------- fit
 
@@ -192,7 +172,7 @@ class SVC(ClassifierMixin, BaseEstimator):
 
     def _keep(self, machines: Any, X: Any, kept: Array) -> None:
         """Name what was found as scikit-learn does."""
-        sign = -1.0 if len(self.classes_) == 2 else 1.0  # with two classes, a positive score speaks for the second
+        sign = -1.0 if len(self.classes_) == 2 else 1.0  # with two classes, a positive score is for the second
         self.support_ = kept[machines.support].astype(np.int32)
         self._places = self.support_.astype(np.int64)
         given = self._kernel.name == "precomputed"
@@ -230,11 +210,11 @@ class SVC(ClassifierMixin, BaseEstimator):
         assert callable(self.kernel)
         values = np.asarray(self.kernel(X, others), np.float64)
         if values.shape != (X.shape[0], others.shape[0]):
-            raise ValueError(f"the kernel gave {values.shape} values, not {(X.shape[0], others.shape[0])}")
+            raise ValueError(f"the kernel returned {values.shape} values, not {(X.shape[0], others.shape[0])}")
         return np.ascontiguousarray(values)
 
     def _pairs(self, X: Any) -> Array:
-        """Return the value of each pair of classes; a positive one speaks for the first."""
+        """Return the value of each pair of classes; a positive one is for the first."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._rows_of_fit is not None:

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.learners.neighbours import Neighbours, distance_weights, vote_shares
+from discern.learners.neighbours.votes import Neighbours, distance_weights, vote_shares
 from discern.models.file import ModelFileError
 from discern.models.file import load as load_file
 from discern.models.file import save as save_file
@@ -258,7 +258,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         metadata = {
             "kind": "neighbours",
             "metric": self._known.rows.metric,
-            "columns": self._known.rows.width,
+            "columns": self._known.rows.n_features,
             "classes": self.classes_.tolist(),
             "class_kind": self.classes_.dtype.kind,
             "parameters": self.get_params(),

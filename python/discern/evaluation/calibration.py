@@ -1,8 +1,8 @@
 """From scores to probabilities: a Gaussian a class, logistic, isotonic, temperature.
 
-A classifier's score says which class and how clearly, but not how often it is right. Each map here learns that from
-scores of rows whose class is known. These rows must not be those the classifier was trained on: on its own training
-rows it is too sure of itself (use scores from cross-validation).
+A classifier's score ranks classes, but is not the probability that a prediction is correct. Each map here learns that
+probability from scores of rows whose class is known. These must be held-out rows: on its own training rows a classifier
+is overconfident (use scores from cross-validation).
 
 Three maps take one score, which is larger for the positive class; more classes are done one against the rest, and
 their probabilities are divided by their sum. The temperature takes all scores at once.
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discern.learners.bayes import posterior
+from discern.learners.newton import Expansion, Objective, minimize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 METHODS = ("gaussian", "logistic", "isotonic", "temperature")
 ENOUGH = 1e-16
-"""A Newton step that would lower the loss by less than this is not worth taking."""
+"""The smallest decrease of the loss for which a Newton step is taken."""
 LEAST_SHARE = 1e-9
 """A class whose scores are all alike gets this share of the variance of all scores instead of none."""
 
@@ -133,7 +134,7 @@ class LogisticMap:
             return float(value), design.T @ (shares * (chance - targets)), design.T @ curved
 
         start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-        slope, offset = _newton(objective, start)
+        slope, offset = _least(objective, start)
         return cls(float(slope / unit), float(offset))
 
     def __call__(self, scores: Array) -> Array:
@@ -238,17 +239,17 @@ class OneAgainstRest:
 
 @dataclass(frozen=True)
 class Temperature:
-    """Softmax of scores / (temperature · length^power): the decision stays, only its certainty changes.
+    """Softmax of scores / (temperature · length^power): the decision stays the same, only its confidence changes.
 
     With lengths of documents given, ``power`` is fitted too, between 0 and 1. Words are not independent, so the
     evidence of a long document is worth less than the sum of its words: 0 trusts every word in full, 1 only their mean.
 
     Both are found by minimising the log loss. One row in so many as there are is taken for wrong (each true class
-    counts 1 − 1/(N+2), the others share the rest), so that scores that are always right do not become certainty.
+    counts 1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
 
     Examples
     --------
-    >>> scores = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]) * 3  # three times too sure
+    >>> scores = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]) * 3  # three times too confident
     >>> fitted = Temperature.fit(np.repeat(scores, 250, axis=0), np.arange(1000) % 10 == 0)
     >>> round(fitted.temperature, 1), fitted.power
     (3.0, 0.0)
@@ -275,23 +276,25 @@ class Temperature:
         rows = _Targets.of(scores, np.asarray(classes, np.int64), weights)
         unit = 1.0 / (rows.spread() or 1.0)
         if lengths is None:
-            (level,) = _newton(lambda parameters: rows.loss(parameters, np.ones((len(scores), 1))), np.log([unit]))
+            (level,) = _least(lambda parameters: rows.loss(parameters, np.ones((len(scores), 1))), np.log([unit]))
             return cls(_bounded(-level))
         logs = np.log(np.maximum(np.asarray(lengths, np.float64), 1.0))
         center = float(np.average(logs, weights=rows.shares))
         design = np.column_stack([np.ones(len(logs)), center - logs])
-        level, power = _newton(lambda parameters: rows.loss(parameters, design), np.array([np.log(unit), 0.0]))
+        level, power = _least(lambda parameters: rows.loss(parameters, design), np.array([np.log(unit), 0.0]))
         if not 0.0 <= power <= 1.0:  # the best within the bounds lies on the nearer one
             power = min(max(power, 0.0), 1.0)
             fixed = rows.scaled(np.exp(power * design[:, 1]))
-            (level,) = _newton(lambda parameters: fixed.loss(parameters, design[:, :1]), np.log([unit]))
+            (level,) = _least(lambda parameters: fixed.loss(parameters, design[:, :1]), np.log([unit]))
         return cls(_bounded(-level - power * center), float(power))
 
     def __call__(self, scores: Array, lengths: NDArray[Any] | None = None) -> Array:
         """Return the probability of each class for each row."""
         scores = _columns(scores)
         if self.power and lengths is None:
-            raise ValueError("this temperature was fitted with the lengths of documents: give those of these rows too")
+            raise ValueError(
+                "this temperature was fitted with the lengths of documents: pass the lengths of these rows too"
+            )
         if not self.power or lengths is None:
             return posterior(scores / self.temperature)
         return posterior(scores / self.divisors(lengths)[:, None])
@@ -306,7 +309,7 @@ class Temperature:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Temperature:
-        """Make a temperature of what :meth:`to_json` gave; raises ValueError if it is none."""
+        """Return the temperature that :meth:`to_json` gave as plain values; raises ValueError if it is invalid."""
         return cls(float(values["temperature"]), float(values["power"]))
 
 
@@ -381,7 +384,7 @@ def calibrate(method: str, scores: Array, classes: NDArray[Any], weights: Array 
 
 
 def calibration_from_json(values: Mapping[str, Any]) -> Calibration:
-    """Make a calibration of what its ``to_json`` gave; raises ValueError if it is none.
+    """Return the calibration that ``to_json`` gave as plain values; raises ValueError if it is invalid.
 
     Examples
     --------
@@ -410,29 +413,33 @@ def _binary_from_json(values: Mapping[str, Any]) -> BinaryMap:
 # -------------------------------------------------------------------------------------------------- numbers
 
 
-def _newton(objective: Callable[[Array], tuple[float, Array, Array]], start: Array) -> Array:
-    """Minimise a smooth function of few parameters by Newton's method with backtracking."""
-    parameters = start
-    value, gradient, curvature = objective(parameters)
-    for _ in range(100):
-        if np.abs(gradient).max() < 1e-12:
-            break
-        ridge = 1e-12 * (np.trace(curvature) + 1e-12) * np.eye(len(start))
-        step = -np.linalg.solve(curvature + ridge, gradient)
-        if -float(gradient @ step) < ENOUGH:
-            break
-        step *= min(1.0, 5.0 / float(np.abs(step).max(initial=0.0) or 1.0))  # no further than the model can be trusted
-        share = 1.0
-        while share > 1e-10:
-            tried = objective(parameters + share * step)
-            if tried[0] <= value + 1e-4 * share * float(gradient @ step):
-                break
-            share /= 2
-        else:
-            break  # at the bottom, to rounding
-        parameters = parameters + share * step
-        value, gradient, curvature = tried
-    return parameters
+@dataclass(frozen=True)
+class _Loss(Objective[Expansion]):
+    """A smooth function of few parameters, with its value, gradient and Hessian."""
+
+    function: Callable[[Array], tuple[float, Array, Array]]
+    scale = 1.0
+
+    def at(self, point: Array) -> Expansion:
+        return Expansion(point, *self.function(point))
+
+    def step(self, state: Expansion) -> Array:
+        step = self._whole_step(state)
+        return step * min(1.0, 5.0 / float(np.abs(step).max(initial=0.0) or 1.0))  # no further than it can be trusted
+
+    def is_stationary(self, state: Expansion, tol: float) -> bool:
+        flat = np.abs(state.gradient).max() < tol
+        return bool(flat or -float(state.gradient @ self._whole_step(state)) < ENOUGH)
+
+    def _whole_step(self, state: Expansion) -> Array:
+        assert state.hessian is not None
+        ridge = 1e-12 * (np.trace(state.hessian) + 1e-12) * np.eye(len(state.point))
+        return -np.linalg.solve(state.hessian + ridge, state.gradient)
+
+
+def _least(function: Callable[[Array], tuple[float, Array, Array]], start: Array) -> Array:
+    """Return the parameters for which a function is least."""
+    return minimize(_Loss(function), start, tol=1e-12, max_iter=100, rounding=0.0).state.point
 
 
 def _bounded(log_temperature: float) -> float:

@@ -1,6 +1,6 @@
 """Curves of a classifier's scores: ROC, precision and recall, detection error, cost; areas and their intervals.
 
-All of them need of the scored rows only how many positive and negative ones have each score: a :class:`Ranking`.
+All of them depend on the scored rows only through a :class:`Ranking`: the positive and negative rows of each score.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points of a curve, with the threshold that gives each: rows that score at least so much are called positive."""
+    """Points of a curve, with the threshold of each: rows that score at least as much are predicted positive."""
 
     x: Floats
     y: Floats
@@ -55,12 +55,12 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: Any, positive: Any) -> Ranking:
-        """Rank rows by score; ``positive`` says which of them are."""
+        """Rank rows by score; ``positive`` marks the positive ones."""
         values, truth = np.asarray(scores, np.float64).ravel() + 0.0, np.asarray(positive, bool).ravel()
         if values.shape != truth.shape:
             raise ValueError(f"there are {len(values)} scores for {len(truth)} rows; give one for each")
         if np.isnan(values).any():
-            raise ValueError("a score is not a number; leave such rows out, or score them")
+            raise ValueError("a score is NaN; remove such rows, or score them")
         if len(values) and values.min() >= 0:
             return cls(*_ranked_packed(values, truth))
         distinct, places = np.unique(-values, return_inverse=True)
@@ -70,12 +70,12 @@ class Ranking:
 
     @cached_property
     def true_positives(self) -> Integers:
-        """How many positive rows score at least so much."""
+        """The number of positive rows that reach each score."""
         return np.cumsum(self.positives)
 
     @cached_property
     def false_positives(self) -> Integers:
-        """How many negative rows score at least so much."""
+        """The number of negative rows that reach each score."""
         return np.cumsum(self.negatives)
 
     @property
@@ -89,7 +89,7 @@ class Ranking:
         return int(self.false_positives[-1]) if len(self.scores) else 0
 
     def at(self, thresholds: Any) -> tuple[Integers, Integers]:
-        """Return the true and the false positives when rows that score at least the threshold are called positive."""
+        """Return the true and the false positives when rows are predicted positive from each threshold on."""
         places = np.searchsorted(-self.scores, -np.asarray(thresholds, np.float64), side="right")
         totals = (np.concatenate([[0], counts]) for counts in (self.true_positives, self.false_positives))
         caught, alarms = (total[places] for total in totals)
@@ -97,7 +97,7 @@ class Ranking:
 
     def _require_both(self) -> None:
         if not self.positive_rows or not self.negative_rows:
-            raise ValueError("a curve needs rows of the label and rows of others; there are none of one kind")
+            raise ValueError("a curve needs rows of the label and rows of others; one kind is missing")
 
     # ------------------------------------------------------------------------------------------------ areas
 

@@ -1,4 +1,4 @@
-"""From probabilities to decisions: the most probable label, a threshold, costs, "unsure", another mix of labels."""
+"""From probabilities to decisions: the most probable label, a threshold, costs, "unsure", new class priors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FEW_COLUMNS = 16
-"""Up to so many columns are compared one after the other, which is faster than row by row."""
+"""Up to this number, columns are compared one after the other, which is faster than row by row."""
 
 
 def best_labels(probabilities: Floats) -> tuple[NDArray[np.int64], Floats]:
@@ -54,24 +54,24 @@ class Decision:
     """
 
     labels: tuple[Any, ...] = ()
-    """The labels that ``costs`` and ``weights`` speak of."""
+    """The labels that ``costs`` and ``weights`` are for."""
     costs: tuple[tuple[float, ...], ...] | None = None
-    """``costs[i][j]``: what it costs to call ``labels[j]`` what is ``labels[i]``."""
+    """``costs[i][j]``: the cost of predicting ``labels[j]`` for a row of ``labels[i]``."""
     threshold: float | None = None
     positive: Any = None
-    """The label that is given from ``threshold`` on."""
+    """The label that is predicted from ``threshold`` on."""
     unsure: float | None = None
-    """What it costs to say "unsure", or None if that cannot be said."""
+    """The cost of answering "unsure"; None if that is not an answer."""
     unsure_label: str = "unsure"
     weights: tuple[float, ...] | None = None
-    """By what the probability of each of ``labels`` is multiplied first: new share over old share."""
+    """The factor of the probability of each of ``labels``: new prior over old prior."""
 
     def __post_init__(self) -> None:
         size = len(self.labels)
         if len(set(self.labels)) < size:
-            raise ValueError("the labels of a decision must differ")
+            raise ValueError("the labels of a decision must be distinct")
         if not size and (self.costs is not None or self.weights is not None):
-            raise ValueError("costs and weights need the labels that they are for")
+            raise ValueError("costs and weights need labels")
         if self.costs is not None and (
             len(self.costs) != size or any(len(row) != size for row in self.costs) or not np.isfinite(self.costs).all()
         ):
@@ -79,7 +79,7 @@ class Decision:
         if self.threshold is not None and (self.positive is None or not self.threshold >= 0):
             raise ValueError("a threshold is a number of at least 0 and needs the label that it is for")
         if self.unsure is not None and (not np.isfinite(self.unsure) or self.threshold is not None):
-            raise ValueError('the cost of "unsure" is a number, and goes with costs, not with a threshold')
+            raise ValueError('the cost of "unsure" must be a number, and cannot be combined with a threshold')
         if self.unsure is not None and self.unsure_label in self.labels:
             raise ValueError(f"{self.unsure_label!r} is a label already; choose another word for unsure")
         if self.weights is not None and (
@@ -106,12 +106,12 @@ class Decision:
         return cls(labels=tuple(_plain(label) for label in labels), costs=table, unsure=unsure)
 
     def with_priors(self, trained: Mapping[Any, float], new: Mapping[Any, float]) -> Decision:
-        """Return the same decision where the mix of labels differs from that of the training data."""
+        """Return the same decision for class priors that differ from those of the training data."""
         labels = self.labels or tuple(sorted(trained, key=str))
         if set(labels) != set(trained) or set(trained) != set(new):
-            raise ValueError("the old and the new shares must be of the same labels, those of the decision")
+            raise ValueError("the old and the new priors must be of the same labels, those of the decision")
         if min(trained.values()) <= 0 or min(new.values()) < 0:
-            raise ValueError("the old shares must be above 0, and the new ones at least 0")
+            raise ValueError("the old priors must be above 0, and the new ones at least 0")
         return replace(self, labels=labels, weights=tuple(float(new[label] / trained[label]) for label in labels))
 
     # ------------------------------------------------------------------------------------- labels come and go
@@ -167,7 +167,7 @@ class Decision:
     # ------------------------------------------------------------------------------------------------- deciding
 
     def __call__(self, probabilities: Any, labels: Any) -> NDArray[Any]:
-        """Decide: give a label for each row."""
+        """Return the label of each row."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         if shares.ndim != 2 or shares.shape[1] != len(names):
             raise ValueError(f"probabilities of shape {shares.shape} do not fit {len(names)} labels")
@@ -178,7 +178,7 @@ class Decision:
         return choices[self._places(self.adjusted(shares, names), names)]
 
     def adjusted(self, shares: Floats, names: Sequence[Any]) -> Floats:
-        """Return the probabilities under the new mix of labels."""
+        """Return the probabilities under the new class priors."""
         if self.weights is None:
             return shares
         weights = dict(zip(self.labels, self.weights, strict=True))
@@ -194,16 +194,16 @@ class Decision:
         return best_labels(self._gains(shares, names))[0]
 
     def _gains(self, shares: Floats, names: list[Any]) -> Floats:
-        """Return what each decision is expected to save against the dearest one.
+        """Return what each decision is expected to save against the most expensive one.
 
         With 0–1 costs this is the probability itself, to the last bit, so that they decide as argmax does.
         """
         table = 1.0 - np.eye(len(names)) if self.costs is None else self._cost_table(names)
-        dearest = table.max(axis=1)
-        gains = shares @ (dearest[:, None] - table)
+        highest = table.max(axis=1)
+        gains = shares @ (highest[:, None] - table)
         if self.unsure is None:
             return np.asarray(gains)
-        return np.column_stack([gains, shares @ dearest - self.unsure])
+        return np.column_stack([gains, shares @ highest - self.unsure])
 
     def _cost_table(self, names: list[Any]) -> Floats:
         """Return the costs of these labels; those that the decision does not name cost 1 when they are mistaken."""
@@ -224,7 +224,7 @@ class Decision:
         return np.where(beyond, place, others[best_labels(shares[:, others])[0]])
 
     def expected_costs(self, probabilities: Any, labels: Sequence[Any]) -> Floats:
-        """Return what each label, and last "unsure" where it can be said, is expected to cost."""
+        """Return the expected cost of each label, and last of "unsure" where that is an answer."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         expected = 1.0 - shares if self.costs is None else shares @ self._cost_table(names)
         if self.unsure is None:
@@ -245,14 +245,14 @@ class Decision:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Decision:
-        """Make a decision of what :meth:`to_json` gave; raises ValueError if it is none."""
+        """Return the decision that :meth:`to_json` gave as plain values; raises ValueError if it is invalid."""
         unknown = sorted(set(values) - set(cls.__dataclass_fields__))
         if unknown:
             raise ValueError(f"a decision has no {unknown[0]!r}")
         try:
             return cls(**{name: _READERS[name](value) for name, value in values.items()})
         except (TypeError, AttributeError) as error:
-            raise ValueError(f"this is no decision: {error}") from error
+            raise ValueError(f"not a valid decision: {error}") from error
 
     def __str__(self) -> str:
         parts = ["the most probable label"]
@@ -263,7 +263,7 @@ class Decision:
         if self.unsure is not None:
             parts.append(f"{self.unsure_label} at a cost of {self.unsure:g}")
         if self.weights is not None:
-            parts.append("for another mix of labels")
+            parts.append("for new class priors")
         return ", ".join(parts)
 
 
@@ -284,7 +284,7 @@ def _rows_and_columns(table: tuple[tuple[float, ...], ...] | None, kept: Sequenc
 
 
 def _plain(label: Any) -> Any:
-    """Return a label as Python has it, so that it can be compared and written."""
+    """Return a label as a Python value, so that it can be compared and written."""
     return label.item() if isinstance(label, np.generic) else label
 
 
@@ -306,8 +306,8 @@ def probability_given(decided: NDArray[Any], probabilities: Floats, labels: Sequ
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A threshold chosen on judged rows: the decision, how sure the threshold is, and what it reaches on them."""
+class ChosenThreshold:
+    """A threshold chosen on evaluated rows: the decision, the interval of the threshold, and its figures on them."""
 
     decision: Decision
     threshold: float
@@ -318,12 +318,12 @@ class Choice:
 
 
 Rule = Callable[[Ranking], float]
-"""Takes ranked rows and gives the threshold to use."""
+"""A function of ranked rows that returns the threshold to use."""
 
 
 @dataclass(frozen=True)
 class MostRecall:
-    """Catch as many positive rows as can be, at no more false positives or no less precision than given.
+    """Find as many positive rows as possible, within a false positive rate or with a minimum precision.
 
     Examples
     --------
@@ -337,7 +337,7 @@ class MostRecall:
 
     def __post_init__(self) -> None:
         if (self.false_positive_rate is None) == (self.precision is None):
-            raise ValueError("give either the most false positives or the least precision")
+            raise ValueError("give either false_positive_rate or precision")
 
     def __call__(self, ranking: Ranking) -> float:
         """Return the threshold."""
@@ -352,9 +352,10 @@ class MostRecall:
 
 @dataclass(frozen=True)
 class LeastCost:
-    """Call positive where that cost the least on the rows: a false positive and a false negative cost so much.
+    """Minimize the cost on the rows, given the costs of a false positive and of a false negative.
 
-    Where probabilities are calibrated, :meth:`Decision.of_costs` needs no choosing and is surer on few rows.
+    Where probabilities are calibrated, :meth:`Decision.of_costs` needs no chosen threshold and is
+    more reliable on few rows.
 
     Examples
     --------
@@ -396,7 +397,7 @@ def choose_threshold(
     samples: int = 200,
     level: float = 0.95,
     random_state: int = 0,
-) -> Choice:
+) -> ChosenThreshold:
     """Choose the threshold for a label by a rule, on cross-fitted or held-out probabilities.
 
     The interval is that of the thresholds which the rule chooses on rows drawn with replacement; ``samples=0`` leaves
@@ -418,7 +419,7 @@ def choose_threshold(
     threshold = rule(ranking)
     interval = _threshold_interval(scores, truth, rule, samples, level, random_state) if samples else None
     caught, alarms = (int(counts) for counts in ranking.at(threshold))
-    return Choice(
+    return ChosenThreshold(
         Decision.at(threshold, positive),
         threshold,
         interval,
@@ -440,11 +441,11 @@ def _threshold_interval(
     return Interval(float(low), float(high), level)
 
 
-# ------------------------------------------------------------------------------------------ another mix of labels
+# ------------------------------------------------------------------------------------------------- new priors
 
 
 def reweight(probabilities: Any, trained: Any, new: Any) -> Floats:
-    """Return the probabilities where the shares of the labels are ``new`` instead of ``trained``; p(x|k) is the same.
+    """Return the probabilities under class priors ``new`` instead of ``trained``; p(x|k) is the same.
 
     Examples
     --------
@@ -453,13 +454,13 @@ def reweight(probabilities: Any, trained: Any, new: Any) -> Floats:
     """
     old, wanted = (np.asarray(shares, np.float64) for shares in (trained, new))
     if old.shape != wanted.shape or not (old > 0).all() or not (wanted >= 0).all():
-        raise ValueError("the old shares must be above 0, the new ones at least 0, and as many")
+        raise ValueError("the old priors must be above 0, the new ones at least 0, and as many")
     weighted = np.asarray(probabilities, np.float64) * (wanted / old)
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 
 
 def estimate_priors(probabilities: Any, trained: Any, tol: float = 1e-9, max_iter: int = 10_000) -> Floats:
-    """Estimate the shares of the labels among new rows without labels, by EM (Saerens, Latinne, Decaestecker 2002).
+    """Estimate the class priors of new rows without labels, by EM (Saerens, Latinne, Decaestecker 2002).
 
     Each round re-weights the probabilities by the present estimate and takes their mean as the next one.
 
@@ -470,7 +471,7 @@ def estimate_priors(probabilities: Any, trained: Any, tol: float = 1e-9, max_ite
     """
     shares, old = np.asarray(probabilities, np.float64), np.asarray(trained, np.float64)
     if not len(shares):
-        raise ValueError("there are no rows to estimate the shares of the labels from")
+        raise ValueError("there are no rows to estimate the class priors from")
     present = old / old.sum()
     for _ in range(max_iter):
         following = reweight(shares, old, present).mean(axis=0)

@@ -53,7 +53,7 @@ def matrix_table(labels: Sequence[str], confusion: NDArray[Any]) -> str:
 
 
 def classifier_html(model: Any, top: int = 8) -> str:
-    """Return what a fitted :class:`discern.Classifier` is: its settings and the strongest words of its labels.
+    """Describe a fitted :class:`discern.Classifier`: its settings and the strongest words of its labels.
 
     Examples
     --------

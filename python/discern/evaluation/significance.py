@@ -1,4 +1,4 @@
-"""Intervals and tests: how sure a figure is, and whether one classifier is better than another."""
+"""Confidence intervals of figures, and tests of whether one classifier is better than another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of a test: ``p_value`` is how likely so great a difference is between equally good classifiers."""
+    """The result of a test; ``p_value`` is the probability of such a difference between equally good classifiers."""
 
     statistic: float
     p_value: float
@@ -100,9 +100,9 @@ def bootstrap(
 
 
 def mcnemar(true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], exact: bool = True) -> Verdict:
-    """Test whether two classifiers judged on the same rows err equally often (McNemar 1947).
+    """Test whether two classifiers have the same error rate on the same rows (McNemar 1947).
 
-    Only rows that one of them calls right and the other wrong count. ``difference`` is the accuracy of the first minus
+    Only rows that exactly one of them predicts correctly count. ``difference`` is the accuracy of the first minus
     that of the second. ``exact`` uses the binomial distribution, else χ² with the correction for continuity.
 
     Examples
@@ -113,7 +113,7 @@ def mcnemar(true: Sequence[Any], first: Sequence[Any], second: Sequence[Any], ex
     """
     truth, one, other = (np.asarray(list(values)) for values in (true, first, second))
     if not len(truth) == len(one) == len(other):
-        raise ValueError("the two classifiers must be judged on the same rows")
+        raise ValueError("true, first and second must have the same length")
     only_first = int(((one == truth) & (other != truth)).sum())
     only_second = int(((one != truth) & (other == truth)).sum())
     differing, difference = only_first + only_second, (only_first - only_second) / max(len(truth), 1)
@@ -137,7 +137,7 @@ def _binomial_p(first: int, second: int) -> float:
 def corrected_resampled_t(differences: Sequence[float], train_rows: int, test_rows: int) -> Verdict:
     """Test whether the mean difference over repeated splits or folds is zero (Nadeau and Bengio 2003).
 
-    Training sets overlap, so the plain t test finds differences that are not there; the variance is multiplied by
+    Training sets overlap, so the plain t test finds differences that do not exist; the variance is multiplied by
     1/J + test/train in place of 1/J.
 
     Examples

@@ -10,14 +10,16 @@ once for dense and sparse counts alike: what a class has never seen of a term de
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import discern._native as _native
+from discern.data.registry import Registry
 from discern.data.threads import default_threads
 from discern.data.values import label_text
+from discern.learners.smoothing import JelinekMercer, Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:
@@ -31,80 +33,11 @@ AT_ONCE = 1 << 16
 """Numbers that become weights together: what is computed on the way stays in the cache."""
 MOST_SURE = 1 - 2.0**-53
 """The largest probability of a word: with 1, a document without it would have no logarithm."""
-
-
-@dataclass(frozen=True)
-class Laplace:
-    """Add ``alpha`` to every count: (T_kt + α) / (Σ T_kt + αV)."""
-
-    alpha: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not np.all(np.isfinite(self.alpha)) or np.any(np.asarray(self.alpha) < 0):
-            raise ValueError(f"alpha must be a number of at least 0, not {self.alpha!r}")
-        if np.ndim(self.alpha) == 0:
-            object.__setattr__(self, "alpha", float(self.alpha))  # 1 and 1.0 are the same in a model file
-
-
-@dataclass(frozen=True)
-class JelinekMercer:
-    """Mix the class with the corpus: λ P(t|k) + (1−λ) P(t)."""
-
-    weight: float = 0.5
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.weight < 1:
-            raise ValueError(f"the weight λ must be at least 0 and below 1, not {self.weight!r}")
-        object.__setattr__(self, "weight", float(self.weight))
-
-
-@dataclass(frozen=True)
-class Dirichlet:
-    """Add ``mass`` occurrences spread as in the corpus: (T_kt + μ P(t)) / (Σ T_kt + μ)."""
-
-    mass: float = 1000.0
-
-    def __post_init__(self) -> None:
-        if not 1e-100 <= self.mass <= 1e100:
-            raise ValueError(f"the mass μ must be above 0 (and from 1e-100 to 1e100), not {self.mass!r}")
-
-
-Smoothing = Laplace | JelinekMercer | Dirichlet
 Priors = tuple[tuple[str, float], ...]
 """Labels and their given probabilities, sorted."""
 ROUNDED = 1e-9
 """Probabilities that sum to one differ from it by no more."""
-EVENTS = ("multinomial", "binary", "bernoulli", "complement", "contrast", "binary-contrast")
-WITHOUT_PRIOR = ("complement", "contrast", "binary-contrast")
-"""Event models that compare a class with the rest of the corpus: terms alone speak."""
-
-
-def as_smoothing(value: Any) -> Smoothing:
-    """Take a number for Laplace smoothing.
-
-    Examples
-    --------
-    >>> as_smoothing(0.5)
-    Laplace(alpha=0.5)
-    """
-    if isinstance(value, Laplace | JelinekMercer | Dirichlet):
-        return value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return Laplace(float(value))
-    raise ValueError(f"smoothing must be a number, Laplace, JelinekMercer or Dirichlet, not {value!r}")
-
-
-def smoothing_to_json(smoothing: Smoothing) -> dict[str, Any]:
-    """Return a smoothing as plain values."""
-    return {"kind": type(smoothing).__name__, **asdict(smoothing)}
-
-
-def smoothing_from_json(values: Mapping[str, Any]) -> Smoothing:
-    """Make a smoothing of what :func:`smoothing_to_json` gave."""
-    kinds = {kind.__name__: kind for kind in (Laplace, JelinekMercer, Dirichlet)}
-    values = dict(values)
-    kind = kinds[values.pop("kind")]
-    return kind(**{name: float(value) for name, value in values.items()})
+NORMALIZATIONS = ("documents", "vocabulary")
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,9 +96,83 @@ def contrast_weight(smoothing: Smoothing, margins: Margins, own: float) -> Weigh
 
 def bernoulli_probability(alpha: Any, margins: Margins, normalization: str) -> WeightFunction:
     """Return P(e_t=1|k) as a function of D_kt and its margins."""
-    if normalization == "vocabulary":  # normalised over terms instead of documents
+    if normalization == "vocabulary":  # normalized over terms instead of documents
         return lambda count, _, in_class, __: (count + alpha) / (in_class + alpha * margins.size)
     return lambda count, _, __, documents: (count + alpha) / (documents + 2 * alpha)
+
+
+def _probability(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    smoothed = bernoulli_probability(laplace_alpha(settings), margins, settings.normalization)
+    return lambda *margin: np.minimum(smoothed(*margin), MOST_SURE)
+
+
+def bernoulli_weight(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    """Return log odds of P(e_t=1|k): what a term that is there adds to the score of the empty document."""
+    probability = _probability(settings, margins)
+    return lambda *margin: log_odds(probability(*margin))
+
+
+def bernoulli_absence(settings: NaiveBayesSettings, margins: Margins, counts: Counts) -> Array:
+    """Return Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
+    if not margins.size:
+        return np.zeros(len(counts.labels))
+    probability = _probability(settings, margins)
+    unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
+    classes = counts.entry_classes
+    seen = np.log1p(-probability(counts.documents, 0, margins.classes[classes], margins.documents[classes]))
+    sums = np.bincount(classes, seen - unseen[classes], len(counts.labels))
+    return np.asarray(sums + unseen * margins.size)
+
+
+def laplace_alpha(settings: NaiveBayesSettings) -> Any:
+    """Return α of an event model that takes Laplace smoothing only."""
+    assert isinstance(settings.smoothing, Laplace)
+    return settings.smoothing.alpha
+
+
+@dataclass(frozen=True)
+class EventModel:
+    """How the counts of terms become weights: one row of :data:`EVENT_MODELS`."""
+
+    name: str
+    weight: Callable[[NaiveBayesSettings, Margins], WeightFunction]
+    presence: bool = False
+    """Whether a term counts once a document."""
+    has_prior: bool = True
+    """False for models that compare a class with the rest of the corpus: terms alone decide."""
+    held_out: str = "solve"
+    """How a row is scored by the model without it: "subtract" and "contrast" take it off the multinomial sums, and
+    "solve" works for every model: the sums without a fold are solved again."""
+    laplace_only: bool = False
+    contrasts: bool = False
+    """Whether a class has its own share in a comparison with the rest."""
+    absence: Callable[[NaiveBayesSettings, Margins, Counts], Array] | None = None
+    """What a document without any term adds to the score of each class."""
+
+
+def _multinomial(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    return multinomial_weight(settings.smoothing, margins)
+
+
+def _complement(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    return complement_weight(laplace_alpha(settings), margins)
+
+
+def _contrast(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    return contrast_weight(settings.smoothing, margins, settings.own)
+
+
+EVENT_MODELS: Registry[EventModel] = Registry(
+    "event model",
+    [
+        EventModel("multinomial", _multinomial, held_out="subtract"),
+        EventModel("binary", _multinomial, presence=True, held_out="subtract"),
+        EventModel("bernoulli", bernoulli_weight, presence=True, laplace_only=True, absence=bernoulli_absence),
+        EventModel("complement", _complement, has_prior=False, held_out="contrast", laplace_only=True),
+        EventModel("contrast", _contrast, has_prior=False, held_out="contrast", contrasts=True),
+        EventModel("binary-contrast", _contrast, presence=True, has_prior=False, held_out="contrast", contrasts=True),
+    ],
+)
 
 
 @dataclass(frozen=True)
@@ -193,7 +200,7 @@ class NaiveBayesSettings:
     """
 
     event: str = "multinomial"
-    smoothing: Smoothing = Laplace()
+    smoothing: Smoothing = field(default_factory=Laplace)
     priors: str | Priors = "data"
     normalization: str = "documents"
     level_smoothing: float | None = None
@@ -202,8 +209,7 @@ class NaiveBayesSettings:
     own: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.event not in EVENTS:
-            raise ValueError(f"the event model must be one of {', '.join(EVENTS)}, not {self.event!r}")
+        event = self.event_model
         if isinstance(self.smoothing, Laplace) and not np.all(np.asarray(self.smoothing.alpha) > 0):
             raise ValueError("alpha must be above 0: without smoothing one unseen word decides everything")
         if (
@@ -211,11 +217,11 @@ class NaiveBayesSettings:
             and not 1e-100 <= np.min(self.smoothing.alpha) <= np.max(self.smoothing.alpha) <= 1e100
         ):
             raise ValueError(f"alpha must be from 1e-100 to 1e100, not {self.smoothing.alpha!r}")
-        if self.event in ("bernoulli", "complement") and not isinstance(self.smoothing, Laplace):
+        if event.laplace_only and not isinstance(self.smoothing, Laplace):
             raise ValueError(f"the {self.event} model takes Laplace smoothing only, not {self.smoothing!r}")
         if self.level_smoothing is not None and not 1e-100 <= self.level_smoothing <= 1e100:
             raise ValueError(f"level_smoothing must be from 1e-100 to 1e100, not {self.level_smoothing!r}")
-        if self.normalization not in ("documents", "vocabulary"):
+        if self.normalization not in NORMALIZATIONS:
             raise ValueError(f"normalization must be 'documents' or 'vocabulary', not {self.normalization!r}")
         if self.most_terms is not None and self.most_terms < 1:
             raise ValueError(f"most_terms must be above 0, not {self.most_terms!r}")
@@ -225,14 +231,19 @@ class NaiveBayesSettings:
             _check_score(self.select)
 
     @property
+    def event_model(self) -> EventModel:
+        """The event model, as the registry describes it."""
+        return EVENT_MODELS[self.event]
+
+    @property
     def presence(self) -> bool:
         """Whether a word counts once a document."""
-        return self.event in ("binary", "bernoulli", "binary-contrast")
+        return self.event_model.presence
 
     @property
     def contrasts(self) -> bool:
         """Whether a class is compared with the rest, with its own share."""
-        return self.event in ("contrast", "binary-contrast")
+        return self.event_model.contrasts
 
     def without_labels(self, gone: Container[str]) -> NaiveBayesSettings:
         """Return the settings without the given priors of some labels."""
@@ -269,7 +280,7 @@ class NaiveBayesSettings:
         return cls(
             values["event"],
             smoothing_from_json(values["smoothing"]),
-            _stored_priors(values["priors"]),
+            stored_priors(values["priors"]),
             values["normalization"],
             None if values["level_smoothing"] is None else float(values["level_smoothing"]),
             None if values.get("most_terms") is None else int(values["most_terms"]),
@@ -288,7 +299,7 @@ def as_priors(priors: Mapping[str, float]) -> Priors:
     return tuple(sorted(named.items()))
 
 
-def _stored_priors(priors: Any) -> str | Priors:
+def stored_priors(priors: Any) -> str | Priors:
     """Read priors from a file: those of labels that were forgotten are gone, so the sum may be below one."""
     if isinstance(priors, str):
         return priors
@@ -393,7 +404,7 @@ def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = No
     >>> np.exp(model.weights).round(3).tolist()
     [[0.667, 0.25], [0.333, 0.75]]
     """
-    presence = settings.presence
+    event, presence = settings.event_model, settings.presence
     values = counts.documents if presence else counts.occurrences
     margins = Margins(
         counts.term_documents if presence else counts.term_occurrences,
@@ -402,42 +413,16 @@ def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = No
         len(counts.terms),
     )
     bias = log_priors(counts.labels, counts.class_documents, settings.priors) if start is None else start
-    if settings.event in WITHOUT_PRIOR and len(counts.labels) > 1 and start is None:
+    if not event.has_prior and len(counts.labels) > 1 and start is None:
         bias = np.zeros_like(bias)
-    if settings.event in ("multinomial", "binary"):
-        weight = multinomial_weight(settings.smoothing, margins)
-    elif settings.contrasts:
-        weight = contrast_weight(settings.smoothing, margins, settings.own)
-    else:
-        assert isinstance(settings.smoothing, Laplace)
-        alpha = settings.smoothing.alpha
-        if settings.event == "complement":
-            weight = complement_weight(alpha, margins)
-        else:
-            smoothed = bernoulli_probability(alpha, margins, settings.normalization)
-
-            def probability(count: Any, of_term: Any, in_class: Any, documents: Any) -> Any:
-                return np.minimum(smoothed(count, of_term, in_class, documents), MOST_SURE)
-
-            weight = lambda *margin: log_odds(probability(*margin))  # noqa: E731
-            bias = bias + _absence(counts, values, margins, probability)
-    return _tabulate(counts, values, margins, weight, bias, presence)
+    if event.absence is not None:
+        bias = bias + event.absence(settings, margins, counts)
+    return _tabulate(counts, values, margins, event.weight(settings, margins), bias, presence)
 
 
 def log_odds(probability: Any) -> Any:
     """Return log p − log(1 − p)."""
     return np.log(probability) - np.log1p(-probability)
-
-
-def _absence(counts: Counts, values: Array, margins: Margins, probability: WeightFunction) -> Array:
-    """Return Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
-    if not margins.size:
-        return np.zeros(len(counts.labels))
-    unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
-    classes = counts.entry_classes
-    seen = np.log1p(-probability(values, 0, margins.classes[classes], margins.documents[classes]))
-    sums = np.bincount(classes, seen - unseen[classes], len(counts.labels))
-    return np.asarray(sums + unseen * margins.size)
 
 
 def _tabulate(

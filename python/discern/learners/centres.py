@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.vectors import is_sparse
+from discern.data.encode import is_sparse
 from discern.learners.kernel import Kernel
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.data.encode import native_table
 from discern.data.threads import default_threads
-from discern.data.vectors import native_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,7 +18,8 @@ import discern._native as _native
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
-from discern.learners.bayes import Margins, Smoothing, multinomial_weight
+from discern.learners.bayes import Margins, multinomial_weight
+from discern.learners.smoothing import Smoothing
 from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class LanguageModels:
 
     Examples
     --------
-    >>> models = LanguageModels.given({"m": {"the": 0.2, "man": 0.01}}, TextSettings(shortest=1))
+    >>> models = LanguageModels.given({"m": {"the": 0.2, "man": 0.01}}, TextSettings(min_word_length=1))
     >>> logs, unknown = models.log_probabilities(["the man", "the moon"])
     >>> np.exp(logs).round(6).tolist(), unknown.tolist()
     ([[0.002], [0.2]], [0, 1])

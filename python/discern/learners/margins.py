@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.data.encode import each_column_once, native_table
 from discern.data.threads import default_threads
-from discern.data.vectors import each_column_once, native_table
-from discern.learners.bayes import Laplace, Margins, Smoothing, multinomial_weight
+from discern.learners.bayes import Margins, multinomial_weight
+from discern.learners.smoothing import Laplace, Smoothing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
+from discern.data.encode import each_column_once, native_table
 from discern.data.threads import default_threads
-from discern.data.vectors import each_column_once, native_table
 from discern.learners.kernel import Kernel
 
 if TYPE_CHECKING:

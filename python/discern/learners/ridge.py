@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discern.learners.newton import conjugate_gradients
 from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def targets(classes: int) -> Array:
 
 
 @dataclass(frozen=True)
-class Rows:
+class TargetRows:
     """Rows with their targets and weights; ``units`` is how much of the weight is left out to test a row."""
 
     table: Any
@@ -59,7 +60,7 @@ class Rows:
     units: Array
 
     @classmethod
-    def of(cls, table: Any, numbers: Array, weights: Array | None = None, factors: Array | None = None) -> Rows:
+    def of(cls, table: Any, numbers: Array, weights: Array | None = None, factors: Array | None = None) -> TargetRows:
         """Take rows by the number of their class; a weight counts as repetitions, of which one is left out."""
         given = np.ones(len(numbers)) if weights is None else weights
         factor = 1.0 if factors is None else factors[numbers]
@@ -136,7 +137,7 @@ class Choice:
     error: float
 
 
-def choose_penalty(normal: Normal, rows: Rows | None = None) -> Choice:
+def choose_penalty(normal: Normal, rows: TargetRows | None = None) -> Choice:
     """Choose the penalty by leave-one-out, in closed form.
 
     Left out itself, a row has the residual r/(1−h), with h its leverage: 1/N + zᵀ(Λ+α)⁻¹z in the coordinates
@@ -174,7 +175,7 @@ def _by_sums(normal: Normal, values: Array, rotated: Array, shares: Array) -> Ar
     return np.where(freedom > 0, errors, np.inf)
 
 
-def _by_rows(normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: Rows) -> Array:
+def _by_rows(normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: TargetRows) -> Array:
     size, count = rotated.shape[1], shares.shape[1]
     weighted = (rotated[:, :, None] * shares[:, None, :]).reshape(len(rotated), size * count)
     errors = np.zeros(count)
@@ -197,15 +198,15 @@ def _rotated_blocks(table: Any, vectors: Array, mean: Array) -> Iterator[tuple[s
 
 
 def solve_rows(
-    rows: Rows, penalty: float, intercept: bool, tolerance: float, most: int | None
+    rows: TargetRows, penalty: float, intercept: bool, tolerance: float, most: int | None
 ) -> tuple[Array, Array, int]:
-    """Solve by conjugate gradients on the rows, where there are too many columns for sums; give the steps too."""
-    from scipy.sparse.linalg import LinearOperator, cg
+    """Solve by conjugate gradients on the rows, where there are too many columns for sums.
 
+    Return the weights, a column a target, the intercepts and the number of steps.
+    """
     table, aims, weights = rows.table, rows.aims, rows.weights
     mean = np.asarray(weights @ table) / weights.sum() if intercept else np.zeros(table.shape[1])
     target = weights @ aims / weights.sum() if intercept else np.zeros(aims.shape[1])
-    steps = 0
 
     def back(residual: Array) -> Array:
         weighted = weights * residual
@@ -214,14 +215,9 @@ def solve_rows(
     def product(vector: Array) -> Array:
         return back(np.asarray(table @ vector) - mean @ vector) + penalty * vector
 
-    def count(_: Array) -> None:
-        nonlocal steps
-        steps += 1
-
-    operator = LinearOperator((table.shape[1], table.shape[1]), matvec=product, dtype=np.float64)
-    columns = [
-        cg(operator, back(aims[:, number] - target[number]), rtol=tolerance, maxiter=most, callback=count)[0]
-        for number in range(aims.shape[1])
+    solved = [
+        conjugate_gradients(product, back(aim - middle), tolerance, most=most or 10 * table.shape[1])
+        for aim, middle in zip(aims.T, target, strict=True)
     ]
-    found = np.stack(columns, axis=1)
-    return found, target - mean @ found, steps
+    found = np.stack([column for column, _ in solved], axis=1)
+    return found, target - mean @ found, sum(steps for _, steps in solved)

@@ -15,7 +15,8 @@ import numpy as np
 from scipy import stats
 from scipy.special import expit, ndtr
 
-from discern.learners.densities import BayesClassifier, BayesRate, Density, as_density, mixture, tilted
+from discern.learners.bayes_rate import BayesClassifier, BayesRate
+from discern.learners.densities import Density, as_density, mixture, tilted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

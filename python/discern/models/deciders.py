@@ -9,17 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-import discern.learners.discriminants as gaussian
-import discern.learners.logistic as logistic
 import discern.learners.ridge as ridge
-from discern.learners.bayes import Laplace, Smoothing
+from discern.data.registry import imported
+from discern.learners.covariances import CovarianceSettings
+from discern.learners.discriminants import solve_linear, solve_quadratic
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
-from discern.learners.neighbours import Neighbours
+from discern.learners.neighbours.votes import Neighbours
+from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.columns.arrays import float_array
+from discern.models.registry import MODELS
 from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:
@@ -54,6 +58,20 @@ class Linear:
     bias: Array
     classes: int
 
+    @classmethod
+    def of_classes(cls, weights: Array, bias: Array) -> Linear:
+        """Return the decider of a row of weights and a bias for each class; two classes become one function.
+
+        Examples
+        --------
+        >>> Linear.of_classes(np.array([[1.0], [3.0]]), np.array([0.0, 1.0])).weights.tolist()
+        [[2.0]]
+        """
+        classes = len(bias)
+        if classes == 2:
+            weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
+        return cls(np.ascontiguousarray(weights.T), bias, classes)
+
     def of_functions(self, values: Array) -> Array:
         """Return a column for each class from one for each function."""
         return np.hstack([-values / 2, values / 2]) if self.classes == 2 else values
@@ -62,16 +80,24 @@ class Linear:
         """Score rows."""
         return self.of_functions(np.asarray(matrix @ self.weights) + self.bias)
 
-    def spoken(self, row: Any, label: int, against: int) -> Contribution:
-        """Describe what each axis of the only row of a matrix said."""
+    def contribution(self, row: Any, label: int, against: int) -> Contribution:
+        """Return what each axis contributes for the only row of a matrix."""
         weights = self.of_functions(self.weights[row.indices])
         said = row.data * (weights[:, label] - weights[:, against])
         bias = self.of_functions(self.bias[None, :])[0]
         axes = dict(zip(row.indices.tolist(), said.tolist(), strict=True))
         return Contribution(float(bias[label] - bias[against]), 0.0, axes)
 
+    @classmethod
+    def constant(cls, table: Table) -> Linear:
+        """Return a decider with the score of each class for every row: the logarithm of its prior."""
+        with np.errstate(divide="ignore"):
+            bias = np.log(table.priors)
+        bias = np.array([bias[1] - bias[0]]) if table.n_classes == 2 else bias
+        return cls(np.zeros((table.matrix.shape[1], len(bias))), bias, table.n_classes)
+
     def odds(self, label: int) -> Array | None:
-        """Return what a unit on each axis says for a class, against the mean of the others."""
+        """Return what a unit on each axis contributes for a class, against the mean of the others."""
         weights = self.of_functions(self.weights)
         return np.asarray(weights[:, label] - (weights.sum(axis=1) - weights[:, label]) / max(self.classes - 1, 1))
 
@@ -123,8 +149,8 @@ class Quadratic:
         parts = [((rows - mean) @ white) for mean, white in zip(self.means, self.matrices, strict=True)]
         return np.stack([-0.5 * (part**2).sum(axis=1) for part in parts], axis=1) + self.levels
 
-    def spoken(self, row: Any, label: int, against: int) -> Contribution:
-        """Describe what each axis of the only row of a matrix said: its share of the two quadratic forms."""
+    def contribution(self, row: Any, label: int, against: int) -> Contribution:
+        """Return what each axis contributes for the only row of a matrix: its share of the two quadratic forms."""
         values, said = row.toarray()[0], np.zeros(row.shape[1])
         for place, sign in ((label, -0.5), (against, 0.5)):
             apart = values - self.means[place]
@@ -134,8 +160,14 @@ class Quadratic:
         axes = {place: float(said[place]) for place in row.indices.tolist()}
         return Contribution(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
 
+    @classmethod
+    def constant(cls, table: Table) -> Quadratic:
+        """Return a decider with the score of each class for every row: the logarithm of its prior."""
+        linear, shape = Linear.constant(table), (table.n_classes, table.matrix.shape[1])
+        return cls(np.zeros(shape), np.zeros((*shape, 1)), linear.of_functions(linear.bias[None, :])[0])
+
     def odds(self, label: int) -> Array | None:
-        """Return None: what a unit says depends on where it starts from."""
+        """Return None: what a unit contributes depends on where it starts from."""
         return None
 
     @property
@@ -186,8 +218,8 @@ class Nearest:
         np.add.at(sums, (np.arange(len(sums))[:, None], self.known.classes[places]), votes)
         return np.log(sums + self.shares)
 
-    def spoken(self, row: Any, label: int, against: int) -> Contribution:
-        """Describe what each near row said: its part in the votes of its class."""
+    def contribution(self, row: Any, label: int, against: int) -> Contribution:
+        """Return what each near row contributes: its part in the votes of its class."""
         places, votes = (found[0] for found in self._votes(row))
         classes, said = self.known.classes[places], np.zeros(len(places))
         for place, sign in ((label, 1.0), (against, -1.0)) if label != against else ():
@@ -198,6 +230,11 @@ class Nearest:
         spoke = np.flatnonzero(said)
         rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(said[i])) for i in spoke)
         return Contribution(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
+
+    @classmethod
+    def constant(cls, table: Table) -> Nearest:
+        """Return the rows themselves: their votes are the shares of the classes."""
+        return learn_neighbours(table, Regularization())
 
     def odds(self, label: int) -> Array | None:
         """Return None: rows vote, not axes."""
@@ -221,14 +258,29 @@ class Nearest:
         shares = float_array(arrays["shares"])
         if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
             raise ValueError("the neighbours do not fit the labels")
-        if int(known.classes.min(initial=0)) < 0 or known.rows.width != width:
+        if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != width:
             raise ValueError("the rows do not fit the terms and labels")
         return cls(known, count, shares)
 
 
-Decider = Linear | Quadratic | Nearest
-KINDS: dict[str, type[Linear] | type[Quadratic] | type[Nearest]] = {"qda": Quadratic, "knn": Nearest}
-"""What decides in a model of a name; all others are linear."""
+class Decider(Protocol):
+    """What decides in a vector space: scores of rows × classes, and what led to them."""
+
+    def scores(self, matrix: Any) -> Array:
+        """Score rows."""
+
+    def contribution(self, row: Any, label: int, against: int) -> Contribution:
+        """Return what each axis or near row contributes for one class against another, for the only row."""
+
+    def odds(self, label: int) -> Array | None:
+        """Return what a unit on each axis contributes for a class against the mean of the others, if it always does."""
+
+    @property
+    def parameters(self) -> int:
+        """The number of parameters."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as arrays, for the model file."""
 
 
 # ------------------------------------------------------------------------------------------------- learning
@@ -245,7 +297,7 @@ class Table:
     threads: int | None = None
 
     @property
-    def width(self) -> int:
+    def n_classes(self) -> int:
         """The number of classes."""
         return len(self.priors)
 
@@ -273,39 +325,35 @@ def learn(model: str, table: Table, regularization: Regularization) -> Decider:
     >>> learn("linear-svm", table, Regularization()).scores(matrix).argmax(axis=1).tolist()
     [0, 0, 1, 1]
     """
-    if table.width < 2 or not table.matrix.shape[1]:  # there is nothing to tell apart, or nothing to tell by
-        functions = 1 if table.width == 2 else table.width
-        with np.errstate(divide="ignore"):
-            bias = np.log(table.priors)
-        bias = np.array([bias[1] - bias[0]]) if table.width == 2 else bias
-        constant = Linear(np.zeros((table.matrix.shape[1], functions)), bias, table.width)
-        return constant if model not in KINDS else _constant(model, table, constant)
-    return LEARNERS[model](table, regularization)
+    kind = MODELS[model]
+    if table.n_classes < 2 or not table.matrix.shape[1]:  # there is nothing to tell apart, or nothing to tell by
+        return kind.decider_class.constant(table)  # type: ignore[no-any-return]
+    learner: Callable[[Table, Regularization], Decider] = imported(kind.learn)
+    return learner(table, regularization)
 
 
-def _constant(model: str, table: Table, linear: Linear) -> Decider:
-    if model == "knn":
-        return _nearest(table, Regularization())
-    width = table.matrix.shape[1]
-    bias = linear.of_functions(linear.bias[None, :])[0]
-    return Quadratic(np.zeros((table.width, width)), np.zeros((table.width, width, 1)), bias)
-
-
-def _margins(table: Table, regularization: Regularization) -> Decider:
+def learn_margins(table: Table, regularization: Regularization) -> Decider:
+    """Learn a linear support vector machine."""
     settings = MarginSettings(cost=regularization.cost)
-    found = fit_margins(table.matrix, table.classes, table.width, settings, threads=table.threads)
-    return Linear(np.ascontiguousarray(found.coef.T), np.asarray(found.intercept), table.width)
+    found = fit_margins(table.matrix, table.classes, table.n_classes, settings, threads=table.threads)
+    return Linear(np.ascontiguousarray(found.coef.T), np.asarray(found.intercept), table.n_classes)
 
 
-def _nbsvm(table: Table, regularization: Regularization) -> Decider:
+def learn_nbsvm(table: Table, regularization: Regularization) -> Decider:
+    """Learn a linear support vector machine on log count ratios."""
     settings = MarginSettings(cost=regularization.cost, intercept="none")
     found, _ = fit_nbsvm(
-        table.matrix, table.classes, table.width, settings, smoothing=regularization.smoothing, threads=table.threads
+        table.matrix,
+        table.classes,
+        table.n_classes,
+        settings,
+        smoothing=regularization.smoothing,
+        threads=table.threads,
     )
-    return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.width)
+    return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.n_classes)
 
 
-def _unit_bayes(table: Table, regularization: Regularization) -> Decider:
+def learn_unit_bayes(table: Table, regularization: Regularization) -> Decider:
     """Solve naive Bayes of terms that are there, each class against the rest, as a linear decider.
 
     On rows of unit length its scores are divided by √(terms): words that depend on each other say less together, and
@@ -317,62 +365,63 @@ def _unit_bayes(table: Table, regularization: Regularization) -> Decider:
     smoothing = regularization.smoothing
     if isinstance(smoothing, Laplace):
         smoothing = Laplace(smoothing.alpha / regularization.cost)
-    ratios = log_count_ratios(there, table.classes, table.width, smoothing)
+    ratios = log_count_ratios(there, table.classes, table.n_classes, smoothing)
     sizes = np.diff(table.matrix.indptr)
     short = float(np.mean(1.0 / np.sqrt(np.maximum(sizes, 1))))
-    own = table.priors[1:] if table.width == 2 else table.priors
-    return Linear(np.ascontiguousarray(ratios.T), short * np.log(own / (1.0 - own)), table.width)
+    own = table.priors[1:] if table.n_classes == 2 else table.priors
+    return Linear(np.ascontiguousarray(ratios.T), short * np.log(own / (1.0 - own)), table.n_classes)
 
 
-def _logistic(table: Table, regularization: Regularization) -> Decider:
+def learn_logistic(table: Table, regularization: Regularization) -> Decider:
+    """Learn a logistic regression."""
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
 
     def coefficients(classes: NDArray[np.int32], width: int) -> Array:
-        return logistic.fit(logistic.Rows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+        return fit_logistic(LabeledRows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
 
-    if table.width == 2 or table.width * table.matrix.shape[1] <= MOST_JOINT:
-        found = coefficients(table.classes, table.width)
+    if table.n_classes == 2 or table.n_classes * table.matrix.shape[1] <= MOST_JOINT:
+        found = coefficients(table.classes, table.n_classes)
     else:
-        alone = ((table.classes == place).astype(np.int32) for place in range(table.width))
+        alone = ((table.classes == place).astype(np.int32) for place in range(table.n_classes))
         found = np.vstack([coefficients(classes, 2) for classes in alone])
-    return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.width)
+    return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.n_classes)
 
 
-def _ridge(table: Table, regularization: Regularization) -> Decider:
-    rows = ridge.Rows.of(table.matrix, table.classes)
+def learn_ridge(table: Table, regularization: Regularization) -> Decider:
+    """Learn least squares, the penalty chosen by leave-one-out where there are few axes."""
+    rows = ridge.TargetRows.of(table.matrix, table.classes)
     if table.matrix.shape[1] > MOST_EXACT:
         # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
         weights, bias, _ = ridge.solve_rows(rows, 1.0 / regularization.cost, True, 1e-4, None)
-        return Linear(np.ascontiguousarray(weights), bias, table.width)
-    normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.width, pooled=True))
+        return Linear(np.ascontiguousarray(weights), bias, table.n_classes)
+    normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.n_classes, pooled=True))
     weights = ridge.solve(normal, ridge.choose_penalty(normal, rows).penalty)
-    return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.width)
+    return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.n_classes)
 
 
-def _linear_discriminant(table: Table, regularization: Regularization) -> Decider:
-    scatter = Scatter.of(table.dense(), table.classes, table.width, pooled=True)
+def learn_linear_discriminant(table: Table, regularization: Regularization) -> Decider:
+    """Learn a linear discriminant."""
+    scatter = Scatter.of(table.dense(), table.classes, table.n_classes, pooled=True)
     return linear_of_scatter(scatter, table.priors, table.has_text)
 
 
 def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear:
     """Solve the linear discriminant from pooled sums."""
-    settings = gaussian.CovarianceSettings(shrinkage=0.1 if has_text else None)
-    found = gaussian.solve_linear(scatter, priors, settings)
-    weights, bias = found.coefficients, found.intercepts
-    if len(priors) == 2:
-        weights, bias = weights[1:] - weights[:1], bias[1:] - bias[:1]
-    return Linear(np.ascontiguousarray(weights.T), bias, len(priors))
+    settings = CovarianceSettings(shrinkage=0.1 if has_text else None)
+    found = solve_linear(scatter, priors, settings)
+    return Linear.of_classes(found.coefficients, found.intercepts)
 
 
-def _quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
-    scatter = Scatter.of(table.dense(), table.classes, table.width)
+def learn_quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
+    """Learn a quadratic discriminant."""
+    scatter = Scatter.of(table.dense(), table.classes, table.n_classes)
     return quadratic_of_scatter(scatter, table.priors, table.has_text)
 
 
 def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Quadratic:
     """Solve the quadratic discriminant from the sums of each class."""
-    settings = gaussian.CovarianceSettings(regularization=0.01 if has_text else 0.0)
-    found = gaussian.solve_quadratic(scatter, priors, settings)
+    settings = CovarianceSettings(regularization=0.01 if has_text else 0.0)
+    found = solve_quadratic(scatter, priors, settings)
     matrices = np.stack([_square(white.matrix) for white in found.whitenings])
     return Quadratic(np.ascontiguousarray(found.means), matrices, found.levels)
 
@@ -382,31 +431,20 @@ def _square(white: Array) -> Array:
     return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
 
 
-def _nearest(table: Table, regularization: Regularization) -> Decider:
+def learn_neighbours(table: Table, regularization: Regularization) -> Nearest:
+    """Keep the rows, and choose how many neighbours vote."""
     rows = table.matrix if table.has_text else table.dense()
     known = Neighbours.of("cosine" if table.has_text else "euclidean", rows, table.classes)
-    counts = np.bincount(table.classes, minlength=table.width)
-    return Nearest(known, _neighbours(known, table.width), counts / counts.sum())
+    counts = np.bincount(table.classes, minlength=table.n_classes)
+    return Nearest(known, _neighbours(known, table.n_classes), counts / counts.sum())
 
 
 def _neighbours(known: Neighbours, classes: int) -> int:
     """Choose how many neighbours vote, by leaving out rows spread evenly over all."""
     if len(known) <= NEAR_CHOSEN:
         return known.best_count(classes)
-    from discern.learners.neighbours import MOST_NEIGHBOURS, choose_count
+    from discern.learners.neighbours.votes import MOST_NEIGHBOURS, choose_count
 
     some = np.linspace(0, len(known) - 1, NEAR_CHOSEN).astype(np.int64)
     _, places = known.rows.nearest(known.rows.take(some), MOST_NEIGHBOURS, some)
     return choose_count(known.classes[places], known.classes[some], classes)[0]
-
-
-LEARNERS: dict[str, Callable[[Table, Regularization], Decider]] = {
-    "logistic": _logistic,
-    "linear-svm": _margins,
-    "nbsvm": _nbsvm,
-    "unit-bayes": _unit_bayes,
-    "ridge": _ridge,
-    "lda": _linear_discriminant,
-    "qda": _quadratic_discriminant,
-    "knn": _nearest,
-}

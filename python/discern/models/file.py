@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 FORMAT = "discern-model"
-VERSION = 1
+VERSION = 2
 _HOLE = "0" * 64
 _TYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I64": "<i8", "F64": "<f8"}
 
@@ -147,9 +147,10 @@ def load(path: str | os.PathLike[str]) -> tuple[dict[str, NDArray[Any]], dict[st
     except (KeyError, ValueError, RecursionError) as error:
         raise ModelFileError(f"{str(path)!r} is not a discern model, or it is damaged: {error}") from error
     if metadata.get("version") != VERSION:
+        version = metadata.get("version")
+        remedy = "train the model again" if isinstance(version, int) and version < VERSION else "upgrade discern"
         raise ModelFileError(
-            f"{str(path)!r} has format version {metadata.get('version')!r}; "
-            f"this discern reads version {VERSION}: upgrade it"
+            f"{str(path)!r} has format version {version!r}; this discern reads version {VERSION}: {remedy}"
         )
     _verify(content, metadata, str(path))
     arrays = {name: _array(content, kind, shape, start, end) for name, kind, shape, start, end in tensors}

@@ -21,7 +21,7 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
-from discern.learners.bayes import WITHOUT_PRIOR, NaiveBayesSettings, log_priors, posterior
+from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
 from discern.models.columns.kind import Column, ColumnSettings, Scores
@@ -81,7 +81,7 @@ def solve_columns(
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
     alone = len(features) == 1 and features[0].role == "text"
     has_text = any(feature.role == "text" for feature in features)
-    silent = settings.event in WITHOUT_PRIOR and has_text and len(sums.labels) > 1
+    silent = not settings.event_model.has_prior and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if silent else prior
     how = ColumnSettings(settings, text, min_df, start if alone else None)
     columns = tuple(
@@ -153,6 +153,10 @@ class Model:
         if self.calibration is None or raw or len(self.labels) == 1:  # one column of scores would be taken for two
             return posterior(found.scores)
         return self.calibration(found.scores, found.known)
+
+    def log_coefficients(self, batch: Batch) -> Array:
+        """Return the logarithm of the multinomial coefficients of the texts of each row."""
+        return np.asarray(np.sum([column.log_coefficients(batch) for column in self.columns], axis=0))
 
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.data.batch import Batch
-from discern.data.keys import MISSING_HASH, value_hashes
+from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import Feature, numbers_of
 from discern.data.text import TextSettings
 from discern.models.columns import kind_of

@@ -1,11 +1,11 @@
-"""Which model is best for some rows, found within a time: all are judged on few rows, the better ones on more.
+"""Find the best model for some rows within a time: try all candidates on few rows, the better ones on more.
 
-Every round judges the models that are left by cross-validation on a random part of the rows, three times as many as in
-the round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of
-the data but how far the time reaches. How closely each model follows its rows (its cost) is chosen while there are few.
-A model that is clearly behind drops out; one that would not be ready in time is not tried on more rows. In the time
-that is left, the terms of the winner are changed one thing at a time, and what makes it better is kept. At last models
-that were judged on the same rows are added to the winner as long as their sum is better (R. Caruana and others,
+Every round cross-validates the candidates that are left on a random part of the rows, three times as many as in the
+round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of the
+data but how far the time reaches. The cost of an error of each model is tuned while there are few rows. A candidate
+that is clearly behind drops out; one that would not be ready in time is not tried on more rows. In the time that is
+left, the terms of the winner are changed one thing at a time, and what makes it better is kept. At last models that
+were evaluated on the same rows are added to the winner as long as their sum is better (R. Caruana and others,
 "Ensemble selection from libraries of models", ICML 2004). Linear models are added, so the sum is one linear model.
 """
 
@@ -20,13 +20,12 @@ import numpy as np
 
 import discern.models.space_model as spatial
 from discern.data.roles import Feature
-from discern.data.text import CHARACTERS, TextSettings
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import posterior
-from discern.models.choice import Choice
+from discern.models.candidates import Candidate, Change
+from discern.models.registry import MODELS
+from discern.models.resolved import Resolved
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.space import Plan
-from discern.models.space_model import Recipe
 from discern.models.validation import held_out
 
 if TYPE_CHECKING:
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PROBED, FIRST, GROWTH = 500, 2000, 3
-"""The rows of a round that only shows how long it takes, of the first round, and how many times more the next has."""
+"""Round sizes: a timing probe of 500 rows, then 2,000, then three times as many each."""
 FOLDS, ENOUGH = 4, 8000
-"""The rows are dealt into so many folds; of many rows only the first folds are judged by, until they hold enough."""
+"""The rows are dealt into so many folds; of many rows only the first folds are evaluated by, until they hold enough."""
 GROWTH_POWER = 1.15
 """Time grows with the rows to this power: a little more than in proportion, as the vocabulary grows too."""
 CLEAR, MUCH = 3.0, 0.02
@@ -49,15 +48,13 @@ SUM_BETTER = 0.1
 """A model is added that makes the sum better by so many: sums of models err less than those they are made of, so that
 less must speak for them than for a change."""
 COUNTING = 0.15
-"""Counting takes about this share of the time of judging; the rest is learning, of three rows in four for each fold."""
+"""The share of the time that goes into counting; the rest is learning, of three rows in four for each fold."""
 STEP, CHEAP = 0.4, 0.01
-"""The cost of an error changes by this factor or its inverse: in every round where judging takes at most this share of
-the whole time, and at last of the winner."""
-TUNED = ("linear-svm", "nbsvm", "ridge", "logistic", "unit-bayes")
-"""The models that have such a cost: linear ones, so they can be added."""
+"""The cost of an error changes by this factor or its inverse: in every round where that takes at most this share of the
+whole time, and at last for the winner."""
 AGAIN, AGAIN_FOLDS, MOST_AGAIN = 0.3, 10, 6
 """Of up to ``ENOUGH`` rows the winner won by luck too. If it takes at most this share of the time left, it and so many
-others, and the best of each model, are judged again on other folds before they are added."""
+others, and the best of each model, are evaluated again on other folds before they are added."""
 ANOTHER_DEAL = np.uint64(0xD1342543DE82EF95)
 """An odd number that keys are multiplied with: equal ones stay equal, the order is another."""
 MOST_ADDED = 5
@@ -69,118 +66,11 @@ NEVER = -1e100
 Watch = Callable[[list[dict[str, Any]]], None]
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A model that takes part: its name, its terms in words, and its recipe; naive Bayes has none."""
-
-    model: str
-    terms: str
-    recipe: Recipe | None = None
-
-    def with_cost(self, factor: float) -> Candidate | None:
-        """Return the entry with another cost of an error; None if it has none."""
-        if self.recipe is None or self.model not in TUNED:
-            return None
-        regularization = replace(
-            self.recipe.regularization, cost=float(f"{factor * self.recipe.regularization.cost:.2g}")
-        )
-        return replace(self, recipe=replace(self.recipe, regularization=regularization))
-
-
-@dataclass(frozen=True)
-class Change:
-    """A change of the terms: its name, what it may take (times what the entry took), and the plan it gives."""
-
-    name: str
-    slower: float
-    plan: Callable[[Plan], Plan]
-
-    def of(self, entry: Candidate) -> Candidate | None:
-        """Return the changed entry; None if there is nothing to change."""
-        if entry.recipe is None:
-            return None
-        plan = self.plan(entry.recipe.plan)
-        if plan == entry.recipe.plan:
-            return None
-        return Candidate(entry.model, f"{entry.terms}, {self.name}", replace(entry.recipe, plan=plan))
-
-
-def with_characters(plan: Plan) -> Plan:
-    """Count character n-grams within words too."""
-    first = plan.text[0]
-    if len(plan.text) > 1 or first.analyzer != "word":
-        return plan
-    return replace(plan, text=(first, TextSettings("char_wb", lowercase=first.lowercase, ngrams=CHARACTERS)))
-
-
-def with_case(plan: Plan) -> Plan:
-    """Tell upper from lower case."""
-    return replace(plan, text=tuple(replace(text, lowercase=False) for text in plan.text))
-
-
-def with_punctuation(plan: Plan) -> Plan:
-    """Count punctuation marks as words, and words of a single letter too."""
-    first = plan.text[0]
-    if first.analyzer != "word" or first.words != "words":
-        return plan
-    return replace(plan, text=(replace(first, analyzer="pattern", pattern=PUNCTUATION), *plan.text[1:]))
-
-
-def across_words(plan: Plan) -> Plan:
-    """Count character n-grams across words, not only within."""
-    return _with_characters(plan, analyzer="char")
-
-
-def with_short(plan: Plan) -> Plan:
-    """Count shorter character n-grams, single characters too: these are words in some scripts."""
-    return _with_characters(plan, ngrams=SHORT_CHARACTERS)
-
-
-def _with_characters(plan: Plan, **settings: Any) -> Plan:
-    if len(plan.text) < 2 or plan.text[1].analyzer != "char_wb":
-        return plan
-    return replace(plan, text=(plan.text[0], replace(plan.text[1], **settings)))
-
-
-def with_triples(plan: Plan) -> Plan:
-    """Count three words in a row too."""
-    first = plan.text[0]
-    if first.analyzer not in ("word", "pattern") or first.ngrams != (1, 2):
-        return plan
-    return replace(plan, text=(replace(first, ngrams=(1, 3)), *plan.text[1:]))
-
-
-def with_letters(plan: Plan) -> Plan:
-    """Count words of a single letter too."""
-    first = plan.text[0]
-    return replace(plan, text=(replace(first, shortest=1), *plan.text[1:])) if first.analyzer == "word" else plan
-
-
-def with_rare(plan: Plan) -> Plan:
-    """Count terms of a single row too."""
-    return replace(plan, min_df=1)
-
-
-CHANGES = (
-    Change("characters", 10.0, with_characters),
-    Change("punctuation", 1.5, with_punctuation),
-    Change("triples", 3.0, with_triples),
-    Change("short characters", 1.0, with_short),
-    Change("across words", 1.5, across_words),
-    Change("single letters", 1.5, with_letters),
-    Change("case kept", 1.5, with_case),
-    Change("rare terms", 2.0, with_rare),
-)
-PUNCTUATION = r"\w+|[^\w\s]"
-"""Words, and punctuation marks one by one."""
-SHORT_CHARACTERS = (1, 4)
-
-
 @dataclass(frozen=True, eq=False)
 class Result:
-    """How an entry did in the last round that it took part in; ``scores`` of rows left out, divided by temperature."""
+    """How a candidate did in its last round; ``scores`` of held-out rows are divided by the temperature."""
 
-    entry: Candidate
+    candidate: Candidate
     rows: int
     seconds: float
     scores: Array
@@ -188,17 +78,17 @@ class Result:
     losses: Array
     right: NDArray[np.bool_]
     calibration: Temperature
-    choice: Choice | None = None
+    resolved: Resolved | None = None
     status: str = ""
 
     @property
     def accuracy(self) -> float:
-        """The share of rows left out that were called right."""
+        """The accuracy on held-out rows."""
         return float(self.right.mean())
 
     @property
     def log_loss(self) -> float:
-        """The mean logarithm of what was said for the true label, with its sign changed."""
+        """The mean log loss of held-out rows."""
         return float(self.losses.mean())
 
     @property
@@ -208,12 +98,12 @@ class Result:
 
     def expected(self, rows: int) -> float:
         """Return the seconds that a round with so many rows would take."""
-        parts = folds_judged(rows) / folds_judged(self.rows)
+        parts = folds_evaluated(rows) / folds_evaluated(self.rows)
         return float(self.seconds * parts * (rows / self.rows) ** GROWTH_POWER)
 
     def learning(self, rows: int) -> float:
         """Return the seconds that learning so many rows would take at most."""
-        of_a_fold = (1 - COUNTING) / folds_judged(self.rows) * FOLDS / (FOLDS - 1)
+        of_a_fold = (1 - COUNTING) / folds_evaluated(self.rows) * FOLDS / (FOLDS - 1)
         same = self.seconds * (COUNTING + 1.25 * of_a_fold)
         return float(same * (rows / self.rows) ** GROWTH_POWER)
 
@@ -225,10 +115,10 @@ class Result:
     def to_json(self) -> dict[str, Any]:
         """Return the result in plain values."""
         return {
-            "model": self.entry.model,
-            "terms": self.entry.terms,
+            "model": self.candidate.model,
+            "terms": self.candidate.terms,
             "rows": self.rows,
-            "cost": None if self.entry.recipe is None else self.entry.recipe.regularization.cost,
+            "cost": None if self.candidate.recipe is None else self.candidate.recipe.regularization.cost,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "seconds": round(self.seconds, 3),
@@ -241,21 +131,21 @@ def _is_above(differences: Array, errors: float = BETTER) -> bool:
     return bool(differences.mean() > errors * differences.std() / len(differences) ** 0.5)
 
 
-def folds_judged(rows: int) -> int:
-    """Return how many of the folds are judged by.
+def folds_evaluated(rows: int) -> int:
+    """Return how many of the folds are evaluated by.
 
     Examples
     --------
-    >>> [folds_judged(rows) for rows in (100, 8000, 12_000, 20_000, 10**6)]
+    >>> [folds_evaluated(rows) for rows in (100, 8000, 12_000, 20_000, 10**6)]
     [4, 4, 3, 2, 1]
     """
     return min(FOLDS, -(-FOLDS * ENOUGH // max(rows, 1)))
 
 
 def folds_of(part: Sample) -> Folds:
-    """Deal rows into folds, and give those to judge by."""
+    """Deal rows into folds, and give those to evaluate on."""
     dealt = stratified(part.classes, part.keys, min(FOLDS, part.rows))
-    ends = dealt.ends[: folds_judged(part.rows)]
+    ends = dealt.ends[: folds_evaluated(part.rows)]
     return Folds(dealt.order[: ends[-1]], ends)
 
 
@@ -272,12 +162,12 @@ def another_deal(sample: Sample, folds: int) -> Folds:
 
 @dataclass
 class Search:
-    """A contest of entries on rows; ``choose`` gives what naive Bayes would learn them with."""
+    """A search among candidates on rows; ``choose`` returns what naive Bayes would learn them with."""
 
     sample: Sample
     features: Sequence[Feature]
-    entries: Sequence[Candidate]
-    choose: Callable[[Sample], Choice]
+    candidates: Sequence[Candidate]
+    choose: Callable[[Sample], Resolved]
     deadline: float
     min_df: int = 1
     changes: Sequence[Change] = ()
@@ -287,64 +177,64 @@ class Search:
     def run(self) -> list[Result]:
         """Hold all rounds that there is time for; gives the results, the winner first."""
         results: list[Result] = []
-        left, self.cheap = list(self.entries), CHEAP * (self.deadline - time.monotonic())
+        left, self.cheap = list(self.candidates), CHEAP * (self.deadline - time.monotonic())
         sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
         while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
             sizes.append(GROWTH * sizes[-1])
         for rows in [*sizes, self.sample.rows]:
-            known = {result.entry: result for result in results}
-            judged = self._round(rows, left, known)
-            results = sorted({**known, **judged}.values(), key=lambda result: result.rank)
-            if not judged:
+            known = {result.candidate: result for result in results}
+            evaluated = self._round(rows, left, known)
+            results = sorted({**known, **evaluated}.values(), key=lambda result: result.rank)
+            if not evaluated:
                 break
             if rows != PROBED or rows == self.sample.rows:
                 results = [self._status(result, results[0]) for result in results]
-            left = [one.entry for one in results if one.rows == rows and not one.status]
+            left = [one.candidate for one in results if one.rows == rows and not one.status]
             if len(left) < 2:
                 break
         results = self._combined(self._refined(results))
         return [replace(one, status="won" if place == 0 else one.status) for place, one in enumerate(results)]
 
     def _round(
-        self, rows: int, entries: Sequence[Candidate], known: dict[Candidate, Result]
+        self, rows: int, candidates: Sequence[Candidate], known: dict[Candidate, Result]
     ) -> dict[Candidate, Result]:
-        """Judge entries, the best first, those that there is time for; ``known`` loses those whose cost is changed."""
+        """Evaluate candidates, the best first, while there is time; ``known`` loses those whose cost is changed."""
         part, found = self.sample.part(rows), dict[Candidate, Result]()
         folds = folds_of(part)
-        for entry in entries:
-            before = known.get(entry)
+        for candidate in candidates:
+            before = known.get(candidate)
             if before is None:
                 expected = max([one.seconds for one in found.values()], default=0.0)
                 is_time = (not found and not known) or self._is_time(expected, expected)
             else:
                 is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
             if is_time:
-                judged = self._judge(part, entry, folds)
-                if rows > PROBED and judged.seconds < self.cheap:
-                    judged = self._tuned(part, folds, judged)
-                known.pop(entry, None)
-                found[judged.entry] = judged
+                evaluated = self._evaluate(part, candidate, folds)
+                if rows > PROBED and evaluated.seconds < self.cheap:
+                    evaluated = self._tuned(part, folds, evaluated)
+                known.pop(candidate, None)
+                found[evaluated.candidate] = evaluated
                 self._show([*{**known, **found}.values()])
         return found
 
-    def _is_time(self, judging: float, learning: float) -> bool:
-        """Return whether an entry can be judged, and then learned from all rows."""
-        return judging + learning < SPARE * (self.deadline - time.monotonic())
+    def _is_time(self, evaluating: float, learning: float) -> bool:
+        """Return whether a candidate can be evaluated, and then learned from all rows."""
+        return evaluating + learning < SPARE * (self.deadline - time.monotonic())
 
     def _show(self, results: list[Result]) -> None:
         if self.watch is not None:
             self.watch([one.to_json() for one in sorted(results, key=lambda result: result.rank)])
 
     def _tuned(self, part: Sample, folds: Folds, start: Result) -> Result:
-        """Change the cost of an error, down or up, as long as that makes the entry better."""
+        """Change the cost of an error, down or up, as long as that makes the candidate better."""
         best = start
         for factor in (STEP, 1 / STEP):
-            entry = best.entry.with_cost(factor)
-            while entry is not None and self._is_time(2 * best.seconds, 2 * best.learning(self.sample.rows)):
-                tried = self._judge(part, entry, folds)
+            candidate = best.candidate.with_cost(factor)
+            while candidate is not None and self._is_time(2 * best.seconds, 2 * best.learning(self.sample.rows)):
+                tried = self._evaluate(part, candidate, folds)
                 if not tried.beats(best):
                     break
-                best, entry = tried, entry.with_cost(factor)
+                best, candidate = tried, candidate.with_cost(factor)
             if best is not start:
                 break
         return best
@@ -357,18 +247,18 @@ class Search:
         part = self.sample.part(self._rows_to_refine(winner))
         folds = folds_of(part)
         if part.rows > winner.rows:
-            winner = self._judge(part, winner.entry, folds)
+            winner = self._evaluate(part, winner.candidate, folds)
             results = [winner, *results[1:]]
         results, winner = self._with_tuned(part, folds, results, winner)
         changed = winner
         for change in self.changes:
-            entry = change.of(winner.entry)
+            candidate = change.of(winner.candidate)
             # Twice, because others may be added.
             learning = 2 * change.slower * winner.learning(self.sample.rows)
-            if entry is None or not self._is_time(change.slower * winner.seconds, learning):
+            if candidate is None or not self._is_time(change.slower * winner.seconds, learning):
                 continue
-            tried = self._judge(part, entry, folds)
-            part.keep_only(entry.recipe.plan.text if entry.recipe is not None else ())
+            tried = self._evaluate(part, candidate, folds)
+            part.keep_only(candidate.recipe.plan.text if candidate.recipe is not None else ())
             if tried.beats(winner):
                 winner = tried
             results = [*results, tried]
@@ -387,8 +277,8 @@ class Search:
         return [tuned if one is winner else one for one in results], tuned
 
     def _rows_to_refine(self, winner: Result) -> int:
-        """Return on how many rows there is time to judge the winner again and with each change."""
-        work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.entry) is not None)
+        """Return on how many rows there is time to evaluate the winner again and with each change."""
+        work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.candidate) is not None)
         rows = self.sample.rows
         while rows > winner.rows:
             slowest = max([1.0, *(change.slower for change in self.changes)])
@@ -404,7 +294,7 @@ class Search:
 
         Of the sums on that way, the one that is right most often is kept; of equals the last, which is most sure.
         """
-        left = self._judged_again([one for one in results if self._can_join(results[0], one)])
+        left = self._evaluated_again([one for one in results if self._can_join(results[0], one)])
         winner = left[0] if left else results[0]
         chosen, losses, best = [winner], winner.losses, winner
         while left and len(chosen) <= MOST_ADDED:
@@ -415,53 +305,54 @@ class Search:
                 break
             losses = tried[place]
             chosen.append(left[place])
-            entry, scores = combination(chosen)
+            candidate, scores = combination(chosen)
             seconds = sum(one.seconds for one in _each_once(chosen))
-            found = result_of(entry, winner.rows, seconds, scores, winner.classes)
+            found = result_of(candidate, winner.rows, seconds, scores, winner.classes)
             best = found if found.accuracy >= best.accuracy else best
         return [*([best] if best is not winner else []), winner, *results[1:]]
 
-    def _judged_again(self, joining: list[Result]) -> list[Result]:
-        """Judge the winner, which is the first, and the best of the others on another deal of folds, if there is time.
+    def _evaluated_again(self, joining: list[Result]) -> list[Result]:
+        """Evaluate the winner, which is the first, and the best of the others on other folds, if there is time.
 
         Without time for it, all are given as they are.
         """
         others = sorted(joining[1:], key=lambda result: result.log_loss)
-        of_each = {one.entry.model: one for one in reversed(others)}
+        of_each = {one.candidate.model: one for one in reversed(others)}
         chosen = _each_once([*joining[:1], *others[:MOST_AGAIN], *of_each.values()])
-        judging = 1.25 * AGAIN_FOLDS / FOLDS * sum(one.seconds for one in chosen)
+        evaluating = 1.25 * AGAIN_FOLDS / FOLDS * sum(one.seconds for one in chosen)
         left = self.deadline - time.monotonic() - self._learning(chosen)
         sample = self.sample
-        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH or judging > AGAIN * left:
+        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH or evaluating > AGAIN * left:
             return joining
         folds = another_deal(sample, min(AGAIN_FOLDS, sample.rows))
-        again = [(one, self._judge(sample, one.entry, folds)) for one in chosen]
+        again = [(one, self._evaluate(sample, one.candidate, folds)) for one in chosen]
         return [replace(new, seconds=old.seconds, status=old.status) for old, new in again]
 
     def _can_join(self, winner: Result, other: Result) -> bool:
-        """Return whether an entry can be added to the winner: both linear, evaluated on the same rows, same bins."""
-        if winner.entry.model not in TUNED or other.entry.model not in TUNED or winner.rows != other.rows:
+        """Return whether a candidate can be added to the winner: linear, with the same rows and bins."""
+        tuned = MODELS[winner.candidate.model].is_tuned and MODELS[other.candidate.model].is_tuned
+        if not tuned or winner.rows != other.rows:
             return False
-        assert winner.entry.recipe is not None
-        assert other.entry.recipe is not None
+        assert winner.candidate.recipe is not None
+        assert other.candidate.recipe is not None
         has_numbers = any(feature.role == "number" for feature in self.features)
-        return not has_numbers or winner.entry.recipe.numbers == other.entry.recipe.numbers
+        return not has_numbers or winner.candidate.recipe.numbers == other.candidate.recipe.numbers
 
     def _learning(self, results: list[Result]) -> float:
         return sum(one.learning(self.sample.rows) for one in _each_once(results))
 
-    # ---------------------------------------------------------------------------------------------- judging
+    # -------------------------------------------------------------------------------------------- evaluating
 
-    def _judge(self, part: Sample, entry: Candidate, folds: Folds) -> Result:
-        start, choice, lengths = time.monotonic(), None, None
-        if entry.recipe is not None:
-            scores = spatial.held_out(part, self.features, entry.recipe, folds)
+    def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
+        start, resolved, lengths = time.monotonic(), None, None
+        if candidate.recipe is not None:
+            scores = spatial.held_out(part, self.features, candidate.recipe, folds)
         else:
-            choice = self.choose(part)
-            said = held_out(part, choice.features, choice.settings, choice.text, folds, self.min_df)
-            scores, lengths = said.scores, said.known if np.ptp(said.known) else None
-        found = result_of(entry, part.rows, 0.0, scores, part.classes[folds.order], lengths)
-        return replace(found, seconds=max(time.monotonic() - start, 1e-6), choice=choice)
+            resolved = self.choose(part)
+            scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
+            scores, lengths = scored.scores, scored.known if np.ptp(scored.known) else None
+        found = result_of(candidate, part.rows, 0.0, scores, part.classes[folds.order], lengths)
+        return replace(found, seconds=max(time.monotonic() - start, 1e-6), resolved=resolved)
 
     def _status(self, result: Result, leader: Result) -> Result:
         """Return whether a result is out, and why."""
@@ -476,18 +367,18 @@ class Search:
 
 
 def result_of(
-    entry: Candidate,
+    candidate: Candidate,
     rows: int,
     seconds: float,
     scores: Array,
     classes: NDArray[np.int32],
     lengths: NDArray[np.int64] | None = None,
 ) -> Result:
-    """Return how an entry did, by its scores of rows left out."""
+    """Return how a candidate did, by its scores of rows left out."""
     calibration = Temperature.fit(scores, classes, lengths)
     divided = scores / (calibration.temperature if lengths is None else calibration.divisors(lengths)[:, None])
     right = scores.argmax(axis=1) == classes
-    return Result(entry, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
+    return Result(candidate, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
 
 
 def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
@@ -507,14 +398,14 @@ def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
     Scores are divided by their temperatures and added; in the recipe, all are in units of the first.
     """
     first, unit = chosen[0], chosen[0].calibration.temperature / chosen.count(chosen[0])
-    assert first.entry.recipe is not None
-    others, terms = [], [first.entry.terms]
+    assert first.candidate.recipe is not None
+    others, terms = [], [first.candidate.terms]
     for one in _each_once(chosen)[1:]:
-        assert one.entry.recipe is not None
-        others.append((unit * chosen.count(one) / one.calibration.temperature, one.entry.recipe))
-        terms.append(f"and {one.entry.model}: {one.entry.terms}")
-    recipe = replace(first.entry.recipe, others=tuple(others))
-    return Candidate(first.entry.model, "; ".join(terms), recipe), unit * sum_of(chosen)
+        assert one.candidate.recipe is not None
+        others.append((unit * chosen.count(one) / one.calibration.temperature, one.candidate.recipe))
+        terms.append(f"and {one.candidate.model}: {one.candidate.terms}")
+    recipe = replace(first.candidate.recipe, others=tuple(others))
+    return Candidate(first.candidate.model, "; ".join(terms), recipe), unit * sum_of(chosen)
 
 
 def _each_once(results: Sequence[Result]) -> list[Result]:
@@ -524,13 +415,13 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 def limitation(results: Sequence[Result]) -> str:
     """Describe what a winner that is no sum gives up, and what it gains."""
     winner = results[0]
-    if winner.entry.recipe is None:
+    if winner.candidate.recipe is None:
         return ""
     gain = ""
     for other in results[1:]:
-        if other.entry.recipe is None and other.rows >= min(FIRST, winner.rows):
+        if other.candidate.recipe is None and other.rows >= min(FIRST, winner.rows):
             gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
-    return f"{winner.entry.model} cannot learn more rows, forget or merge{gain}"
+    return f"{winner.candidate.model} cannot learn more rows, forget or merge{gain}"
 
 
 def _figures(result: Result) -> str:

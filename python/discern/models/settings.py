@@ -1,133 +1,172 @@
-"""What is asked of a classifier: checked when it is made; what it leaves open is chosen when rows are there."""
+"""The settings of a classifier, validated on construction.
+
+Three records describe a classifier, and a model file holds all three: :class:`Settings` is what the user asked for,
+:class:`discern.models.resolved.Resolved` what validation made of settings left at "auto", and
+:class:`discern.models.fitted.Fitted` what was learned.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import NUMBERS, Feature, infer
 from discern.data.strings import DataError
-from discern.data.text import CHARACTERS, TextSettings
-from discern.learners.bayes import Laplace, NaiveBayesSettings, as_priors, as_smoothing
+from discern.data.text import TextSettings
+from discern.learners.bayes import NaiveBayesSettings, as_priors
+from discern.learners.smoothing import as_smoothing
+from discern.models.registry import MODELS, ModelKind, public_models
 from discern.statistics.ledger import as_salt
 
-if TYPE_CHECKING:
-    from discern.models.choice import Choice
-    from discern.models.rows import Sample
-    from discern.models.search import Candidate, Change
-    from discern.models.space_model import Recipe
-
-EVENTS = {
-    "naive-bayes": "multinomial",
-    "multinomial": "multinomial",
-    "binary": "binary",
-    "bernoulli": "bernoulli",
-    "complement": "complement",
-}
-NOT_SUMS = {
-    "logistic": "a logistic regression",
-    "linear-svm": "a linear SVM",
-    "nbsvm": "an NB-SVM",
-    "ridge": "least squares on selected terms",
-    "lda": "a discriminant of selected terms",
-    "qda": "a discriminant of selected terms",
-    "knn": "a vote of weighted neighbours",
-}
-"""The models in a vector space, in words."""
-IN_CONTESTS = {**NOT_SUMS, "unit-bayes": "a naive Bayes of rows of unit length"}
-"""With those that only take part where the best is looked for."""
-MODELS = (*EVENTS, *NOT_SUMS, "best")
 SELECTS = ("chi2", "mutual-information")
-NO_TABLE = ("logistic", "linear-svm", "lda", "qda", "knn")
-"""The models that ``"best"`` compares, beside naive Bayes, where there is no text."""
+PRIORS = ("data", "uniform", "auto")
+TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
+"""Keyword arguments of a classifier that become :class:`discern.TextSettings`."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """The settings of a classifier, as :class:`discern.Classifier` describes them. None: not given."""
+class Settings:
+    """What a classifier was asked for, as :class:`discern.Classifier` describes it; None is not given.
+
+    Examples
+    --------
+    >>> settings = Settings.of("label", smoothing=0.5, min_df=2)
+    >>> settings.auto_smoothing, Settings.from_json(settings.to_json()) == settings
+    (False, True)
+    """
 
     label: str = "label"
-    given: tuple[Feature, ...] = ()
+    columns: tuple[Feature, ...] = ()
+    """The predictor columns, if their roles were given."""
     model: str = "naive-bayes"
-    learner: NaiveBayesSettings = field(default_factory=NaiveBayesSettings)
-    """The settings of naive Bayes, or where choosing them starts."""
+    naive_bayes: NaiveBayesSettings = field(default_factory=NaiveBayesSettings)
+    """The settings of naive Bayes, or where validation starts."""
     text: TextSettings = field(default_factory=TextSettings)
-    chooses_smoothing: bool = True
-    chooses_priors: bool = False
-    chooses_stem: bool = False
+    auto_smoothing: bool = True
+    auto_priors: bool = False
+    auto_stem: bool = False
     numbers: str = "auto"
     calibrate: str | bool = "auto"
     min_df: int | None = None
-    shortest: int | None = None
-    """The least number of characters of a word, as ``text`` has it if it was given."""
+    min_word_length: int | None = None
     ngrams: tuple[int, int] | None = None
     characters: tuple[int, int] | None = None
-    features: int | str | None = None
+    max_terms: int | str | None = None
     select: str = "chi2"
     budget: float = 60.0
     ledger: bool | str = False
-    threads: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        label: str,
+        *,
+        model: str = "naive-bayes",
+        smoothing: Any = "auto",
+        priors: Any = "data",
+        normalization: str = "documents",
+        budget: float = 60.0,
+        text: str | Sequence[str] | None = None,
+        number: str | Sequence[str] | None = None,
+        category: str | Sequence[str] | None = None,
+        flag: str | Sequence[str] | None = None,
+        **others: Any,
+    ) -> Settings:
+        """Return the settings that the keyword arguments of a classifier stand for."""
+        words = {name: others.pop(name) for name in TEXT_SETTINGS if name in others}
+        max_terms, select = others.get("max_terms"), others.get("select", "chi2")
+        return cls(
+            label=label,
+            columns=_columns(label, text=text, number=number, category=category, flag=flag),
+            model=model,
+            naive_bayes=_naive_bayes(model, smoothing, priors, normalization, max_terms, select),
+            text=_text_settings(words),
+            auto_smoothing=is_auto(smoothing),
+            auto_priors=is_auto(priors),
+            auto_stem=is_auto(words.get("stem", "auto")),
+            budget=float(budget),
+            ngrams=words.get("ngrams"),
+            min_word_length=words.get("min_word_length"),
+            **others,
+        )
 
     def __post_init__(self) -> None:
-        if self.model not in (*MODELS, *IN_CONTESTS):  # a file may hold one that won
-            raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, MODELS)}")
+        if self.model not in public_models():
+            raise ValueError(f"unknown model {self.model!r}{did_you_mean(self.model, public_models())}")
+        kind = self.kind
         if self.min_df is not None and self.min_df < 1:
             raise ValueError(f"min_df must be at least 1, not {self.min_df}")
         if self.numbers not in ("auto", *NUMBERS):
             raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {self.numbers!r}")
         if self.calibrate not in ("auto", True, False):
             raise ValueError(f"calibrate must be 'auto', True or False, not {self.calibrate!r}")
+        if self.select not in SELECTS:
+            raise ValueError(f"select must be one of {', '.join(SELECTS)}, not {self.select!r}")
         if not 0 < self.budget < float("inf"):
             raise ValueError(f"budget must be a number of seconds above 0, not {self.budget!r}")
         as_salt(self.ledger)
-        self._refuse_unused()
-        self._check_features()
+        self._refuse_unused(kind)
+        self._check_max_terms()
         _ = self.text.native  # complain about settings now, not at fit
         if self.characters is not None:
-            _ = self._character_settings(self.characters).native
+            _ = self.character_settings(self.characters).native
 
-    def _check_features(self) -> None:
-        most = self.features
+    def _check_max_terms(self) -> None:
+        most = self.max_terms
         if most == "auto" and not self.is_sum:
-            raise ValueError(f"features='auto' is for naive Bayes; give a number of terms for {self.model!r}")
+            raise ValueError(f"max_terms='auto' is for naive Bayes; give a number of terms for {self.model!r}")
         if most not in (None, "auto") and (isinstance(most, str) or int(most) != most or most < 1):
-            raise ValueError(f"features must be 'auto' or a number of terms above 0, not {most!r}")
+            raise ValueError(f"max_terms must be 'auto' or a number of terms above 0, not {most!r}")
 
-    def _refuse_unused(self) -> None:
-        """Refuse settings that the model would not listen to."""
+    def _refuse_unused(self, kind: ModelKind) -> None:
+        """Refuse settings that the model would not use."""
         if self.is_sum and self.characters is not None:
             raise ValueError(
                 f"characters is for models in a vector space, such as 'linear-svm', not for {self.model!r}"
             )
         if self.ledger is not False and not self.is_sum:
             raise ValueError(f"a ledger is for naive Bayes, which can forget rows, not for {self.model!r}")
-        if self.model not in (*EVENTS, "nbsvm", "best") and not self.chooses_smoothing:
+        if not kind.has_smoothing and self.model != "best" and not self.auto_smoothing:
             raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
-        has_priors = self.model in (*EVENTS, "lda", "qda")
-        if not has_priors and (self.chooses_priors or self.learner.priors != "data"):
+        if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):
             raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {self.model!r}")
-        if self.chooses_priors and not self.is_sum:
+        if self.auto_priors and not self.is_sum:
             raise ValueError(f"priors='auto' is for naive Bayes; give 'data', 'uniform' or shares for {self.model!r}")
 
     @property
+    def kind(self) -> ModelKind:
+        """The model, as the registry describes it."""
+        return MODELS[self.model]
+
+    @property
     def is_sum(self) -> bool:
-        """Whether the model is a sum of its rows."""
-        return self.model in EVENTS
+        """Whether the model is a sum over rows."""
+        return self.kind.is_sum
 
-    # ------------------------------------------------------------------------------------------- naive Bayes
+    @property
+    def has_own_tokens(self) -> bool:
+        """Whether it was given how texts are cut into words, beyond n-grams."""
+        length = self.min_word_length not in (None, TextSettings.min_word_length)
+        return self.text.analyzer != "word" or bool(self.text.stem is not None or self.text.stop_words or length)
 
-    def suiting(self, batch: Batch) -> Request:
-        """Return the request with what rows of their kind are best cut by, if it was not given."""
-        if self.shortest is not None or self.text.shortest == batch.shortest:
+    def character_settings(self, lengths: tuple[int, int]) -> TextSettings:
+        """Return the settings that count character n-grams within words."""
+        return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
+
+    # ----------------------------------------------------------------------------------------- for some rows
+
+    def suiting(self, batch: Batch) -> Settings:
+        """Return the settings with the shortest word that suits rows of their kind, if it was not given."""
+        if self.min_word_length is not None or self.text.min_word_length == batch.min_word_length:
             return self
-        return replace(self, text=replace(self.text, shortest=batch.shortest))
+        return replace(self, text=replace(self.text, min_word_length=batch.min_word_length))
 
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
-        """Return the columns to decide by, inferred if none were given, and which are left out and why."""
-        if self.given:
-            return self.given, {}
+        """Return the predictor columns, inferred if none were given, and which are left out and why."""
+        if self.columns:
+            return self.columns, {}
         batch.column(self.label)
         features, left_out = infer(batch, self.label)
         if not features:
@@ -137,150 +176,68 @@ class Request:
             )
         return tuple(features), left_out
 
-    def validates(self, features: Sequence[Feature]) -> bool:
-        """Return whether something is left to choose or to calibrate."""
-        bins = any(feature.role == "number" for feature in features) and self.numbers != "gaussian"
-        return self._chooses or self.calibrate is True or bins
+    def without_labels(self, gone: Container[str]) -> Settings:
+        """Return the settings without the given priors of some labels."""
+        left = self.naive_bayes.without_labels(gone)
+        return self if left is self.naive_bayes else replace(self, naive_bayes=left)
 
-    @property
-    def _chooses(self) -> bool:
-        return self.chooses_smoothing or self.chooses_priors or self.features == "auto"
+    def relabeled(self, new: Mapping[str, str]) -> Settings:
+        """Return the settings for labels with other names."""
+        return replace(self, naive_bayes=self.naive_bayes.renamed(new))
 
-    def unchosen(self, features: Sequence[Feature]) -> Choice:
-        """Return what is learned if there is nothing to choose."""
-        from discern.models.choice import Choice
+    def renamed(self, rename: Callable[[Feature], Feature]) -> Settings:
+        """Return the settings for columns with other names."""
+        return replace(self, columns=tuple(map(rename, self.columns)))
 
-        return Choice(self.learner, self.text, tuple(features))
+    # --------------------------------------------------------------------------------------------------- JSON
 
-    def planned(self, sample: Sample, features: Sequence[Feature]) -> Choice:
-        """Return what rows would be learned with."""
-        return self.choose(sample, features) if self.validates(features) else self.unchosen(features)
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        plain |= {name: getattr(self, name) and list(getattr(self, name)) for name in ("ngrams", "characters")}
+        plain["columns"] = [feature.to_json() for feature in self.columns]
+        plain["naive_bayes"], plain["text"] = self.naive_bayes.to_json(), self.text.to_json()
+        return plain
 
-    def choose(self, sample: Sample, features: Sequence[Feature]) -> Choice:
-        """Choose by validation what was not given."""
-        import discern.models.validation as validate
-
-        few = sample.rows < validate.LEAST_VALIDATED or len(sample.labels) < 2
-        ways = [self.numbers] if self.numbers != "auto" else ["gaussian"] if few else ["gaussian", "quantile", "mdl"]
-        start = self.unchosen(features)
-        if few or not (self._chooses or self.calibrate is True):
-            return replace(start, features=validate.with_numbers(sample, features, ways[0]))
-        free = self.chooses_smoothing and self.model == "naive-bayes"
-        laplace_only = self.learner.event in validate.SOLVED_AGAIN
-        smoothings = [one for one in validate.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
-        found = validate.choose(
-            sample,
-            start,
-            self.min_df or 1,
-            smoothings=smoothings if self.chooses_smoothing else (),
-            events=("multinomial", "binary", "contrast") if free else (),
-            ngrams=((1, 1), (1, 2)) if free and self.ngrams is None and self.text.analyzer == "word" else (),
-            stems=free and self.chooses_stem and self.text.analyzer == "word",
-            numbers=ways,
-            priors=("data", "uniform") if self.chooses_priors else (),
-            most_terms=validate.MOST_TERMS if self.features == "auto" else (),
-        )
-        return found if self.calibrate is not False else replace(found, calibration=None)
-
-    # ---------------------------------------------------------------------------------------- a vector space
-
-    def recipe_of(self, model: str, characters: tuple[int, int] | None = None) -> Recipe:
-        """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
-        from discern.models.space import Plan
-        from discern.models.space_model import MOST_TERMS, Recipe, regularization_of
-
-        text, lengths = self.text, self.characters or characters
-        if self.ngrams is None:
-            usual = {"word": (1, 2), "pattern": (1, 2), "char": CHARACTERS, "char_wb": CHARACTERS}
-            text = replace(text, ngrams=usual.get(text.analyzer, (1, 1)))
-        texts = (text,) if lengths is None else (text, self._character_settings(lengths))
-        presence = model in ("nbsvm", "unit-bayes")
-        numbers = self.numbers if self.numbers != "auto" else "quantile" if presence else "gaussian"
-        if presence and numbers == "gaussian":
-            raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
-        most = self.features if isinstance(self.features, int) else MOST_TERMS.get(model)
-        least, select = self.min_df or (1 if presence else 2), self.select.replace("-", "_")
-        plan = Plan(texts, presence, least, most, select, unit=model == "unit-bayes")
-        smoothing = None if self.chooses_smoothing else self.learner.smoothing
-        return Recipe(model, plan, regularization_of(model, smoothing), self.learner.priors, numbers)
-
-    def _character_settings(self, lengths: tuple[int, int]) -> TextSettings:
-        return TextSettings("char_wb", lowercase=self.text.lowercase, ngrams=(int(lengths[0]), int(lengths[1])))
-
-    def entries(self, features: Sequence[Feature], rows: int) -> list[Candidate]:
-        """Return the models that ``"best"`` compares for columns: the most likely winners first.
-
-        Of few rows more are compared: with many, changes of the winner bring more in the same time.
-        """
-        from discern.models.search import ENOUGH, Candidate
-
-        if all(feature.role != "text" for feature in features):
-            return [Candidate("naive-bayes", ""), *(Candidate(name, "", self.recipe_of(name)) for name in NO_TABLE)]
-        words, free = self.text.analyzer == "word", self.ngrams is None
-        usual = "words and pairs of words" if words and free else f"{self.text.analyzer} n-grams"
-        both = [Candidate("linear-svm", f"{usual}, characters", self.recipe_of("linear-svm", CHARACTERS))]
-        return [
-            *(Candidate(name, usual, self.recipe_of(name)) for name in ("linear-svm", "nbsvm")),
-            *(both if words else ()),
-            Candidate("naive-bayes", "words, or pairs too"),
-            Candidate("ridge", f"{usual}, selected", self.recipe_of("ridge")),
-            Candidate("logistic", usual, self.recipe_of("logistic")),
-            *([self._unit_bayes(usual)] if rows <= ENOUGH else ()),
-            *([Candidate("linear-svm", "words", self._of_words())] if words and free and rows <= ENOUGH else ()),
-        ]
-
-    def _unit_bayes(self, terms: str) -> Candidate:
-        """Return naive Bayes of rows of unit length, with punctuation if texts may be cut freely."""
-        from discern.models.search import Candidate, with_punctuation
-
-        recipe = self.recipe_of("unit-bayes")
-        plan = recipe.plan if self._is_cut_by_request else with_punctuation(recipe.plan)
-        if plan != recipe.plan:
-            terms = f"{terms}, punctuation"
-        return Candidate("unit-bayes", terms, replace(recipe, plan=plan))
-
-    def _of_words(self) -> Recipe:
-        recipe = self.recipe_of("linear-svm")
-        text = replace(recipe.plan.text[0], ngrams=(1, 1))
-        return replace(recipe, plan=replace(recipe.plan, text=(text, *recipe.plan.text[1:])))
-
-    @property
-    def _is_cut_by_request(self) -> bool:
-        """Whether it was given how texts are cut into words, beyond n-grams."""
-        cut = self.text.stem is not None or self.text.stop_words or self.shortest not in (None, TextSettings.shortest)
-        return self.text.analyzer != "word" or bool(cut)
-
-    def changes(self, features: Sequence[Feature]) -> list[Change]:
-        """Return what may be changed of the winner's terms: what was not given."""
-        from discern.models.search import CHANGES
-
-        given = {
-            "characters": self.characters is not None or self.text.analyzer != "word",
-            "short characters": self.characters is not None,
-            "across words": self.characters is not None,
-            "punctuation": self._is_cut_by_request,
-            "triples": self.ngrams is not None,
-            "rare terms": self.min_df is not None,
-        }
-        has_text = any(feature.role == "text" for feature in features)
-        return [change for change in CHANGES if has_text and not given.get(change.name)]
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Settings:
+        """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
+        plain = dict(values)
+        if plain.keys() != cls.__dataclass_fields__.keys():
+            raise ValueError("the settings are not complete")
+        for name, kinds in _KINDS.items():
+            if type(plain[name]) not in kinds:
+                raise ValueError(f"the setting {name} is not of its type")
+        plain |= {name: _pair(plain[name]) for name in ("ngrams", "characters")}
+        plain["columns"] = tuple(map(Feature.from_json, plain["columns"]))
+        plain["naive_bayes"] = NaiveBayesSettings.from_json(plain["naive_bayes"])
+        plain["text"] = TextSettings.from_json(plain["text"])
+        return cls(**plain)
 
 
-def naive_bayes(
-    model: str, smoothing: Any, priors: Any, normalization: str, features: Any, select: str
-) -> NaiveBayesSettings:
-    """Return the settings of naive Bayes, or where choosing them starts, from what was given."""
-    start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
-    given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
-    if isinstance(given, str) and given not in ("data", "uniform"):
-        raise ValueError(
-            f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
-        )
-    if select not in SELECTS:
-        raise ValueError(f"select must be one of {', '.join(SELECTS)}, not {select!r}")
-    most = int(features) if isinstance(features, int) and model in EVENTS else None
-    event = EVENTS.get(model, "multinomial")
-    return NaiveBayesSettings(event, start, given, normalization, most_terms=most, select=select.replace("-", "_"))
+_KINDS: dict[str, tuple[type, ...]] = {
+    "label": (str,),
+    "model": (str,),
+    "auto_smoothing": (bool,),
+    "auto_priors": (bool,),
+    "auto_stem": (bool,),
+    "numbers": (str,),
+    "calibrate": (str, bool),
+    "min_df": (int, type(None)),
+    "min_word_length": (int, type(None)),
+    "max_terms": (int, str, type(None)),
+    "select": (str,),
+    "budget": (float,),
+    "ledger": (bool, str),
+}
+"""The types of values in a file that are checked by nothing else."""
+
+
+def _pair(values: Any) -> tuple[int, int] | None:
+    if values is None:
+        return None
+    first, last = values
+    return int(first), int(last)
 
 
 def is_auto(given: Any) -> bool:
@@ -288,7 +245,23 @@ def is_auto(given: Any) -> bool:
     return isinstance(given, str) and given == "auto"
 
 
-def roles_given(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:
+def _naive_bayes(
+    model: str, smoothing: Any, priors: Any, normalization: str, max_terms: Any, select: str
+) -> NaiveBayesSettings:
+    """Return the settings of naive Bayes, or where validation starts, from what was given."""
+    start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
+    given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
+    if isinstance(given, str) and given not in PRIORS:
+        raise ValueError(
+            f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
+        )
+    event = MODELS[model].event if model in MODELS else ""  # an unknown model is refused later, with its name
+    most = int(max_terms) if isinstance(max_terms, int) and event else None
+    best_by = select.replace("-", "_") if select in SELECTS else "chi2"
+    return NaiveBayesSettings(event or "multinomial", start, given, normalization, most_terms=most, select=best_by)
+
+
+def _columns(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, ...]:
     """Return the columns that were given a role, each once."""
     features: list[Feature] = []
     for role, given in names.items():
@@ -299,13 +272,13 @@ def roles_given(label: str, **names: str | Sequence[str] | None) -> tuple[Featur
     return tuple(features)
 
 
-def as_text(words: Mapping[str, Any]) -> TextSettings:
+def _text_settings(words: Mapping[str, Any]) -> TextSettings:
     """Return the settings of texts; stop words must be a list, not one text."""
-    if isinstance(words["stop_words"], str):
+    given = {name: value for name, value in words.items() if value is not None}
+    if isinstance(given.get("stop_words"), str):
         raise ValueError("stop_words must be a list of words")
-    lengths = words["ngrams"] or (1, 1)
-    given = {name: value for name, value in words.items() if not (name == "shortest" and value is None)}
-    given["stem"] = None if is_auto(given["stem"]) else given["stem"]
-    return TextSettings(
-        **{**given, "ngrams": (int(lengths[0]), int(lengths[1])), "stop_words": tuple(words["stop_words"])}
-    )
+    lengths = given.get("ngrams", (1, 1))
+    given["stop_words"] = tuple(given.get("stop_words", ()))
+    if is_auto(given.get("stem")):
+        del given["stem"]
+    return TextSettings(**{**given, "ngrams": (int(lengths[0]), int(lengths[1]))})

@@ -17,10 +17,12 @@ import numpy as np
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import Laplace, Smoothing, log_priors, posterior, smoothing_from_json, smoothing_to_json
+from discern.learners.bayes import log_priors, posterior, stored_priors
+from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.models.columns.kind import Scores
-from discern.models.deciders import KINDS, LEARNERS, Contribution, Decider, Linear, Regularization, Table, added, learn
+from discern.models.deciders import Contribution, Decider, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
+from discern.models.registry import MODELS
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.space import Columns, Plan, Space
 from discern.models.validation import with_numbers
@@ -31,11 +33,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-COSTS = {"logistic": 30.0, "unit-bayes": 10.0}
-"""The cost of an error where it is not one: tf–idf of unit length is small, and one would hold the weights back; and
-counts are smoothed with a tenth."""
-MOST_TERMS = {"ridge": 6000, "lda": 1000, "qda": 100}
-"""So many terms are selected for models that solve equations of all pairs of them."""
 FOLDS = 3
 """Rows are left out in so many folds to calibrate."""
 
@@ -53,12 +50,12 @@ class Recipe:
     """Linear models whose scores are added to this one's, each times a factor."""
 
     def __post_init__(self) -> None:
-        if self.model not in LEARNERS:
-            raise ValueError(f"there is no model {self.model!r}{did_you_mean(self.model, LEARNERS)}")
+        if not MODELS[self.model].learn:
+            raise ValueError(f"{self.model!r} is no model in a vector space")
         for factor, other in self.others:
             if not 0 < factor < float("inf") or other.others:
                 raise ValueError("models are added with a factor above 0, each alone")
-            if self.model in KINDS or other.model in KINDS:
+            if not (MODELS[self.model].is_linear and MODELS[other.model].is_linear):
                 raise ValueError("only linear models can be added")
 
     @property
@@ -75,6 +72,7 @@ class Recipe:
             "cost": self.regularization.cost,
             "smoothing": smoothing_to_json(self.regularization.smoothing),
             "numbers": self.numbers,
+            "priors": self.priors if isinstance(self.priors, str) else dict(self.priors),
             **({"others": others} if others else {}),
         }
 
@@ -86,14 +84,15 @@ class Recipe:
             str(values["model"]),
             Plan.from_json(values["plan"]),
             regularization,
-            numbers=str(values["numbers"]),
+            stored_priors(values["priors"]),
+            str(values["numbers"]),
             others=tuple((float(one["factor"]), cls.from_json(one)) for one in values.get("others", ())),
         )
 
 
 def regularization_of(model: str, smoothing: Smoothing | None = None) -> Regularization:
     """Return how closely a model follows its rows unless told otherwise."""
-    return Regularization(COSTS.get(model, 1.0), Laplace(1.0) if smoothing is None else smoothing)
+    return Regularization(MODELS[model].cost, Laplace(1.0) if smoothing is None else smoothing)
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -152,7 +151,7 @@ class SpaceModel:
         said = Scores(self.decider.scores(matrix), known, unknown)
         order = np.argsort(-said.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        spoken = self.decider.spoken(matrix, label, against)
+        spoken = self.decider.contribution(matrix, label, against)
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
@@ -223,7 +222,7 @@ class SpaceModel:
         space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
         space.ready()
         own = arrays_of(arrays, "decider")
-        decider = KINDS.get(recipe.model, Linear).from_arrays(own, space.width, len(labels))
+        decider = MODELS[recipe.model].decider_class.from_arrays(own, space.width, len(labels))
         return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
 
 

@@ -18,18 +18,11 @@ from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import (
-    WITHOUT_PRIOR,
-    Dirichlet,
-    JelinekMercer,
-    Laplace,
-    NaiveBayesSettings,
-    Smoothing,
-    log_priors,
-)
-from discern.models.choice import Choice
+from discern.learners.bayes import EVENT_MODELS, NaiveBayesSettings, log_priors
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
 from discern.models.columns.kind import Scores
 from discern.models.naive_bayes import solve_columns
+from discern.models.resolved import Resolved
 from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
 from discern.models.rows import MOST_VALIDATED, Folds, Sample, stratified
 from discern.statistics.sums import Sums
@@ -45,8 +38,8 @@ AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
 CLEARLY_LESS = 1.01
 """Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
-SOLVED_AGAIN, FOLDS = ("bernoulli", "complement"), 10
-"""Event models whose every weight changes with a row left out: each fold is solved again, so there are few folds."""
+FOLDS = 10
+"""Where every weight changes with a held-out row, each fold is solved again: then there are few folds."""
 CALIBRATION_FOLDS = 2
 """The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
 which have near-duplicates there; halves have fewer."""
@@ -79,9 +72,9 @@ def held_out(
 ) -> Scores:
     """Score rows under the model of all rows but their fold's: exactly as if trained again."""
     has_text = any(feature.role == "text" for feature in features)
-    if has_text and (settings.event == "bernoulli" or settings.most_terms is not None):
+    if has_text and (settings.event_model.held_out == "solve" or settings.most_terms is not None):
         return _trained_again(sample, features, settings, text, folds, min_df)
-    if has_text and settings.event in WITHOUT_PRIOR:
+    if has_text and settings.event_model.held_out == "contrast":
         return contrasted(sample, features, [settings], text, folds, min_df)[0]
     said, lengths = _scores(sample, features, settings, text, folds, min_df)
     return Scores(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
@@ -174,13 +167,13 @@ def _trained_again(
 # ------------------------------------------------------------------------------------------------- choosing
 
 
-def judge(sample: Sample, choice: Choice, folds: Folds, min_df: int) -> Choice:
+def judge(sample: Sample, choice: Resolved, folds: Folds, min_df: int) -> Resolved:
     """Fit the calibration of a choice and say how good it then is on rows left out."""
-    said = held_out(sample, choice.features, choice.settings, choice.text, folds, min_df)
+    said = held_out(sample, choice.features, choice.naive_bayes, choice.text, folds, min_df)
     return judged(choice, said, sample.classes[folds.order])
 
 
-def judged(choice: Choice, said: Scores, classes: NDArray[np.int32]) -> Choice:
+def judged(choice: Resolved, said: Scores, classes: NDArray[np.int32]) -> Resolved:
     """Do the same by what was said of the rows."""
     finite = np.where(np.isneginf(said.scores), -1e300, said.scores)
     calibration = Temperature.fit(said.scores, classes, said.known if np.ptp(said.known) else None)
@@ -195,7 +188,7 @@ def judged(choice: Choice, said: Scores, classes: NDArray[np.int32]) -> Choice:
     )
 
 
-def best(choices: Sequence[Choice]) -> Choice:
+def best(choices: Sequence[Resolved]) -> Resolved:
     """Return the most accurate of the choices with nearly the least log loss; the first of equals."""
     least = min(choice.log_loss for choice in choices)
     alike = [choice for choice in choices if choice.log_loss <= AS_GOOD * least]
@@ -204,7 +197,7 @@ def best(choices: Sequence[Choice]) -> Choice:
 
 def choose(
     sample: Sample,
-    start: Choice,
+    start: Resolved,
     min_df: int,
     *,
     smoothings: Sequence[Smoothing] = SMOOTHINGS,
@@ -214,7 +207,7 @@ def choose(
     numbers: Sequence[str] = (),
     priors: Sequence[str] = (),
     most_terms: Sequence[int] = (),
-) -> Choice:
+) -> Resolved:
     """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
     priors; by folds, the number of terms.
 
@@ -223,10 +216,10 @@ def choose(
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
     few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
-    if has_text and start.settings.event in SOLVED_AGAIN:
+    if has_text and start.naive_bayes.event_model.held_out != "subtract":
         few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
 
-    def ranked(choices: Sequence[Choice], folds: Folds) -> list[Choice]:
+    def ranked(choices: Sequence[Resolved], folds: Folds) -> list[Resolved]:
         return sorted((judge(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
 
     found = start
@@ -235,20 +228,20 @@ def choose(
         found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
-    direct = [event for event in events if event not in WITHOUT_PRIOR] if has_text else []
+    direct = [event for event in events if EVENT_MODELS[event].has_prior] if has_text else []
     tried = [_changed(found, event, one) for event in direct for one in candidates]
-    tried = tried or [_changed(found, found.settings.event, one) for one in candidates] or [found]
+    tried = tried or [_changed(found, found.naive_bayes.event, one) for one in candidates] or [found]
     found = best(ranked(ranked(tried, few)[:MOST_FINALISTS], many))
     for span in ngrams if has_text else ():
         if span != found.text.ngrams:
-            near = _near(found.settings.smoothing, candidates)
+            near = _near(found.naive_bayes.smoothing, candidates)
             other = replace(found, text=replace(found.text, ngrams=span))
-            found = best([found, *ranked([_changed(other, other.settings.event, one) for one in near], many)])
+            found = best([found, *ranked([_changed(other, other.naive_bayes.event, one) for one in near], many)])
     if stems and has_text and (language := _language(sample, found)):
         stemmed = judge(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
         if stemmed.log_loss < found.log_loss:
-            near = [one for one in _near(found.settings.smoothing, candidates) if one != found.settings.smoothing]
-            others = ranked([_changed(stemmed, stemmed.settings.event, one) for one in near], many)
+            near = [one for one in _near(found.naive_bayes.smoothing, candidates) if one != found.naive_bayes.smoothing]
+            others = ranked([_changed(stemmed, stemmed.naive_bayes.event, one) for one in near], many)
             found = _if_clearly_better(best([stemmed, *others]), found)
     if "contrast" in events and has_text and len(sample.labels) > 2:
         found = _or_contrast(sample, found, min_df)
@@ -260,37 +253,39 @@ def choose(
     return replace(found, calibration=final.calibration)
 
 
-def _language(sample: Sample, choice: Choice) -> str | None:
+def _language(sample: Sample, choice: Resolved) -> str | None:
     """Return the language that the texts seem to be in."""
     words = replace(choice.text, ngrams=(1, 1))
     languages = (sample.text(feature.name, words).language() for feature in choice.features if feature.role == "text")
     return next((language for language in languages if language), None)
 
 
-def _if_clearly_better(choice: Choice, other: Choice) -> Choice:
+def _if_clearly_better(choice: Resolved, other: Resolved) -> Resolved:
     is_better = choice.log_loss * CLEARLY_LESS <= other.log_loss and choice.accuracy > other.accuracy
     return choice if is_better else other
 
 
-def _or_contrast(sample: Sample, found: Choice, min_df: int) -> Choice:
+def _or_contrast(sample: Sample, found: Resolved, min_df: int) -> Resolved:
     """Return a model that compares a class with the rest, if it is better on the same folds.
 
     With two classes it says nothing new. It is better if it has less log loss, or is right clearly more often.
     """
     folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows)).holding(MOST_VALIDATED)
     classes = sample.classes[folds.order]
-    event = "binary-contrast" if found.settings.presence else "contrast"
-    near = _near(found.settings.smoothing, SMOOTHINGS) if isinstance(found.settings.smoothing, Laplace) else []
+    event = "binary-contrast" if found.naive_bayes.presence else "contrast"
+    near = _near(found.naive_bayes.smoothing, SMOOTHINGS) if isinstance(found.naive_bayes.smoothing, Laplace) else []
     smoothings = dict.fromkeys([*CONTRAST_SMOOTHINGS, *near])
-    models = [replace(found.settings, event=event, smoothing=one, own=own) for one in smoothings for own in OWN_SHARES]
+    models = [
+        replace(found.naive_bayes, event=event, smoothing=one, own=own) for one in smoothings for own in OWN_SHARES
+    ]
     answers = [
-        held_out(sample, found.features, found.settings, found.text, folds, min_df),
+        held_out(sample, found.features, found.naive_bayes, found.text, folds, min_df),
         *contrasted(sample, found.features, models, found.text, folds, min_df),
     ]
     rights = [_rights(said, classes) for said in answers]
     # All are calibrated that may win: found itself, and those that are right most often.
     order = [0, *sorted(range(1, len(answers)), key=lambda place: -rights[place].mean())[:MOST_FINALISTS]]
-    choices = [found, *(replace(found, settings=one) for one in models)]
+    choices = [found, *(replace(found, naive_bayes=one) for one in models)]
     finalists = [judged(choices[place], answers[place], classes) for place in order]
     chosen, sharpest = best(finalists), max(finalists, key=lambda choice: choice.accuracy)
     gains = rights[order[finalists.index(sharpest)]] - rights[order[finalists.index(chosen)]]
@@ -301,22 +296,22 @@ def _rights(said: Scores, classes: NDArray[np.int32]) -> Array:
     return np.asarray(said.scores.argmax(axis=1) == classes, np.float64)
 
 
-def _with_priors(choice: Choice, priors: str) -> Choice:
-    return replace(choice, settings=replace(choice.settings, priors=priors))
+def _with_priors(choice: Resolved, priors: str) -> Resolved:
+    return replace(choice, naive_bayes=replace(choice.naive_bayes, priors=priors))
 
 
-def _with_fewer_terms(sample: Sample, found: Choice, numbers: Sequence[int], min_df: int) -> Choice:
+def _with_fewer_terms(sample: Sample, found: Resolved, numbers: Sequence[int], min_df: int) -> Resolved:
     """Choose how many terms are used: the fewest of those that are alike. Terms are selected anew for each fold."""
     texts = [sample.text(feature.name, found.text) for feature in found.features if feature.role == "text"]
     largest = max(len(column.terms) for column in texts)
     folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
-    fewer = [replace(found.settings, most_terms=most) for most in sorted(numbers) if most < largest]
-    judged = [judge(sample, replace(found, settings=one), folds, min_df) for one in (*fewer, found.settings)]
+    fewer = [replace(found.naive_bayes, most_terms=most) for most in sorted(numbers) if most < largest]
+    judged = [judge(sample, replace(found, naive_bayes=one), folds, min_df) for one in (*fewer, found.naive_bayes)]
     return best(judged)
 
 
-def _changed(choice: Choice, event: str, smoothing: Smoothing) -> Choice:
-    return replace(choice, settings=replace(choice.settings, event=event, smoothing=smoothing))
+def _changed(choice: Resolved, event: str, smoothing: Smoothing) -> Resolved:
+    return replace(choice, naive_bayes=replace(choice.naive_bayes, event=event, smoothing=smoothing))
 
 
 def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothing]:

@@ -1,4 +1,4 @@
-"""Who gets in and how much of the service one request may take: a gate before the application, in plain ASGI."""
+"""Admission and limits of requests: a gate before the application, in plain ASGI."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 TEACHING = frozenset(
     {"/v1/learn", "/v1/forget", "/v1/relabel", "/v1/undo", "/v1/feedback", "/v1/compact", "/v1/reload"}
 )
-"""What needs the token for teaching; the rest of /v1 and /metrics needs one for reading."""
+"""Addresses that need the token for teaching; the rest of /v1 and /metrics needs one for reading."""
 STREAMED = frozenset({"/v1/predict/stream", "/v1/predict/csv"})
 SLOWEST = 1024.0
 """Bytes a second that a body, or the reading of an answer, must have on average, after its first seconds."""
-LOOK = 0.25
-"""Seconds between two looks at what is waiting."""
-SWEEP = 1.0
-"""Seconds between two looks at answers that no one reads."""
+DEADLINE_INTERVAL = 0.25
+"""Seconds between two checks of deadlines."""
+SWEEP_INTERVAL = 1.0
+"""Seconds between two checks for answers that no one reads."""
 MOST_CLIENTS = 20_000
 """Clients whose rates are remembered."""
 MOST_HELD = 256 << 20
-"""Bytes of the bodies that all requests together may have in memory, in one worker."""
+"""Bytes of all bodies in memory, in one worker."""
 MOST_AHEAD = 16
 """Requests that may be sent on a connection before the first of them is answered."""
 HEADER_MARKS = 4
@@ -85,7 +85,7 @@ class Rates:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, client: str, now: float) -> float:
-        """Take one request; give the seconds to wait if there is none left."""
+        """Take one request; return the seconds to wait if there is none left."""
         left, last = self._buckets.pop(client, (self._most, now))
         left = min(self._most, left + (now - last) * self._rate)
         self._buckets[client] = (left - 1.0 if left >= 1.0 else left, now)
@@ -94,8 +94,8 @@ class Rates:
         return 0.0 if left >= 1.0 else (1.0 - left) / self._rate
 
 
-class Watch:
-    """Ends waits that take too long: one look at all of them now and then, instead of a timer for each."""
+class Deadlines:
+    """Ends waits that take too long: one periodic check of all, instead of a timer for each."""
 
     def __init__(self) -> None:
         self._waiting: dict[asyncio.Task[Any], float] = {}
@@ -108,7 +108,7 @@ class Watch:
         self._waiting[task] = time.monotonic() + seconds
         if not self._looking:
             self._looking = True
-            asyncio.get_running_loop().call_later(LOOK, self._look)
+            asyncio.get_running_loop().call_later(DEADLINE_INTERVAL, self._look)
         try:
             return await awaited
         except asyncio.CancelledError:
@@ -127,18 +127,18 @@ class Watch:
                 task.cancel()
         self._looking = bool(self._waiting)
         if self._looking:
-            asyncio.get_running_loop().call_later(LOOK, self._look)
+            asyncio.get_running_loop().call_later(DEADLINE_INTERVAL, self._look)
 
 
-class Room:
+class MemoryBudget:
     """The memory that bodies have together."""
 
     def __init__(self, most: int) -> None:
         self.left = most
 
 
-class Exchange:
-    """One request and its answer, within the limits."""
+class RequestCycle:
+    """A request and its answer, within the limits."""
 
     __slots__ = (
         "_extra", "_held", "_limit", "_limits", "_receive", "_received", "_room", "_send", "_waited", "_watch",
@@ -152,8 +152,8 @@ class Exchange:
         limits: Limits,
         limit: int,
         extra: list[tuple[bytes, bytes]],
-        watch: Watch,
-        room: Room,
+        watch: Deadlines,
+        room: MemoryBudget,
     ) -> None:
         self._receive, self._send, self._limits, self._limit, self._extra = receive, send, limits, limit, extra
         self._received, self._held, self._waited, self._watch, self._room = 0, 0, 0.0, watch, room
@@ -166,7 +166,7 @@ class Exchange:
         try:
             message = await self._watch.within(min(allowed, self._limits.idle_seconds), self._receive())
         except TimeoutError:
-            raise Problem(408, "too-slow", "the body came too slowly; send it at once") from None
+            raise Problem(408, "too-slow", "the body was sent too slowly; send it at once") from None
         self._waited += time.monotonic() - began
         if message["type"] == "http.disconnect":
             self.gone = True
@@ -177,7 +177,7 @@ class Exchange:
         if self._received > self._limit:
             raise _too_large(self._limit)
         if size > self._room.left:
-            raise Problem(503, "not-ready", "too much is being sent at once; try again", {"Retry-After": "1"})
+            raise Problem(503, "not-ready", "too many bodies are being received; try again", {"Retry-After": "1"})
         self.keep(self._held + size)
         return message
 
@@ -189,7 +189,7 @@ class Exchange:
     def leave(self) -> None:
         """Release the memory that the body had, and take none any more: a thread may still ask for the next part."""
         self.keep(0)
-        self._room = Room(0)
+        self._room = MemoryBudget(0)
 
     async def send(self, message: Message) -> None:
         """Pass on a part of the answer."""
@@ -220,7 +220,7 @@ def _too_large(limit: int) -> Problem:
 
 
 class Gate:
-    """Looks at every request first: host, origin, rate, token, size; and writes down what became of it."""
+    """Checks every request first: host, origin, rate, token, size; and logs its result."""
 
     def __init__(
         self, application: Application, fast: Application, settings: Settings, figures: Figures, journal: Journal
@@ -228,7 +228,10 @@ class Gate:
         self._application, self._fast, self._settings = application, fast, settings
         self._figures, self._journal = figures, journal
         self._hosts = frozenset(name.encode() for name in settings.allowed_hosts)
-        self._watch, self._room = Watch(), Room(max(MOST_HELD, 4 * settings.limits.body, 4 * settings.limits.row))
+        self._watch, self._room = (
+            Deadlines(),
+            MemoryBudget(max(MOST_HELD, 4 * settings.limits.body, 4 * settings.limits.row)),
+        )
         self._rates = Rates(settings.rate) if settings.rate else None
         self._known = frozenset(ROUTES)
         self._teaching = (settings.teach_token,)
@@ -244,48 +247,50 @@ class Gate:
         limits = self._settings.limits
         limit = limits.stream if path in STREAMED else limits.body
         headers = API_HEADERS if is_api else PAGE_HEADERS
-        exchange = Exchange(receive, send, limits, limit, headers, self._watch, self._room)
-        scope["discern.keep"] = exchange.keep
+        cycle = RequestCycle(receive, send, limits, limit, headers, self._watch, self._room)
+        scope["discern.keep"] = cycle.keep
         try:
-            await self._admitted(scope, path, is_api, limit, exchange)
+            await self._handle(scope, path, is_api, limit, cycle)
         finally:
-            exchange.leave()
+            cycle.leave()
             route = path if path in self._known else "page" if path.startswith("/page/") or path == "/" else "other"
             seconds = time.perf_counter() - began
-            self._figures.request(route, exchange.status or 499, seconds)
+            self._figures.request(route, cycle.status or 499, seconds)
             if self._journal.requests:
-                self._tell(scope, route, exchange, seconds)
+                self._log_event(scope, route, cycle, seconds)
 
-    def _tell(self, scope: Scope, route: str, exchange: Exchange, seconds: float) -> None:
-        self._journal.tell(
-            "request", method=scope["method"][:8], route=route, status=exchange.status, ms=round(1000 * seconds, 3)
+    def _log_event(self, scope: Scope, route: str, cycle: RequestCycle, seconds: float) -> None:
+        self._journal.write(
+            "request", method=scope["method"][:8], route=route, status=cycle.status, ms=round(1000 * seconds, 3)
         )
 
-    async def _admitted(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
+    async def _handle(self, scope: Scope, path: str, is_api: bool, limit: int, cycle: RequestCycle) -> None:
         try:
-            self._admit(scope, path, is_api, limit, exchange)
+            self._admit(scope, path, is_api, limit, cycle)
             handler = self._fast if path == "/v1/predict" and scope["method"] == "POST" else self._application
-            await handler(scope, exchange.receive, exchange.send)
+            await handler(scope, cycle.receive, cycle.send)
         except Problem as problem:
-            await self._refused(problem, exchange)
+            await self._refused(problem, cycle)
         except (ClientGoneError, CutOffError):
-            exchange.cut_off()
+            cycle.cut_off()
         except Exception as error:
-            self._journal.tell("failed", error, route=path if path in self._known else "other")
-            await self._refused(Problem(500, "internal", "an error of the service; its log says where"), exchange)
+            self._journal.write("failed", error, route=path if path in self._known else "other")
+            await self._refused(
+                Problem(500, "internal", "internal error; the log of the service has the details"), cycle
+            )
 
-    async def _refused(self, problem: Problem, exchange: Exchange) -> None:
-        if exchange.gone or exchange.complete:
+    async def _refused(self, problem: Problem, cycle: RequestCycle) -> None:
+        if cycle.gone or cycle.complete:
             return
-        if exchange.status:
-            exchange.cut_off()
+        if cycle.status:
+            cycle.cut_off()
         if problem.status in (401, 403, 408, 413, 421, 429):
             self._figures.add("refused")
-        await exchange.refuse(problem)
+        await cycle.refuse(problem)
 
     # ------------------------------------------------------------------------------------------ admission
 
-    def _admit(self, scope: Scope, path: str, is_api: bool, limit: int, exchange: Exchange) -> None:
+    def _admit(self, scope: Scope, path: str, is_api: bool, limit: int, cycle: RequestCycle) -> None:
         host = origin = authorization = length = site = kind = b""
         after: bytes | None = None
         hosts = 0
@@ -297,9 +302,9 @@ class Gate:
             elif name == b"origin":
                 origin = value
             elif name == b"content-length":
-                length, exchange.body_is_due = value, value != b"0"
+                length, cycle.body_is_due = value, value != b"0"
             elif name == b"transfer-encoding":
-                exchange.body_is_due = True
+                cycle.body_is_due = True
             elif name == b"content-type":
                 kind = value
             elif name == b"discern-after":
@@ -308,12 +313,14 @@ class Gate:
                 site = value
         scope["discern"] = kind, after
         if hosts != 1 or not self._knows(host):
-            raise Problem(421, "unknown-host", "the service is not known by this name; start it with --host-name NAME")
+            raise Problem(
+                421, "unknown-host", "the service does not answer to this host name; start it with --host-name NAME"
+            )
         if is_api and (site == b"cross-site" or (origin and origin.split(b"://")[-1] != host)):
             raise Problem(403, "cross-site", "pages of other sites may not use this service")
-        self._refuse_many(scope)
+        self._check_rate(scope)
         if is_api and path not in ("/health", "/ready"):
-            self._refuse_stranger(path, authorization)
+            self._check_token(path, authorization)
         if length and (not length.isdigit() or int(length) > limit):
             raise _too_large(limit)
 
@@ -323,7 +330,7 @@ class Gate:
         name, _, port = host.lower().rpartition(b":")
         return name in self._hosts and port.isdigit()
 
-    def _refuse_many(self, scope: Scope) -> None:
+    def _check_rate(self, scope: Scope) -> None:
         if self._rates is None:
             return
         client = scope.get("client")
@@ -332,7 +339,7 @@ class Gate:
             headers = {"Retry-After": str(int(wait) + 1)}
             raise Problem(429, "rate", "too many requests from this address; wait and send fewer", headers)
 
-    def _refuse_stranger(self, path: str, authorization: bytes) -> None:
+    def _check_token(self, path: str, authorization: bytes) -> None:
         if not self._settings.has_tokens:
             return
         kind, _, shown = authorization.partition(b" ")
@@ -344,11 +351,11 @@ class Gate:
             headers = {"WWW-Authenticate": "Bearer"}
             raise Problem(401, "token", "send a token: Authorization: Bearer TOKEN", headers)
         if path in TEACHING and not any(teaches):
-            raise Problem(403, "token", "this token is for reading; teaching needs the other one")
+            raise Problem(403, "token", "this token is for reading; teaching needs the other token")
 
 
 def _network(address: str) -> str:
-    """Return what one client has for itself: an address, or in version 6 a network of 64 bits."""
+    """Return the network of a client: its address, or in version 6 the network of 64 bits."""
     if ":" not in address:
         return address
     try:
@@ -435,7 +442,7 @@ class Connection(HttpToolsProtocol):
     # One look at all connections now and then, as closing does not end one whose client reads nothing.
 
     def _sweep_later(self) -> None:
-        self.loop.call_later(SWEEP, self._sweep)
+        self.loop.call_later(SWEEP_INTERVAL, self._sweep)
 
     def _sweep(self) -> None:
         now = time.monotonic()

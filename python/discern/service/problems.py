@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): what is wrong, and what to do."""
+"""Problem documents (RFC 9457): the error, and the remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(Exception):  # noqa: N818 (the name that RFC 9457 gives it)
-    """An answer that says what is wrong with a request; ``detail`` says what to do."""
+    """An error answer; ``detail`` is the error and its remedy."""
 
     def __init__(
         self, status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None, **more: Any
@@ -43,26 +43,26 @@ class Problem(Exception):  # noqa: N818 (the name that RFC 9457 gives it)
 
 
 KINDS = {
-    "bad-json": "The body is not JSON as RFC 8259 has it: NaN, lone surrogates and too deep a nesting are refused.",
+    "bad-json": "The body is not JSON by RFC 8259. NaN, lone surrogates and deep nesting are refused.",
     "bad-rows": "The rows do not fit the columns of the model; the detail names the row and the column.",
-    "bad-parameter": "A parameter of the address or a header has a value that it cannot have.",
-    "body-too-large": "The body is above the limit; send less at once, or stream it.",
-    "cannot-apply": "The model cannot take this change; the detail says why. Nothing was changed.",
-    "cannot-learn": "This model is not a sum of its rows; serve one of naive Bayes, saved whole.",
+    "bad-parameter": "A query parameter or a header has an invalid value.",
+    "body-too-large": "The body exceeds the limit. Send less at once, or stream it.",
+    "cannot-apply": "The model cannot apply this change; the detail says why. Nothing was changed.",
+    "cannot-learn": "This model cannot learn. Serve a naive Bayes model that was not saved slim.",
     "cross-site": "The request comes from a page of another site.",
-    "gone": "It is not there (any more).",
-    "internal": "An error of the service; the log has its number.",
-    "key-reused": "The Idempotency-Key was used for another request; use a new one.",
-    "method": "This address does not know that method.",
+    "gone": "It does not exist, or no longer does.",
+    "internal": "An internal error. The log of the service has the details.",
+    "key-reused": "The Idempotency-Key was used for another request. Use a new one.",
+    "method": "This address does not support that method.",
     "never-learned": "The model cannot forget these rows, usually because it never learned them. Nothing was changed.",
-    "not-durable": "The feedback could not be written for good. Send it again with the same Idempotency-Key.",
-    "not-ready": "The service is starting or stopping; try again.",
-    "rate": "Too many requests; wait.",
-    "token": "A token is needed, or it is not good for this.",
-    "too-many-rows": "There are more rows than one request may have; send less at once, or stream them.",
-    "too-slow": "The request came too slowly.",
+    "not-durable": "The feedback could not be written durably. Send it again with the same Idempotency-Key.",
+    "not-ready": "The service is starting, stopping or busy. Try again.",
+    "rate": "Too many requests. Wait.",
+    "token": "A token is missing, or does not allow this.",
+    "too-many-rows": "There are more rows than one request may have. Send fewer at once, or stream them.",
+    "too-slow": "The request was sent too slowly.",
     "undone": "This feedback has been undone already.",
-    "unknown-host": "The service is not known by this name; see --host-name.",
-    "wrong-type": "The content type is none that this address takes.",
+    "unknown-host": "The service does not answer to this host name. Start it with --host-name NAME.",
+    "wrong-type": "This address does not accept the content type.",
 }
-"""What each kind of problem means."""
+"""The description of each kind of problem."""

@@ -1,8 +1,7 @@
-"""Replay: the model after entries of the log, and which entries it could not take.
+"""Replay: the model after entries of the log, and the entries that it could not apply.
 
-The result never depends on how entries are grouped, so every worker and every restart arrives at the same model. An
-entry that the model cannot take, for example because another model file was put in place, is not applied. It keeps its
-place in the log, with the reason.
+The result does not depend on how entries are grouped, so every worker and every restart arrives at the same model. An
+entry that the model cannot apply, for example after the model file was replaced, stays in the log with the reason.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.models.naive_bayes import Summing
-from discern.service.store import Change, Entry, Row
+from discern.service.log import Change, Entry, Row
 
 REFUSALS = (ValueError, ArithmeticError, LookupError, TypeError)
-"""Errors that say that a model cannot take a change."""
+"""Errors of a model that cannot apply a change."""
 
 
 def batch_of(classifier: Classifier, rows: Sequence[Row], label: bool = False) -> Batch:
@@ -27,7 +26,7 @@ def batch_of(classifier: Classifier, rows: Sequence[Row], label: bool = False) -
 
 def try_to_sum(classifier: Classifier, rows: Sequence[Row]) -> None:
     """Raise DataError for rows that cannot be counted."""
-    summing = Summing(classifier.features, classifier.settings, 1)
+    summing = Summing(classifier.features, classifier.resolved.text, 1)
     summing.add(batch_of(classifier, rows, label=True), classifier.label)
     summing.sums()
 
@@ -35,7 +34,7 @@ def try_to_sum(classifier: Classifier, rows: Sequence[Row]) -> None:
 def replayed(
     classifier: Classifier, unapplied: Mapping[int, str], entries: Sequence[Entry]
 ) -> tuple[Classifier, dict[int, str]]:
-    """Return the model after entries, and why entries were not applied, by their numbers."""
+    """Return the model after entries, and the reasons of the entries that were not applied."""
     # Sums of numbers are rounded: they are only the same everywhere if entries are applied in the same steps.
     if not any(feature.is_normal for feature in classifier.features):
         try:
@@ -63,9 +62,9 @@ def _one_by_one(
 def _together(
     classifier: Classifier, unapplied: Mapping[int, str], entries: Sequence[Entry]
 ) -> tuple[Classifier, dict[int, str]]:
-    """Apply entries in one step; raises if one by one they might give another model.
+    """Apply entries in one step; raises if applying them one by one might give another model.
 
-    If the model can do without all these rows before it learns any, it could do so after every entry. Labels must not
+    If the model can forget all these rows before it learns any, it could do so after every entry. Labels must not
     vanish meanwhile: the settings for a label, such as its cost, go with it.
     """
     left, fitting = dict(unapplied), []

@@ -1,4 +1,4 @@
-"""From bodies to rows: strict JSON, and values that fit the columns of the model."""
+"""Request bodies to rows: strict JSON, and values that fit the columns of the model."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ LONGEST_LABEL = 200
 """Characters of a label."""
 LONGEST_VALUE = 1000
 """Characters of the value of a category or flag."""
-_ROW_TEXT = "a row is an object of column and value"
 
 
 def _refuse_constant(name: str) -> Any:
@@ -49,7 +48,7 @@ def parse(body: bytes) -> Any:
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
+        raise Problem(400, "bad-json", "a text contains half of a surrogate pair; send whole characters") from error
     except UnicodeDecodeError as error:
         raise Problem(400, "bad-json", f"the body is not UTF-8 at byte {error.start}; send UTF-8") from error
     except RecursionError as error:
@@ -57,9 +56,7 @@ def parse(body: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise Problem(400, "bad-json", f"the body is not JSON: {error.msg} at character {error.pos}") from error
     except ValueError as error:
-        raise Problem(
-            400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers"
-        ) from error
+        raise Problem(400, "bad-json", "a number is not valid JSON, or is too large; send finite numbers") from error
     return value
 
 
@@ -75,7 +72,7 @@ def _is(value: Any, feature: Feature) -> bool:
 
 
 def _is_short(value: Any, longest: int) -> bool:
-    """Return whether a value is a text, a number or a truth value of so many characters, without NUL."""
+    """Return whether a value is a text without NUL, a number or a boolean, and not too long."""
     if not isinstance(value, str | int | float):
         return False
     text = str(written(value))
@@ -91,30 +88,30 @@ WANTED = {
 
 
 class Reader:
-    """Reads rows as the model wants them."""
+    """Checks rows against the columns of the model."""
 
     def __init__(self, state: State, limits: Limits) -> None:
         self._state, self.limits = state, limits
         self._features = {feature.name: feature for feature in state.classifier.features}
-        self._words = replace(state.classifier.settings, ngrams=(1, 1))
+        self._words = replace(state.classifier.resolved.text, ngrams=(1, 1))
 
-    def row(self, value: Any, place: str = "the row", labelled: bool = False) -> Row:
+    def row(self, value: Any, place: str = "the row", labeled: bool = False) -> Row:
         """Return one row; refuses unknown columns and values that do not fit."""
         if not isinstance(value, dict) or not value:
-            raise Problem(422, "bad-rows", f"{place} is not a row: {_ROW_TEXT}, such as {self._example()}")
-        if labelled:
-            value = {**value, self._state.label: self.label(value.get(self._state.label), place)}
-        if labelled and len(value) == 1:
             raise Problem(
-                422, "bad-rows", f"{place} has nothing but its label; give it a value such as {self._example()}"
+                422, "bad-rows", f"{place} must be a JSON object of column names and values, such as {self._example()}"
             )
+        if labeled:
+            value = {**value, self._state.label: self.label(value.get(self._state.label), place)}
+        if labeled and len(value) == 1:
+            raise Problem(422, "bad-rows", f"{place} has only a label; add values such as {self._example()}")
         for name, one in value.items():
-            if not labelled or name != self._state.label:
+            if not labeled or name != self._state.label:
                 self._check(name, one, place)
         return dict(value)
 
     def batch(self, batch: Batch) -> None:
-        """Refuse values of CSV or JSON lines that do not fit the columns of the model; it may have other columns."""
+        """Refuse values of CSV or JSON lines that do not fit the columns of the model. Other columns are allowed."""
         for name, feature in self._features.items():
             column = batch.columns.get(name, [])
             if not isinstance(column, Strings):
@@ -125,20 +122,22 @@ class Reader:
                     self._refuse_long(column[place], name, f"row {batch.start + place}")
         for column in batch.columns.values():
             if isinstance(column, list):
-                _refuse_what_is_not_json(column)
+                _refuse_invalid_json(column)
 
     def refuse_many(self, rows: int) -> None:
         """Refuse more rows than one body may have."""
         if rows > self.limits.rows:
             raise Problem(
-                422, "too-many-rows", f"more than {self.limits.rows:,} rows; send less at once, or stream them"
+                422, "too-many-rows", f"more than {self.limits.rows:,} rows; send fewer at once, or stream them"
             )
 
     def _check(self, name: str, value: Any, place: str) -> None:
         feature = self._features.get(name)
         if feature is None:
             listed = ", ".join(map(repr, list(self._features)[:12]))
-            raise Problem(422, "bad-rows", f"{place} has a column that the model does not have; there are {listed}")
+            raise Problem(
+                422, "bad-rows", f"{place} has a column that the model does not have; its columns are {listed}"
+            )
         if not _is(value, feature):
             raise Problem(
                 422, "bad-rows", f"{place}, column {name!r}: the value must be {WANTED[feature.role]}, or null"
@@ -149,10 +148,10 @@ class Reader:
     def _refuse_long(self, text: str, name: str, place: str) -> None:
         most = self.limits.tokens
         if len(text) > most and len(self._words.terms(text)) > most:
-            raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; send less of the text")
+            raise Problem(422, "bad-rows", f"{place}, column {name!r}: more than {most:,} words; shorten the text")
 
     def label(self, value: Any, place: str) -> str:
-        """Return the text by which the model knows a label."""
+        """Return a label as the text that the model uses."""
         if not _is_short(value, LONGEST_LABEL) or value == "":
             raise Problem(
                 422,
@@ -162,12 +161,14 @@ class Reader:
             )
         return label_text(value)
 
-    def rows(self, value: Any, labelled: bool = False) -> list[Row]:
+    def rows(self, value: Any, labeled: bool = False) -> list[Row]:
         """Return the rows of a list."""
         if not isinstance(value, list) or not value:
-            raise Problem(422, "bad-rows", f"'rows' must be a list of rows, at least one: {_ROW_TEXT}")
+            raise Problem(
+                422, "bad-rows", "'rows' must be a list of at least one row: a JSON object of column names and values"
+            )
         self.refuse_many(len(value))
-        return [self.row(one, f"row {number}", labelled) for number, one in enumerate(value, 1)]
+        return [self.row(one, f"row {number}", labeled) for number, one in enumerate(value, 1)]
 
     def _example(self) -> str:
         return json.dumps({name: "…" if feature.role == "text" else None for name, feature in self._features.items()})[
@@ -175,17 +176,17 @@ class Reader:
         ]
 
 
-def _refuse_what_is_not_json(column: list[Any]) -> None:
+def _refuse_invalid_json(column: list[Any]) -> None:
     if not all(math.isfinite(value) for value in column if isinstance(value, float)):
-        raise Problem(400, "bad-json", "a number is none that JSON has, or is too large; send finite numbers")
+        raise Problem(400, "bad-json", "a number is not valid JSON, or is too large; send finite numbers")
     try:
         "".join(value for value in column if isinstance(value, str)).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Problem(400, "bad-json", "a text has half of a surrogate pair; send whole characters") from error
+        raise Problem(400, "bad-json", "a text contains half of a surrogate pair; send whole characters") from error
 
 
 def fields(body: Any, needed: Sequence[str]) -> list[Any]:
-    """Return the fields of an object, these and no others."""
+    """Return the fields of an object, which has no others."""
     if not isinstance(body, dict) or set(body) != set(needed):
         raise Problem(
             422, "bad-rows", f"the body must be an object with {', '.join(map(repr, needed))} and nothing else"

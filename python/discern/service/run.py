@@ -1,4 +1,4 @@
-"""Running: one listening socket, and one or several workers that are forked after the model has been read.
+"""Running the service: one listening socket, and workers that are forked after the model has been read.
 
 The workers share what was read, and one that dies is replaced. No thread and no database connection is there before a
 worker is forked.
@@ -23,35 +23,36 @@ import uvicorn
 
 from discern.service.app import create
 from discern.service.gate import Connection
+from discern.service.log import Base
 from discern.service.settings import Settings
-from discern.service.state import Live, State, read_base
-from discern.service.store import Base, Store
+from discern.service.state import LiveModel, State, read_base
+from discern.service.store import Store
 from discern.service.telemetry import Figures, Journal, JournalHandler
 
 GRACE = 10
-"""Seconds that requests have to end when the service is stopped."""
+"""Seconds for requests to finish when the service is stopped."""
 ORPHANED = 0.5
-"""Seconds between two looks of a worker whether the supervisor lives."""
+"""Seconds between two checks of a worker that the supervisor is alive."""
 SOON = 5.0
-"""A worker that dies within so many seconds of its start is replaced a little later each time."""
+"""Seconds of life below which a dead worker is replaced with a growing delay."""
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
 """Signals that end the service."""
 PAUSES = (0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0)
-"""Seconds to wait before it is replaced: a model that cannot be served must not take all of a core."""
+"""Seconds before a dead worker is replaced: a model that cannot be served must not occupy a core."""
 
 
 def serve(
     settings: Settings, log_requests: bool = True, announce: Callable[[dict[str, Any]], None] | None = None
 ) -> int:
-    """Serve until a signal comes; give the exit code. ``announce`` is told where the service listens."""
+    """Serve until a signal comes; return the exit code. ``announce`` is called with the address of the service."""
     journal = Journal(log_requests)
-    base = _with_log(settings, read_base(settings.model), journal)
+    base = _with_feedback(settings, read_base(settings.model), journal)
     if settings.workers > 1:
         base.make_ready()
     listening = listen(settings)
     figures = Figures(settings.workers)
     host, port = listening.getsockname()[:2]
-    journal.tell("listening", host=host, port=port, workers=settings.workers, model=settings.model.name)
+    journal.write("listening", host=host, port=port, workers=settings.workers, model=settings.model.name)
     if announce is not None:
         announce({"host": host, "port": port, "process": os.getpid()})
     if settings.workers == 1:
@@ -59,23 +60,23 @@ def serve(
     return _Supervisor(settings, base, listening, figures, journal).run()
 
 
-def _with_log(settings: Settings, base: State, journal: Journal) -> State:
-    """Put the log on top of the model, and complain now if it does not fit; afterwards nothing of it is open."""
-    if base.classifier.recipe is not None or base.classifier.info()["slim"]:
-        journal.tell("cannot-learn", model=base.classifier.winner)
+def _with_feedback(settings: Settings, base: State, journal: Journal) -> State:
+    """Apply the log to the model, and fail now if it does not fit; nothing of it stays open."""
+    if not base.can_learn:
+        journal.write("cannot-learn", model=base.classifier.winner)
         return base
     with Store(settings.log_place, settings.synchronous) as store:
         if settings.accept_file:
             with store.writing() as log:
                 log.note_base(base.checksum, Base(log.floor(), fresh=True))
-        state = Live(settings.model, store, base, journal.tell).state
+        state = LiveModel(settings.model, store, base, journal.write).state
         if not store.is_sound_with_several_writers:
-            journal.tell(
+            journal.write(
                 "sqlite-takes-turns",
                 engine=store.engine,
                 reason="before 3.51.3 only one connection may write at a time",
             )
-        journal.tell("log", engine=store.engine, sequence=state.sequence)
+        journal.write("log", engine=store.engine, sequence=state.sequence)
     return state
 
 
@@ -131,7 +132,7 @@ def _work(settings: Settings, base: State, listening: socket.socket, figures: Fi
         server.run(sockets=[listening])
     except SystemExit as stopped:  # uvicorn leaves this way if it cannot start
         return int(stopped.code or 0)
-    journal.tell("stopped")
+    journal.write("stopped")
     return 0
 
 
@@ -143,7 +144,7 @@ def _end_with(parent: int) -> None:
 
 
 class _Supervisor:
-    """Keeps as many workers alive as were asked for."""
+    """Keeps the workers alive."""
 
     def __init__(
         self, settings: Settings, base: State, listening: socket.socket, figures: Figures, journal: Journal
@@ -166,11 +167,11 @@ class _Supervisor:
             worker, started = self._workers.pop(process)
             if not self._ending:
                 self._replace(worker, started, status)
-        self._journal.tell("stopped")
+        self._journal.write("stopped")
         return 0
 
     def _replace(self, worker: int, started: float, status: int) -> None:
-        self._journal.tell("worker-died", worker=worker, status=os.waitstatus_to_exitcode(status))
+        self._journal.write("worker-died", worker=worker, status=os.waitstatus_to_exitcode(status))
         self._early = self._early + 1 if time.monotonic() - started < SOON else 0
         if self._early:
             time.sleep(PAUSES[min(self._early, len(PAUSES)) - 1])
@@ -199,7 +200,7 @@ class _Supervisor:
             threading.Thread(target=_end_with, args=(parent,), name="parent", daemon=True).start()
             code = _work(self._settings, self._base, self._listening, self._figures, self._journal)
         except Exception as error:
-            self._journal.tell("worker-failed", error)
+            self._journal.write("worker-failed", error)
         finally:
             sys.stderr.flush()
             os._exit(code)

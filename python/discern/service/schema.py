@@ -1,4 +1,4 @@
-"""The OpenAPI document: what each address takes and gives, for the columns of the model that is served."""
+"""The OpenAPI document: what each address takes and returns, for the columns of the model that is served."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "The same key and body are taken once, however often they are sent; another body is refused.",
+    "description": "The same key and body are applied once, however often they are sent; another body is refused.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
 }
 AFTER = {
     "name": "Discern-After",
     "in": "header",
     "required": False,
-    "description": "Answer by a model that has learned the entry with this number.",
+    "description": "Answer with a model that has learned the entry with this number.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**53},
 }
 
@@ -54,12 +54,24 @@ def _rows(name: str, most: int) -> Schema:
 
 
 def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Schema:
-    """Return the schemas of all bodies."""
+    """Return the schemas of all bodies and answers."""
+    return {**_requests(features, label, settings.limits.rows), **_answers()}
+
+
+def _requests(features: Sequence[Feature], label: str, most: int) -> Schema:
     columns = {feature.name: _value(feature) for feature in features}
-    most = settings.limits.rows
     return {
         "Row": _object(columns, (), minProperties=1),
-        "LabelledRow": _object({**columns, label: _LABEL}, (label,), minProperties=2),
+        "LabeledRow": _object({**columns, label: _LABEL}, (label,), minProperties=2),
+        "Rows": _object({"rows": _rows("Row", most)}),
+        "LabeledRows": _object({"rows": _rows("LabeledRow", most)}),
+        "Relabeling": _object({"rows": _rows("Row", most), "from": _LABEL, "to": _LABEL}),
+        "Undoing": _object({"sequence": {"type": "integer", "minimum": 1, "maximum": 2**53}}),
+    }
+
+
+def _answers() -> Schema:
+    return {
         "Prediction": _object(
             {
                 "label": {"type": "string"},
@@ -67,10 +79,6 @@ def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Sche
                 "probabilities": {"type": "object", "additionalProperties": _SHARE},
             }
         ),
-        "Rows": _object({"rows": _rows("Row", most)}),
-        "LabelledRows": _object({"rows": _rows("LabelledRow", most)}),
-        "Relabelling": _object({"rows": _rows("Row", most), "from": _LABEL, "to": _LABEL}),
-        "Undoing": _object({"sequence": {"type": "integer", "minimum": 1, "maximum": 2**53}}),
         "Predictions": _object({"predictions": {"type": "array", "items": _ref("Prediction")}}),
         "Explanation": _object(
             {
@@ -100,8 +108,8 @@ def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Sche
             {
                 "sequence": {"type": "integer", "minimum": 1},
                 "action": {"type": "string"},
-                "applied": {"type": "boolean", "description": "Whether the model has taken the entry."},
-                "reason": {"type": ["string", "null"], "description": "Why the model could not take it."},
+                "applied": {"type": "boolean", "description": "Whether the model has applied the entry."},
+                "reason": {"type": ["string", "null"], "description": "Why the model could not apply it."},
             },
             closed=False,
         ),
@@ -120,7 +128,7 @@ def schemas(features: Sequence[Feature], label: str, settings: Settings) -> Sche
 
 
 def body(name: str, kind: str = "application/json", **others: Any) -> Schema:
-    """Describe what an address takes."""
+    """Describe the body of a request."""
     return {"requestBody": {"required": True, "content": {kind: {"schema": _ref(name)}, **others}}}
 
 
@@ -130,7 +138,7 @@ def text(kind: str, about: str) -> Schema:
 
 
 def answers(name: str | None = None, kind: str = "application/json") -> dict[int | str, Schema]:
-    """Describe what an address gives."""
+    """Describe the answer of an address."""
     given: Schema = {"schema": _ref(name)} if name else {"schema": {"type": "string"}}
     return {
         200: {"description": "Done.", "content": {kind: given}},

@@ -1,4 +1,4 @@
-"""What a service is told at its start: where it listens, whom it trusts, and its limits."""
+"""Settings of the service: address, tokens and limits."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SHORTEST_TOKEN = 16
-"""Characters that a token must have at least."""
+"""The minimum number of characters of a token."""
 OPEN_RATE = 100.0
-"""Requests a second that one client may send where others than this machine can reach the service."""
+"""Requests per second of one client, where other machines can reach the service."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request, and one client, may ask for.
+    """The limits of one request and of one client.
 
     ``body`` and ``stream`` are bytes of a JSON body and of a streamed one; ``rows`` and ``stream_rows`` their rows;
     ``row`` is the bytes of one row of CSV or JSON lines; ``tokens`` the words of one text. ``header_seconds`` is the
@@ -37,7 +37,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """All that the service is told."""
+    """Settings of the service, validated on construction."""
 
     model: Path
     host: str = "127.0.0.1"
@@ -59,10 +59,10 @@ class Settings:
             if token is not None and len(token) < SHORTEST_TOKEN:
                 raise ValueError(f"a token must have at least {SHORTEST_TOKEN} characters: make a longer one")
         if self.read_token is not None and self.read_token == self.teach_token:
-            raise ValueError("the tokens for reading and for teaching must differ: make another")
+            raise ValueError("the tokens for reading and for teaching must differ")
         if not self.is_private and not self.has_tokens:
             raise ValueError(
-                f"others can reach {self.host}: give tokens (--read-token-file, --teach-token-file), "
+                f"other machines can reach {self.host}: give tokens (--read-token-file, --teach-token-file), "
                 "or listen on 127.0.0.1"
             )
 
@@ -78,7 +78,7 @@ class Settings:
 
     @property
     def has_tokens(self) -> bool:
-        """Whether anyone must show a token."""
+        """Whether requests need a token."""
         return self.read_token is not None or self.teach_token is not None
 
     @property
@@ -90,7 +90,7 @@ class Settings:
 
     @property
     def allowed_hosts(self) -> frozenset[str]:
-        """The names that the service answers to, so that no foreign page reaches it by a name of its own."""
+        """The host names that the service answers to, so that pages of other sites cannot reach it."""
         own = {"127.0.0.1", "localhost", "[::1]"} if self.is_private else {self.host}
         return frozenset(name.lower() for name in {*own, *self.host_names})
 

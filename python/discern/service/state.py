@@ -1,8 +1,8 @@
-"""The live model: a base file plus the entries of the log after it.
+"""The live model: a model file plus the entries of the log after it.
 
 Every worker follows the log by itself. Counts are sums, so all of them arrive at the same model. A state never changes:
-learning makes a new one, and whoever is predicting keeps the one it has. Entries that the model cannot take are kept
-and reported; they never stop a worker (see :mod:`discern.service.replay`).
+learning makes a new one, and a request keeps the one it has. Entries that the model cannot apply are kept and reported;
+they never stop a worker (see :mod:`discern.service.replay`).
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from discern.data.lock import locked
 from discern.evaluation.decisions import Decision, probability_given
 from discern.models.columns.text import FEW
 from discern.models.naive_bayes import Model
+from discern.service.log import Base, Change, Entry, Log, Row
 from discern.service.replay import batch_of, replayed
-from discern.service.store import Base, Change, Entry, Identity, Row, Store
+from discern.service.store import Identity, Store
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POLL = 0.05
-"""Seconds between two looks at the log."""
+"""Seconds between two checks of the log."""
 FILE_POLL = 1.0
-"""Seconds between two looks at the model file."""
+"""Seconds between two checks of the model file."""
 SIZE_POLL = 5.0
-"""Seconds between two looks at the length of the log."""
+"""Seconds between two checks of the length of the log."""
 AFTER_FAILURE = 60.0
-"""Seconds until a compaction that has failed is tried again."""
+"""Seconds until a failed compaction is tried again."""
 SOON_BUILT = 20_000
 """Terms of a model whose table for single texts is built within milliseconds."""
-REST = 3.0
-"""After applying entries, rest so many times as long: a large model must not take all of a core."""
+PAUSE_FACTOR = 3.0
+"""The pause after applying entries, in multiples of the time it took: a large model must not occupy a core."""
 
 
 class BaseError(ValueError):
@@ -56,10 +57,10 @@ class BaseError(ValueError):
 
 @dataclass(frozen=True)
 class State:
-    """A model that never changes, and what it is made of: a base file and the entries up to a number.
+    """A model that never changes: a base file and the entries up to a number.
 
-    ``through`` is the last entry that the base file itself holds, ``floor`` that up to which the log was cut off when
-    the file was read. ``unapplied`` are the entries that the model could not take, with the reasons. ``log`` is the
+    ``through`` is the last entry that the base file itself holds, ``floor`` that up to which the log was truncated when
+    the file was read. ``unapplied`` are the entries that the model could not apply, with the reasons. ``log`` is the
     file of the log.
     """
 
@@ -79,12 +80,12 @@ class State:
 
     @cached_property
     def opening(self) -> tuple[bytes, ...]:
-        """Each label as an answer begins with it."""
+        """The beginning of an answer, for each label."""
         return tuple(b'{"label":' + json.dumps(label).encode() + b',"probability":' for label in self.labels)
 
     @cached_property
     def naming(self) -> tuple[bytes, ...]:
-        """Each label as it stands before its probability."""
+        """Each label as JSON, before its probability."""
         return tuple(json.dumps(label).encode() + b":" for label in self.labels)
 
     def answer(self, shares: Sequence[float]) -> bytes:
@@ -105,13 +106,13 @@ class State:
         return labels.tolist(), probability_given(labels, shares, self.labels)
 
     def shares_of_text(self, text: str) -> list[float]:
-        """Return the probabilities of one text, if the model decides by nothing else."""
+        """Return the probabilities of one text, for a model with one text column."""
         scorer = self.__dict__.get("_scorer")
         if scorer is None:
             return self._shares_without_table(text)
         # What the model's posterior does, for one row and without looking for threads.
         scores, known, _ = scorer.score([text], 1)
-        calibration = self.classifier.calibration
+        calibration = self.classifier.resolved.calibration
         if calibration is not None:
             scores = scores / calibration.divisors(known)[:, None]
         _native.to_probabilities(scores, 1)
@@ -121,10 +122,10 @@ class State:
         self._uses.append(None)
         if self.classifier.solved.terms <= SOON_BUILT:
             self.build_if_used()
-        return self.shares([{self.classifier.text or "text": text}])[0]
+        return self.shares([{self.classifier.resolved.text_column or "text": text}])[0]
 
     def build_if_used(self) -> None:
-        """Build the table for single texts, if some have come: of a large model in a thread that no one waits for."""
+        """Build the table for single texts if some have come; for a large model in a background thread."""
         if len(self._uses) > FEW:
             _ = self._scorer
 
@@ -140,10 +141,10 @@ class State:
         return None if column is None or column.scores.weights is None else column.scorer
 
     def make_ready(self) -> State:
-        """Build now what would be built for the first predictions; processes that are forked then share it."""
+        """Build the tables of the first predictions now, so that forked processes share them."""
         nothing = self.batch([{}])
         for work in (lambda: self._scorer, lambda: self.classifier.solved.explain(nothing)):
-            with contextlib.suppress(ValueError):  # whoever asks for what this model cannot do is told then
+            with contextlib.suppress(ValueError):  # a request for what this model cannot do is refused then
                 work()
         return self
 
@@ -154,6 +155,11 @@ class State:
     def batch(self, rows: Sequence[dict[str, Any]], label: bool = False) -> Batch:
         """Return rows as columns; values that a row lacks are missing."""
         return batch_of(self.classifier, rows, label)
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether the model is naive Bayes and was not saved slim."""
+        return self.classifier.fitted.can_learn
 
     @property
     def label(self) -> str:
@@ -167,7 +173,7 @@ class State:
         return Change(action, learn, forget, self.label, roles)
 
     def after(self, entries: Sequence[Entry]) -> State:
-        """Return the state after entries; those that the model cannot take are listed in ``unapplied``."""
+        """Return the state after entries; those that the model cannot apply are listed in ``unapplied``."""
         if not entries:
             return self
         classifier, unapplied = replayed(self.classifier, self.unapplied, entries)
@@ -176,13 +182,13 @@ class State:
 
 
 def identity_of(path: Path) -> tuple[int, ...]:
-    """Return what changes when a file is replaced."""
+    """Return the identity of a file, which changes when it is replaced."""
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def read_base(path: Path) -> State:
-    """Read a model file, together with what it is known by."""
+    """Read a model file and its identity."""
     while True:
         identity = identity_of(path)
         classifier, checksum = Classifier.load(path), str(files.load(path)[1]["checksum"])
@@ -190,19 +196,19 @@ def read_base(path: Path) -> State:
             return State(classifier, checksum, 0, identity)
 
 
-class Live:
+class LiveModel:
     """The state that answers, and the thread that keeps it up to date.
 
-    ``tell`` is called with the name of what happened and plain facts, for the log of the service.
+    ``log_event`` is called with the name of an event and plain facts, for the journal of the service.
     """
 
     def __init__(
-        self, path: Path, store: Store | None, base: State, tell: Callable[..., None], compact_after: int = 0
+        self, path: Path, store: Store | None, base: State, log_event: Callable[..., None], compact_after: int = 0
     ) -> None:
-        self.path, self.store, self._tell, self._compact_after = path, store, tell, compact_after
+        self.path, self.store, self._log_event, self._compact_after = path, store, log_event, compact_after
         self._changing = threading.RLock()
         self._wake, self._ending = threading.Event(), False
-        self._looked = self._measured = 0.0
+        self._file_checked = self._size_checked = 0.0
         self._refused: tuple[int, ...] | None = None
         self.failed: str | None = None
         self._reported: set[int] = set()
@@ -222,12 +228,12 @@ class Live:
 
     @property
     def can_learn(self) -> bool:
-        """Whether the model is a sum of its rows."""
+        """Whether the model can learn."""
         return self.store is not None
 
     @property
     def is_current(self) -> bool:
-        """Whether the model file is still the one that is served, or one that cannot be served."""
+        """Whether the model file is the one that is served, or one that was refused."""
         try:
             return identity_of(self.path) in (self.state.identity, self._refused)
         except OSError:
@@ -238,7 +244,7 @@ class Live:
         self._wake.set()
 
     def catch_up(self, sequence: int) -> None:
-        """Take in the log up to an entry; what was acknowledged is there, and other numbers are of no matter."""
+        """Apply the log up to an entry; numbers beyond its end are ignored."""
         with self._changing:
             while self.state.sequence < sequence and self.refresh():
                 pass
@@ -255,18 +261,18 @@ class Live:
                 self.failed = None
             except Exception as error:  # the next look may go well; until then the old state answers
                 if self.failed is None:
-                    self._tell("follow-failed", error=error)
+                    self._log_event("follow-failed", error=error)
                 self.failed, worked = type(error).__name__, False
             took = time.monotonic() - began
             self._wake.wait(POLL)
             self._wake.clear()
             if worked and not self._ending:
-                time.sleep(min(REST * took, 5.0))
+                time.sleep(min(PAUSE_FACTOR * took, 5.0))
 
     def refresh(self) -> bool:
-        """Take in what is new in the file and in the log; say whether there was anything."""
+        """Apply changes of the file and of the log; return whether there were any."""
         with self._changing:
-            reloaded = self._look_at_file()
+            reloaded = self._check_file()
             if self.store is None:
                 return reloaded
             floor, entries = self.store.after(self.state.sequence)
@@ -287,32 +293,32 @@ class Live:
         """Write a log line about entries that are not applied, once for each."""
         new = sorted(state.unapplied.keys() - self._reported)
         if new:
-            self._tell("entries-not-applied", entries=new[:100], number=len(new))
+            self._log_event("entries-not-applied", entries=new[:100], number=len(new))
         self._reported = set(state.unapplied)
 
-    def _look_at_file(self) -> bool:
-        """Now and then, see whether the file was replaced, and whether the log is long enough to write a new one."""
+    def _check_file(self) -> bool:
+        """Check once a second whether the file was replaced."""
         now = time.monotonic()
-        if now - self._looked < FILE_POLL:
+        if now - self._file_checked < FILE_POLL:
             return False
-        self._looked = now
+        self._file_checked = now
         return self.reload()
 
     def _compact_if_long(self) -> None:
         now = time.monotonic()
-        if self.store is None or not self._compact_after or now - self._measured < SIZE_POLL:
+        if self.store is None or not self._compact_after or now - self._size_checked < SIZE_POLL:
             return
-        self._measured = now
-        if self.store.size()[1] < self._compact_after:
+        self._size_checked = now
+        if self.store.read(Log.size)[1] < self._compact_after:
             return
         try:
             self.compact()
         except (OSError, ValueError) as error:  # the old file and the log go on
-            self._tell("compaction-failed", error=error)
-            self._measured = now + AFTER_FAILURE
+            self._log_event("compaction-failed", error=error)
+            self._size_checked = now + AFTER_FAILURE
 
     def reload(self) -> bool:
-        """Serve the model file that is there now, with the log on top; say whether it is another one.
+        """Serve the present model file, with the log on top; return whether it is another one.
 
         A file that cannot be served is refused, and the old model goes on.
         """
@@ -327,41 +333,41 @@ class Live:
                 self._publish(self._load(read_base(self.path)))
             except (ValueError, OSError) as error:
                 self._refused = identity
-                self._tell("reload-refused", error=error)
+                self._log_event("reload-refused", error=error)
                 raise
             self._refused = None
-            self._tell("reloaded", checksum=self.state.checksum, rows=self.state.classifier.info()["rows"])
+            self._log_event("reloaded", checksum=self.state.checksum, rows=self.state.classifier.info()["rows"])
             return True
 
     # --------------------------------------------------------------------------------------------- loading
 
     def _load(self, base: State, tries: int = 5) -> State:
-        """Put the log on top of a base, which may hold the first of its entries already."""
+        """Apply the log to a base, which may hold the first of its entries already."""
         if self.store is None:
             return base
-        noted = self._noted(base.checksum)
+        noted = self._base_of(base.checksum)
         if base.sequence and base.through != noted.through:  # a compaction has written the same file for later entries
             return self._load(read_base(self.path), tries)
         start = max(noted.through, base.sequence)
         again = noted.fresh and not base.sequence  # entries that were not applied to another file are tried on this one
         floor, entries = self.store.after(0 if again else start, most=1 << 62)
         if floor - start <= sum(start < entry.sequence <= floor for entry in entries):  # none of them has left the log
-            unapplied = base.unapplied if base.sequence else {} if again else self.store.kept(start)
+            unapplied = base.unapplied if base.sequence else {} if again else self.store.read(Log.reasons, start)
             known = replace(base, sequence=start, through=noted.through, floor=floor, unapplied=unapplied)
             return replace(known, log=self.store.identity).after(entries)
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
             return self._load(read_base(self.path), tries - 1)
-        content = self.store.newest_content()
+        content = self.store.read(Log.newest_content)
         if tries and content is not None:
             _write_file(self.path, content)
             return self._load(read_base(self.path), tries - 1)
         raise BaseError(
-            f"{str(self.path)!r} holds the feedback up to number {noted.through} only; the log no longer has what came "
-            f"up to {floor}: put the newer file back, or use --accept-file to go on without that feedback"
+            f"{str(self.path)!r} holds the feedback up to entry {noted.through} only, and the log no longer has the "
+            f"entries up to {floor}: put the newer file back, or use --accept-file to go on without that feedback"
         )
 
-    def _noted(self, checksum: str) -> Base:
-        """Return which entries a file holds; one that is new here begins where the log does."""
+    def _base_of(self, checksum: str) -> Base:
+        """Return the base of a file; an unknown file begins where the log does."""
         assert self.store is not None
         with self.store.writing() as log:
             base = log.base(checksum)
@@ -373,16 +379,16 @@ class Live:
     # ------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> int:
-        """Write a new base with all of the log in it, then cut the log off; return the number of the last entry in it.
+        """Write a new base with all entries of the log, then truncate the log; return the number of the last entry.
 
-        At every moment the file that is there and the log after it make up the model. The new file is read again and
-        compared with the model in memory. Then it is noted which entries it holds, it takes the place of the old file,
-        and these entries leave the log. Entries that are not applied stay.
+        At every moment the file and the log after it make up the model. The new file is read again and
+        compared with the model in memory. Then its entries are recorded, it replaces the old file, and these
+        entries leave the log. Entries that are not applied stay.
         """
         assert self.store is not None
         with self._changing, locked(self.path):
-            _remove_remains(Path(os.path.realpath(self.path)))
-            self._looked = 0.0
+            _remove_leftovers(Path(os.path.realpath(self.path)))
+            self._file_checked = 0.0
             while self.refresh():
                 pass
             state = self.state
@@ -396,10 +402,12 @@ class Live:
         """Whether the log has entries for the file to take in."""
         assert self.store is not None
         floor = self.store.after(state.sequence)[0]
-        return floor < state.sequence or any(number not in state.unapplied for number in self.store.numbers(floor))
+        return floor < state.sequence or any(
+            number not in state.unapplied for number in self.store.read(Log.numbers, floor)
+        )
 
     def _write_base(self, state: State) -> None:
-        """Write a file, read it again, and only then put it in place and cut the log off."""
+        """Write a file, read it again, and only then put it in place and truncate the log."""
         assert self.store is not None
         target = Path(os.path.realpath(self.path))  # a link stays
         beside = target.with_name(f".{target.name}.compacting")
@@ -415,11 +423,11 @@ class Live:
             _rename(beside, target)
         finally:
             beside.unlink(missing_ok=True)
-        self.store.forget_through(state.sequence)
-        self._tell("compacted", through=state.sequence, checksum=checksum)
+        self.store.truncate(state.sequence)
+        self._log_event("compacted", through=state.sequence, checksum=checksum)
 
 
-def _remove_remains(target: Path) -> None:
+def _remove_leftovers(target: Path) -> None:
     """Remove files of a compaction that was killed: they may hold what is forgotten later."""
     starts = (f".{target.name}.compacting", f"..{target.name}.compacting.")
     for path in target.parent.iterdir():
@@ -431,7 +439,7 @@ def _verify(path: Path, checksum: str, state: State) -> None:
     """Read a new file from the disk, and refuse one that is not the model in memory."""
     written = read_base(path)
     if written.checksum != checksum or written.classifier.statistics != state.classifier.statistics:
-        raise BaseError("the new model file is not the model in memory; the old file and the log go on")
+        raise BaseError("the new model file differs from the model in memory; the old file and the log stay in use")
     _ = written.classifier.solved
 
 

@@ -1,4 +1,4 @@
-"""Predictions for streams: rows in, labels out, in order, a block at a time, however long the stream is."""
+"""Predictions for streams of any length: rows in, labels out, in order, a block at a time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from concurrent.futures import Future
 from typing import Any
 
 from discern.data.batch import Batch
+from discern.data.formats.csv import read_csv
+from discern.data.formats.jsonl import read_jsonl
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.data.tables import read_csv, read_jsonl
 from discern.service.gate import ClientGoneError, CutOffError, Message, Receive, Send
 from discern.service.problems import Problem
 from discern.service.rows import Reader
@@ -54,7 +55,7 @@ class Body(io.RawIOBase):
         return size
 
 
-class Outlet:
+class Sink:
     """The answer to a stream, sent while the rows are still coming.
 
     Many clients read nothing before they have sent everything. So the answer does not hold up the reading of rows: what
@@ -63,7 +64,7 @@ class Outlet:
 
     def __init__(self, send: Send, loop: asyncio.AbstractEventLoop) -> None:
         self._send, self._loop = send, loop
-        self._turn, self._news = threading.Lock(), asyncio.Event()
+        self._lock, self._changed = threading.Lock(), asyncio.Event()
         self._waiting = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY)  # noqa: SIM115 (closed by close)
         self._sent = self._written = 0
         self._ended = False
@@ -82,26 +83,26 @@ class Outlet:
         """Add to the answer; raises what went wrong with sending it."""
         if self._task is not None and self._task.done():
             self._task.result()
-        with self._turn:
+        with self._lock:
             self._waiting.seek(self._written)
             self._written += self._waiting.write(part)
-        self._loop.call_soon_threadsafe(self._news.set)
+        self._loop.call_soon_threadsafe(self._changed.set)
 
     def end(self) -> None:
         """Wait until everything has been sent."""
         assert self._task is not None
         self._ended = True
-        self._loop.call_soon_threadsafe(self._news.set)
+        self._loop.call_soon_threadsafe(self._changed.set)
         self._task.result()
 
     def close(self) -> None:
-        """Let go of what was not sent."""
+        """Discard what was not sent."""
         if self._task is not None:
             self._task.cancel()
         self._waiting.close()
 
     def _take(self) -> bytes:
-        with self._turn:
+        with self._lock:
             self._waiting.seek(self._sent)
             part = self._waiting.read(PART)
             self._sent += len(part)
@@ -114,13 +115,13 @@ class Outlet:
     async def _pump(self, headers: list[tuple[bytes, bytes]]) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
         while True:
-            self._news.clear()
+            self._changed.clear()
             ended = self._ended  # before looking: what comes later is seen in the next turn
             while part := self._take():
                 await self._send({"type": "http.response.body", "body": part, "more_body": True})
             if ended:
                 break
-            await self._news.wait()
+            await self._changed.wait()
         await self._send({"type": "http.response.body", "body": b""})
 
 
@@ -144,35 +145,35 @@ class Stream:
         self._state, self._limits, self._receive, self._keep, self._waits = state, limits, receive, keep, waits
         self._reader = Reader(state, limits)
         self._loop = asyncio.get_running_loop()
-        self._outlet = Outlet(send, self._loop)
+        self._sink = Sink(send, self._loop)
         self.rows = 0
 
     def of_json(self) -> None:
-        """Take JSON lines and give JSON lines; runs in a thread."""
-        self._run(read_jsonl, (), "application/x-ndjson", _json_lines)
+        """Read JSON lines and write JSON lines; runs in a thread."""
+        self._run(read_jsonl, "application/x-ndjson", _json_lines)
 
     def of_csv(self) -> None:
-        """Take CSV with a header and give CSV; runs in a thread."""
-        self._run(read_csv, ("csv",), "text/csv; charset=utf-8", _csv_lines)
+        """Read CSV with a header and write CSV; runs in a thread."""
+        self._run(read_csv, "text/csv; charset=utf-8", _csv_lines)
 
-    def _run(self, read: Callable[..., Iterator[Batch]], how: tuple[str, ...], kind: str, encode: Encode) -> None:
+    def _run(self, read: Callable[..., Iterator[Batch]], kind: str, encode: Encode) -> None:
         reading = Reading(longest_row=self._limits.row)
         body = Body(self._receive, self._loop, lambda: self._keep(reading.unfinished))
         try:
-            for batch in read(body, "the body", *how, reading):
+            for batch in read(body, "the body", reading):
                 self._answer(batch, kind, encode)
             if not self.rows and encode is _csv_lines:
-                raise DataError("the body has no rows below its line of column names")
+                raise DataError("the body has no rows below its header")
         except DataError as error:
             self._fail(Problem(422, "bad-rows", str(error)), kind)
         except Problem as problem:
             self._fail(problem, kind)
         self._start(kind)
-        self._outlet.end()
+        self._sink.end()
 
     def close(self) -> None:
-        """Let go of what was not sent."""
-        self._outlet.close()
+        """Discard what was not sent."""
+        self._sink.close()
 
     def _answer(self, batch: Batch, kind: str, encode: Encode) -> None:
         if self.rows + batch.rows > self._limits.stream_rows:
@@ -182,34 +183,32 @@ class Stream:
         shares = self._state.classifier.predict_proba(known)
         if not self._waits:
             self._start(kind)
-        self._outlet.put(encode(self._state, batch, shares, not self.rows))
+        self._sink.put(encode(self._state, batch, shares, not self.rows))
         self.rows += batch.rows
 
     def _fitting(self, batch: Batch) -> Batch:
-        """Return the columns of the model; others of the stream are of no matter, but one must be there."""
+        """Return the columns of the model, of which the stream must have at least one."""
         names = [feature.name for feature in self._state.classifier.features]
         here = {name: column for name, column in batch.columns.items() if name in names}
         if not here:
             listed = ", ".join(map(repr, names[:12]))
-            raise Problem(
-                422, "bad-rows", f"the rows have none of the columns that the model decides by; there are {listed}"
-            )
+            raise Problem(422, "bad-rows", f"the rows have none of the model's columns, which are {listed}")
         return Batch(
             {name: here.get(name, [None] * batch.rows) for name in names}, batch.rows, batch.source, batch.start
         )
 
     def _start(self, kind: str) -> None:
-        if not self._outlet.has_started:
+        if not self._sink.has_started:
             sequence = str(self._state.sequence).encode()
-            self._outlet.start([(b"content-type", kind.encode()), (b"discern-sequence", sequence)])
+            self._sink.start([(b"content-type", kind.encode()), (b"discern-sequence", sequence)])
 
     def _fail(self, problem: Problem, kind: str) -> None:
         """Refuse; if an answer has begun, JSON lines end with the problem, and CSV is cut off."""
-        if not self._outlet.has_started:
+        if not self._sink.has_started:
             raise problem
         if not kind.startswith("application/x-ndjson"):
             raise CutOffError
-        self._outlet.put(problem.body + b"\n")
+        self._sink.put(problem.body + b"\n")
 
 
 def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:
@@ -233,9 +232,7 @@ def rows_of(body: bytes, kind: str, reader: Reader) -> Batch:
     """Read all rows of a CSV or JSON lines body at once, within the limits."""
     stream, reading = io.BytesIO(body), Reading(longest_row=reader.limits.row)
     parts, count = [], 0
-    for part in (
-        read_csv(stream, "the body", "csv", reading) if kind == "csv" else read_jsonl(stream, "the body", reading)
-    ):
+    for part in (read_csv if kind == "csv" else read_jsonl)(stream, "the body", reading):
         count += part.rows
         reader.refuse_many(count)
         reader.batch(part)

@@ -1,4 +1,4 @@
-"""Teaching: one thread writes what many requests ask for, as many of them in a commit as are waiting.
+"""Writing feedback: one thread commits the requests that are waiting, many at once.
 
 Every entry is tried before it is acknowledged. Writers take turns, so the trial starts from the same entries as every
 worker and every restart: they can apply whatever the trial could.
@@ -13,20 +13,21 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from discern.service.log import Change, Entry, Log, Receipt
 from discern.service.problems import Problem
 from discern.service.replay import REFUSALS, objection, try_to_sum
-from discern.service.state import Live, State
-from discern.service.store import Change, Entry, Log, Receipt, Store, StoreError
+from discern.service.state import LiveModel, State
+from discern.service.store import Store, StoreError
 
 MOST_AT_ONCE = 256
 """Requests in one commit."""
 RETRIES = 8
-"""How often a commit is tried again because the log was cut off meanwhile."""
+"""The number of times that a commit is tried again because the log was truncated meanwhile."""
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a request wants written: a change, or the undoing of an entry; ``digest`` is that of the whole request."""
+class FeedbackRequest:
+    """A change to write, or an entry to undo; ``digest`` is that of the whole request."""
 
     change: Change | None
     undo: int | None = None
@@ -35,12 +36,12 @@ class Ask:
     answer: Future[Receipt] = field(default_factory=Future)
 
 
-class _CutOffError(Exception):
-    """The log was cut off after the state that was to be judged by."""
+class _TruncatedError(Exception):
+    """The log was truncated beyond the state of the trial."""
 
 
 class _RefusedError(Exception):
-    """The model cannot take an entry."""
+    """The model cannot apply an entry."""
 
     def __init__(self, entry: Entry, reason: str) -> None:
         super().__init__(reason)
@@ -49,13 +50,13 @@ class _RefusedError(Exception):
         )
 
 
-class Teacher:
-    """Writes to the log; what it answers is durable."""
+class FeedbackWriter:
+    """Writes feedback to the log; a receipt means that it is durable."""
 
-    def __init__(self, store: Store, live: Live) -> None:
+    def __init__(self, store: Store, live: LiveModel) -> None:
         self._store, self._live = store, live
-        self._asks: queue.SimpleQueue[Ask | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._write, name="teacher", daemon=True)
+        self._requests: queue.SimpleQueue[FeedbackRequest | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, name="feedback", daemon=True)
         self._trial: Trial | None = None
         self.commits = 0
 
@@ -65,29 +66,29 @@ class Teacher:
 
     def stop(self) -> None:
         """Write what is waiting, and end."""
-        self._asks.put(None)
+        self._requests.put(None)
         self._thread.join()
 
-    def ask(self, ask: Ask) -> Future[Receipt]:
-        """Have something written; the future has the receipt once it is durable, or a :class:`Problem`."""
-        self._asks.put(ask)
-        return ask.answer
+    def submit(self, request: FeedbackRequest) -> Future[Receipt]:
+        """Queue a request; the future has the receipt once it is durable, or a :class:`Problem`."""
+        self._requests.put(request)
+        return request.answer
 
     def _write(self) -> None:
         while True:
-            first = self._asks.get()
+            first = self._requests.get()
             if first is None:
                 return
             group, more = [first], True
-            while more and len(group) < MOST_AT_ONCE and not self._asks.empty():
-                following = self._asks.get()
+            while more and len(group) < MOST_AT_ONCE and not self._requests.empty():
+                following = self._requests.get()
                 more = following is not None
                 group += [following] if following is not None else []
             self._answer(group)
             if not more:
                 return
 
-    def _answer(self, group: Sequence[Ask]) -> None:
+    def _answer(self, group: Sequence[FeedbackRequest]) -> None:
         try:
             outcomes = self._commit(group)
             self.commits += 1
@@ -97,17 +98,17 @@ class Teacher:
                 Problem(503, "not-durable", f"{error}; send it again with the same Idempotency-Key", retry)
             ] * len(group)
         except Exception as error:
-            for ask in group:
-                ask.answer.set_exception(error)
+            for request in group:
+                request.answer.set_exception(error)
             return
         self._live.wake()
-        for ask, outcome in zip(group, outcomes, strict=True):
+        for request, outcome in zip(group, outcomes, strict=True):
             if isinstance(outcome, Problem):
-                ask.answer.set_exception(outcome)
+                request.answer.set_exception(outcome)
             else:
-                ask.answer.set_result(outcome)
+                request.answer.set_result(outcome)
 
-    def _commit(self, group: Sequence[Ask]) -> list[Receipt | Problem]:
+    def _commit(self, group: Sequence[FeedbackRequest]) -> list[Receipt | Problem]:
         for _ in range(RETRIES):
             if not self._live.is_current:
                 with suppress(
@@ -116,14 +117,14 @@ class Teacher:
                     self._live.reload()
             try:
                 with self._store.writing() as log:
-                    writing = _Writing(log, self._continued())
+                    writing = _Commit(log, self._continued())
                     outcomes = writing.outcomes(group)
-            except _CutOffError:
+            except _TruncatedError:
                 self._live.refresh()
                 continue
             self._trial = writing.trial
             return outcomes
-        raise StoreError("the log is being cut off again and again")
+        raise StoreError("the log is truncated again and again")
 
     def _continued(self) -> Trial:
         """Return the trial of the last commit, if it is still ahead of the state that answers."""
@@ -133,7 +134,7 @@ class Teacher:
 
 @dataclass(frozen=True)
 class Trial:
-    """The model after entries that are being written: a state, and entries on top that it can surely learn.
+    """The model after entries that are being written: a state, and entries after it that it can certainly learn.
 
     Adding up all counts of a large model takes longer than a commit. It is only done for entries that the model might
     refuse: those that forget rows or bring a new label.
@@ -169,28 +170,28 @@ class Trial:
         return {row.get(change.label) for row in change.learn} <= {*self.state.classifier.statistics.labels}
 
 
-class _Writing:
-    """One commit: requests in order, each tried on the model as it is after those before it."""
+class _Commit:
+    """One commit: requests in order, each tried on the model after those before it."""
 
     def __init__(self, log: Log, trial: Trial) -> None:
         self._log = log
         floor, entries = log.after(trial.sequence, 1 << 62)
         if floor > trial.sequence:
-            raise _CutOffError
+            raise _TruncatedError
         self.trial = trial.after(entries) if entries else trial
 
-    def outcomes(self, asks: Sequence[Ask]) -> list[Receipt | Problem]:
-        """Write the requests that the model can take; the others are found by halving."""
+    def outcomes(self, requests: Sequence[FeedbackRequest]) -> list[Receipt | Problem]:
+        """Write the requests that the model can apply; the others are found by bisection."""
         try:
-            with self._log.attempt():
-                outcomes = [self._outcome(ask) for ask in asks]
+            with self._log.savepoint():
+                outcomes = [self._outcome(request) for request in requests]
                 self.trial = self._tried()
                 return outcomes
         except _RefusedError as refused:
-            if len(asks) == 1:
+            if len(requests) == 1:
                 return [refused.problem]
-        middle = len(asks) // 2
-        return [*self.outcomes(asks[:middle]), *self.outcomes(asks[middle:])]
+        middle = len(requests) // 2
+        return [*self.outcomes(requests[:middle]), *self.outcomes(requests[middle:])]
 
     def _tried(self) -> Trial:
         """Apply what has just been written, as every worker will read it."""
@@ -204,33 +205,33 @@ class _Writing:
                 raise _RefusedError(entry, reason)
         return trial
 
-    def _outcome(self, ask: Ask) -> Receipt | Problem:
+    def _outcome(self, request: FeedbackRequest) -> Receipt | Problem:
         try:
-            return self._repeated(ask) or self._written(ask)
+            return self._repeated(request) or self._written(request)
         except Problem as problem:
             return problem
 
-    def _repeated(self, ask: Ask) -> Receipt | None:
-        known = self._log.answered(ask.key) if ask.key is not None else None
+    def _repeated(self, request: FeedbackRequest) -> Receipt | None:
+        known = self._log.receipt_of(request.key) if request.key is not None else None
         if known is None:
             return None
-        if known[0] != ask.digest:
+        if known[0] != request.digest:
             raise Problem(422, "key-reused", "this Idempotency-Key was used for another request; use a new one")
         return known[1]
 
-    def _written(self, ask: Ask) -> Receipt:
-        receipt = self._log.append(ask.change or self._undoing(ask.undo or 0))
-        if ask.undo is not None:
-            self._log.mark_undone(ask.undo, receipt.sequence)
-        if ask.key is not None:
-            self._log.remember(ask.key, ask.digest, receipt)
+    def _written(self, request: FeedbackRequest) -> Receipt:
+        receipt = self._log.append(request.change or self._undoing(request.undo or 0))
+        if request.undo is not None:
+            self._log.mark_undone(request.undo, receipt.sequence)
+        if request.key is not None:
+            self._log.remember(request.key, request.digest, receipt)
         return receipt
 
     def _undoing(self, sequence: int) -> Change:
         entry = self._log.entry(sequence)
         if entry is None:
             raise Problem(
-                404, "gone", f"the log has no entry {sequence} (any more); send its rows to forget or relabel"
+                404, "gone", f"the log has no entry {sequence}, or no longer has it; send its rows to forget or relabel"
             )
         if entry.undone_by is not None:
             raise Problem(409, "undone", f"entry {sequence} has been undone by entry {entry.undone_by}")

@@ -1,4 +1,4 @@
-"""What the service tells about itself: log lines in JSON and figures for Prometheus; never a text of a user."""
+"""The journal of the service in JSON lines, and its metrics for Prometheus; neither contains users' texts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ STATUSES = ("2xx", "3xx", "4xx", "5xx")
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """Upper bounds of the histogram of durations, in seconds."""
 COUNTERS = {
-    "rows_predicted": "Rows that were given a label.",
+    "rows_predicted": "Rows predicted.",
     "rows_learned": "Rows acknowledged as learned.",
     "rows_forgotten": "Rows acknowledged as forgotten.",
     "refused": "Requests refused by a limit, a token or the host check.",
@@ -53,14 +53,14 @@ COUNTERS = {
 }
 GAUGES = {
     "sequence": "The number of the last entry of the log that is part of the model of a worker.",
-    "entries_not_applied": "Entries of the log that the model of a worker could not take.",
+    "entries_not_applied": "Entries of the log that the model of a worker could not apply.",
     "model_rows": "Rows that the model of a worker has learned.",
     "model_terms": "Terms of the model of a worker.",
 }
 
 
 class Figures:
-    """Counters of all workers in shared memory; each writes to its own part, and any can tell the sums.
+    """Counters of all workers in shared memory; each writes to its own part, and any can read the sums.
 
     Examples
     --------
@@ -150,8 +150,8 @@ class Journal:
         self.requests = requests
         self.worker = 0
 
-    def tell(self, event: str, error: BaseException | None = None, **facts: Any) -> None:
-        """Write a line; of an error its kind and where it came from, but not its message, which may quote a text."""
+    def write(self, event: str, error: BaseException | None = None, **facts: Any) -> None:
+        """Write a line; of an error its type and place, but not its message, which may quote a text."""
         line = {"time": _now(), "event": event, "worker": self.worker, "process": os.getpid(), **facts}
         if error is not None:
             line |= described(error)
@@ -164,7 +164,7 @@ def _now() -> str:
 
 
 def described(error: BaseException) -> dict[str, Any]:
-    """Describe what kind of error it was and where, without its message."""
+    """Return the type and the place of an error, without its message."""
     frames = traceback.extract_tb(error.__traceback__)[-6:]
     where = [f"{os.path.basename(frame.filename)}:{frame.lineno} {frame.name}" for frame in frames]
     kind = f"{type(error).__name__} {error.kind}" if isinstance(error, Problem) else type(error).__name__
@@ -172,9 +172,9 @@ def described(error: BaseException) -> dict[str, Any]:
 
 
 class JournalHandler(logging.Handler):
-    """Turns what libraries log into our lines.
+    """Writes the log records of libraries to the journal.
 
-    Only the server's texts are taken, without what it fills in: those of others may quote what they work on.
+    Only the message templates of the server are written: messages of others may quote users' texts.
     """
 
     def __init__(self, journal: Journal) -> None:
@@ -185,4 +185,4 @@ class JournalHandler(logging.Handler):
         """Write a record."""
         error = record.exc_info[1] if record.exc_info else None
         own = {"message": str(record.msg).strip()[:200]} if record.name.startswith("uvicorn") else {}
-        self._journal.tell("library", error, source=record.name, level=record.levelname.lower(), **own)
+        self._journal.write("library", error, source=record.name, level=record.levelname.lower(), **own)

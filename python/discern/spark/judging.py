@@ -177,6 +177,8 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     """
     # Not above: a worker that predicts or judges needs neither.
     import discern.analysis.crossvalidation as single
+    from discern.models.fitted import Fitted
+    from discern.models.resolving import resolve
     from discern.spark.learning import Rows, features_of
 
     if folds < 2:
@@ -186,19 +188,18 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     sample = rows.sample()
     if rows.kept is not None:
         return single.cross_validate(classifier, iter(sample.batches), folds)
-    if not classifier.request.is_sum:
+    if not classifier.settings.is_sum:
         raise ValueError(
             f"there are too many rows to train {classifier.model!r} again for each fold: "
             "cross-validate a part of them, such as frame.sample(0.01)"
         )
-    choice = classifier.request.planned(sample, features)
-    counting = Counting(classifier.label, choice.features, choice.text, folds)
+    resolved = resolve(classifier.settings, sample, features)
+    counting = Counting(classifier.label, resolved.features, resolved.text, folds)
     sums = sums_of_folds(frame, counting)
     total = Sums.total(sums)
     shipped = []
     for fold in sums:
-        model = Classifier(classifier.label, min_df=classifier.min_df)
-        model._take_sums(choice, total - fold, {})
+        model = Classifier.of(classifier.settings, Fitted(classifier.settings, resolved, total - fold))
         shipped.append(distribute(session_of(frame), model))
     judging = partial(judge_partition, shipped, counting.names)
     parts = map_rows(columns_of(frame, counting.names), judging, JUDGED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,10 @@ from discern.data.batch import row_sizes
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
+from discern.models.fitted import Fitted
+from discern.models.registry import MODELS
+from discern.models.resolved import Resolved
+from discern.models.resolving import needs_validation, recipe_of, resolve
 from discern.models.rows import LEAST_VALIDATED, Sample, row_keys
 from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.parquet import map_rows
@@ -25,8 +29,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
-
-    from discern.models.space_model import SpaceModel
 
 
 def fit(
@@ -68,46 +70,50 @@ def fit(
         return fit_estimator(frame, classifier, label, features)
     columns, left_out = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(columns), most_on_driver, slim=slim)
-    if not classifier.request.is_sum:
-        return classifier._take(_fit_space(rows), left_out)
-    if classifier.request.ledger is not False:
+    settings = classifier.settings
+    if not settings.is_sum:
+        return classifier.take(replace(_fit_space(rows), left_out=left_out))
+    if settings.ledger is not False:
         raise ValueError("a ledger cannot be kept on Spark; fit without Spark, or without a ledger")
-    sample: Any = rows.sample() if classifier.request.validates(columns) else None
-    choice = classifier.request.planned(sample, columns)
-    classifier._take_sums(choice, rows.sums(choice.features, choice.text), left_out)
+    sample: Any = rows.sample() if needs_validation(settings, columns) else None
+    resolved = resolve(settings, sample, columns)
+    sums = rows.sums(resolved.features, resolved.text, resolved.min_df)
+    classifier.take(Fitted(settings, resolved, sums, left_out=left_out))
     return classifier.without_statistics() if slim else classifier
 
 
-def _fit_space(rows: Rows) -> SpaceModel:
+def _fit_space(rows: Rows) -> Fitted:
     """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
     # Not above: a worker that samples rows needs none of it.
+    from discern.models.fitting import in_space
     from discern.models.space_model import calibration_of
     from discern.models.validation import with_numbers
-    from discern.spark.vectors import LEARNED, fit_space
+    from discern.spark.vectors import fit_space
 
-    classifier = rows.classifier
-    if classifier.model not in LEARNED:
+    settings = rows.classifier.settings
+    if not settings.kind.on_spark:
+        known = ", ".join(kind.name for kind in MODELS if kind.on_spark and not kind.is_sum)
         raise ValueError(
-            f"{classifier.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, "
-            f"{', '.join(LEARNED)}; or learn from a part of the rows on one machine"
+            f"{settings.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, {known}; or "
+            "learn from a part of the rows on one machine"
         )
-    recipe, sample = classifier.request.recipe_of(classifier.model), None
+    recipe, sample = recipe_of(settings, settings.model), None
     features = rows.features
     cuts = recipe.numbers != "gaussian" and any(feature.role == "number" for feature in features)
-    if cuts or classifier.request.calibrate is not False or recipe.model not in ("lda", "qda"):
+    if cuts or settings.calibrate is not False or recipe.model not in ("lda", "qda"):
         sample = rows.sample()
         features = with_numbers(sample, features, recipe.numbers)
-    model = fit_space(rows.frame, features, recipe, classifier.label, sample)
+    model = fit_space(rows.frame, features, recipe, settings.label, sample)
     many = int(model.class_rows.sum()) >= LEAST_VALIDATED
-    if sample is None or classifier.request.calibrate is False or not (many or classifier.request.calibrate is True):
-        return model
-    return model.calibrated(calibration_of(sample, rows.features, recipe))
+    if sample is not None and settings.calibrate is not False and (many or settings.calibrate is True):
+        model = model.calibrated(calibration_of(sample, rows.features, recipe))
+    return in_space(settings, Resolved(settings.naive_bayes, settings.text, features), model)
 
 
 def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
     """Return the columns to decide by, inferred from the first rows if none were given, and which are left out."""
-    given = classifier.request.given
-    return (given, {}) if given else classifier.request.features_of(first_rows(frame))
+    given = classifier.settings.columns
+    return (given, {}) if given else classifier.settings.features_of(first_rows(frame))
 
 
 @dataclass
@@ -130,12 +136,12 @@ class Rows:
         self.kept = sample if whole else None
         return sample
 
-    def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
+    def sums(self, features: Sequence[Feature], text: TextSettings, min_df: int) -> Sums:
         """Return the sums of all rows."""
         if self.kept is not None:
             return self.kept.sums(features, text)
         counting = Counting(self.classifier.label, tuple(features), text)
-        sums = sums_of(self.frame, counting, self.classifier.min_df if self.slim else 1, self.most_on_driver)
+        sums = sums_of(self.frame, counting, min_df if self.slim else 1, self.most_on_driver)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
         return sums

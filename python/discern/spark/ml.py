@@ -22,7 +22,7 @@ from pyspark.ml.util import (
 )
 
 from discern.classifier import Classifier
-from discern.learners.bayes import smoothing_from_json, smoothing_to_json
+from discern.learners.smoothing import smoothing_from_json, smoothing_to_json
 from discern.spark.judging import predict
 from discern.spark.learning import fit
 

@@ -17,8 +17,8 @@ from discern.data.batch import Batch
 from discern.data.roles import numbers_of
 from discern.data.strings import DataError
 from discern.estimators.base import ScatterClassifier
-from discern.estimators.centres import BasicLinearClassifier
-from discern.estimators.gaussian import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from discern.estimators.linear.centroids import BasicLinearClassifier
+from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from discern.learners.centres import Centres
 from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
 from discern.spark.parquet import map_rows

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from types import SimpleNamespace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.learners.logistic as logistic
 from discern.data.roles import Feature
 from discern.learners.bayes import log_priors
+from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.objective import hessian_product
+from discern.learners.logistic.rows import LabeledRows
+from discern.learners.logistic.solvers import MOST_NEWTON
+from discern.learners.logistic.sums import statistics
 from discern.learners.margins import MarginSettings, fit_margins, squared_hinge
+from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_gradients, conjugate_step, minimize
 from discern.models.columns.arrays import sparse
 from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
 from discern.models.file import load, save
@@ -48,8 +52,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Blocks = Iterator[tuple[Any, NDArray[np.int32]]]
 
-LEARNED = ("lda", "qda", "logistic", "linear-svm")
-"""The models in a vector space that can be learned by reduces."""
 FEW_PARTS = 64
 """The sums of more partitions are added up by executors first."""
 NEARLY = 0.03
@@ -237,19 +239,19 @@ def _table(space: Space, sample: Sample) -> Any:
 
 
 def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample | None, table: Any) -> Array:
-    """Minimise, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
+    """Minimize, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
     hinge, cost = recipe.model == "linear-svm", recipe.regularization.cost
-    problem = (_hinge if hinge else _logistic)(vectors, cost, alone)
+    objective = (_hinge if hinge else _logistic)(vectors, cost, alone)
     if sample is None or table is None:
-        return minimise(problem, np.zeros(problem.shape))
+        return minimum(objective, np.zeros(objective.shape))
     classes, share = _targets(alone, sample.classes), sample.rows / vectors.rows
-    problem = replace(problem, sample=(table, sample.classes))
+    objective = replace(objective, sample=(table, sample.classes))
     if hinge:
         settings = MarginSettings(cost=cost / share, tolerance=TOLERANCE)
         found = fit_margins(table, classes, len(vectors.labels), settings, threads=sample.threads)
-        return minimise(problem, np.hstack([found.coef, found.intercept[:, None]]))
-    rows = logistic.Rows(table, classes, len(vectors.labels) if alone is None else 2)
-    return minimise(problem, logistic.fit(rows, problem.penalty * share, tol=TOLERANCE).coefficients)
+        return minimum(objective, np.hstack([found.coef, found.intercept[:, None]]))
+    rows = LabeledRows(table, classes, len(vectors.labels) if alone is None else 2)
+    return minimum(objective, fit_logistic(rows, objective.penalty * share, tol=TOLERANCE).coefficients)
 
 
 def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
@@ -266,76 +268,73 @@ def block_scatter(count: int, pooled: bool, matrix: Any, classes: Array) -> dict
 
 
 @dataclass(frozen=True)
-class Problem:
-    """A penalised loss of all rows, a function of a matrix of coefficients; every look at it is one reduce."""
+class ReducedLoss(DenseObjective):
+    """A penalized loss of all rows, a function of a matrix of coefficients. Each evaluation is one reduce."""
 
     vectors: Vectors
     shape: tuple[int, int]
     penalty: Array
-    look: Callable[..., Mapping[str, Array]]
-    product_of: Callable[..., Mapping[str, Array]]
+    sums: Callable[..., Mapping[str, Array]]
+    product_sums: Callable[..., Mapping[str, Array]]
     cost: float = 1.0
+    dense: bool = False
+    """Whether the Hessian is written out."""
     sample: tuple[Any, Array] | None = None
-    """Some of the rows and their classes, on the driver."""
+    """Some of the rows and their classes, on the driver: their Hessian preconditions conjugate gradients."""
 
-    @property
-    def rows(self) -> Any:
-        """What Newton's method of one machine asks of the rows."""
-        return SimpleNamespace(outputs=self.shape[0], classes=range(self.vectors.rows))
+    @cached_property
+    def scale(self) -> float:
+        """The norm of the gradient at zero coefficients."""
+        norm = float(np.linalg.norm(self.at(np.zeros(self.shape), hessian=False).gradient))
+        return norm if norm > 0 else 1.0
 
-    def at(self, point: Array, hessian: bool = True) -> logistic.Statistics:
-        """Return value and gradient at a point, and on request the Hessian."""
-        sums = self.vectors.total(self.look, point, hessian)
+    def at(self, point: Array, hessian: bool | None = None) -> Expansion:
+        """Return value and gradient at a point, and the Hessian if it is written out."""
+        sums = self.vectors.total(self.sums, point, self.dense if hessian is None else hessian)
         value = self.cost * float(sums["loss"].sum()) + 0.5 * float(np.sum(self.penalty * point**2))
         curved = sums.get("hessian")
         if curved is not None:
             curved = self.cost * curved + np.diag(np.tile(self.penalty, self.shape[0]))
-        return logistic.Statistics(
-            value, self.cost * sums["gradient"] + self.penalty * point, curved, float(self.vectors.rows)
-        )
+        gradient = self.cost * sums["gradient"] + self.penalty * point
+        return Expansion(point, value, gradient, curved, float(self.vectors.rows))
 
-    def product(self, point: Array, direction: Array) -> Array:
-        """Return the product of the Hessian at a point with a direction."""
-        sums = self.vectors.total(self.product_of, point, direction)
-        return np.asarray(self.cost * sums["product"] + self.penalty * direction)
+    def step(self, state: Expansion) -> Array:
+        """Return the Newton step; without a Hessian each product with it is one reduce."""
+        if self.dense:
+            return super().step(state)
+        product = partial(self._product, self.vectors.total, self.cost, state.point)
+        return conjugate_step(product, state.gradient, self.relative_norm(state.gradient), self._precondition(state))
 
-    def nearly_solved(self, point: Array) -> Callable[[Array], Array]:
-        """Return what nearly solves equations with the Hessian at a point: that of the sample; it costs no reduce."""
+    def is_stationary(self, state: Expansion, tol: float) -> bool:
+        """Whether the gradient is small enough to stop."""
+        return super().is_stationary(state, tol) if self.dense else Objective.is_stationary(self, state, tol)
+
+    def _precondition(self, state: Expansion) -> Callable[[Array], Array] | None:
+        """Solve nearly by the Hessian of the sample, which costs no reduce."""
         if self.sample is None:
-            return np.copy
+            return None
         table, classes = self.sample
         cost = self.cost * self.vectors.rows / max(len(classes), 1)
+        product = partial(self._product, lambda work, *given: work(*given, table, classes), cost, state.point)
+        return lambda right: conjugate_gradients(product, right, NEARLY)[0]
 
-        def product(direction: Array) -> Array:
-            sums = self.product_of(point, direction, table, classes)
-            return np.asarray(cost * sums["product"] + self.penalty * direction)
-
-        return partial(logistic.conjugate_gradients, product, accuracy=NEARLY)
-
-    def relative_norm(self, gradient: Array) -> float:
-        """Return the norm of a gradient relative to that at zero coefficients."""
-        return float(np.linalg.norm(gradient)) / self.scale
-
-    @property
-    def scale(self) -> float:
-        """The norm of the gradient at zero coefficients."""
-        known: dict[str, float] = self.__dict__
-        if "_scale" not in known:
-            norm = float(np.linalg.norm(self.at(np.zeros(self.shape), hessian=False).gradient))
-            object.__setattr__(self, "_scale", norm if norm > 0 else 1.0)
-        return known["_scale"]
+    def _product(self, total: Callable[..., Mapping[str, Array]], cost: float, point: Array, direction: Array) -> Array:
+        """Return the product of the Hessian at a point with a direction."""
+        sums = total(self.product_sums, point, direction)
+        return np.asarray(cost * sums["product"] + self.penalty * direction)
 
 
-def _logistic(vectors: Vectors, cost: float, alone: int | None) -> Problem:
+def _logistic(vectors: Vectors, cost: float, alone: int | None) -> ReducedLoss:
     outputs = 1 if len(vectors.labels) == 2 or alone is not None else len(vectors.labels)
+    shape = (outputs, vectors.space.width + 1)
     penalty = np.append(np.full(vectors.space.width, 1.0 / cost), 0.0)
-    look, product = partial(logistic_sums, alone), partial(logistic_product, alone)
-    return Problem(vectors, (outputs, vectors.space.width + 1), penalty, look, product)
+    sums, products = partial(logistic_sums, alone), partial(logistic_product, alone)
+    return ReducedLoss(vectors, shape, penalty, sums, products, dense=outputs * shape[1] <= MOST_NEWTON)
 
 
 def logistic_sums(alone: int | None, point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
     """Return loss, gradient and perhaps Hessian of a block of rows."""
-    sums = logistic.statistics(matrix, _targets(alone, classes), point, hessian=hessian)
+    sums = statistics(matrix, _targets(alone, classes), point, hessian=hessian)
     curved = {} if sums.hessian is None else {"hessian": sums.hessian}
     return {"loss": np.array([sums.loss]), "gradient": sums.gradient, **curved}
 
@@ -344,17 +343,17 @@ def logistic_product(
     alone: int | None, point: Array, direction: Array, matrix: Any, classes: Array
 ) -> dict[str, Array]:
     """Return the product of the Hessian of a block of rows with a direction."""
-    return {"product": logistic.hessian_product(matrix, _targets(alone, classes), point, direction)}
+    return {"product": hessian_product(matrix, _targets(alone, classes), point, direction)}
 
 
 def _targets(alone: int | None, classes: Array) -> Array:
     return classes if alone is None else (classes == alone).astype(np.int32)
 
 
-def _hinge(vectors: Vectors, cost: float, alone: int | None) -> Problem:
+def _hinge(vectors: Vectors, cost: float, alone: int | None) -> ReducedLoss:
     outputs = 1 if len(vectors.labels) == 2 else len(vectors.labels)
     penalty = np.ones(vectors.space.width + 1)
-    return Problem(vectors, (outputs, len(penalty)), penalty, hinge_sums, hinge_product, cost)
+    return ReducedLoss(vectors, (outputs, len(penalty)), penalty, hinge_sums, hinge_product, cost)
 
 
 def hinge_sums(point: Array, hessian: bool, matrix: Any, classes: Array) -> dict[str, Array]:
@@ -367,67 +366,7 @@ def hinge_product(point: Array, direction: Array, matrix: Any, classes: Array) -
     return squared_hinge(matrix, classes, point, direction)
 
 
-def minimise(problem: Problem, start: Array) -> Array:
-    """Return the coefficients that minimise a problem."""
-    if start.size <= logistic.MOST_NEWTON and problem.look is not hinge_sums:
-        return logistic.newton(problem, start, TOLERANCE, MOST_ROUNDS).coefficients  # type: ignore[arg-type]
-    return truncated_newton(problem, start)
-
-
-def truncated_newton(problem: Problem, point: Array) -> Array:
-    """Minimise by Newton's method with conjugate gradients: a reduce for each product, and one for each step tried.
-
-    Lin, Weng and Keerthi (2008), "Trust region Newton method for logistic regression", with a line search.
-    """
-    state = problem.at(point, hessian=False)
-    for _ in range(MOST_ROUNDS):
-        norm = problem.relative_norm(state.gradient)
-        if norm <= TOLERANCE:
-            break
-        product = partial(problem.product, point)
-        step = conjugate_gradients(product, -state.gradient, min(0.1, np.sqrt(norm)), problem.nearly_solved(point))
-        moved = _stepped(problem, point, step, state)
-        if moved is None:  # no step is downhill any more: this is as near as rounding allows
-            break
-        point, state = moved
-    return point
-
-
-def conjugate_gradients(
-    product: Callable[[Array], Array], right: Array, accuracy: float, solve: Callable[[Array], Array], most: int = 200
-) -> Array:
-    """Solve H s = right to a relative accuracy, with ``solve`` nearly H⁻¹: the nearer it is, the fewer the products.
-
-    What solves nearly need not be the same linear map each time (Notay 2000, "Flexible conjugate gradients").
-    """
-    step, residual = np.zeros_like(right), right
-    enough = accuracy * float(np.linalg.norm(right))
-    lifted = solve(residual)
-    direction, level = lifted, float(np.sum(residual * lifted))
-    for _ in range(most):
-        curved = product(direction)
-        curvature = float(np.sum(direction * curved))
-        if curvature <= 1e-300 or level <= 0:
-            break
-        left = residual - level / curvature * curved
-        step = step + level / curvature * direction
-        if float(np.linalg.norm(left)) <= enough:
-            break
-        lifted = solve(left)
-        direction = lifted + float(np.sum(lifted * (left - residual))) / level * direction
-        residual, level = left, float(np.sum(left * lifted))
-    return step if step.any() else right
-
-
-def _stepped(
-    problem: Problem, point: Array, step: Array, state: logistic.Statistics
-) -> tuple[Array, logistic.Statistics] | None:
-    """Take a step, halved until it lowers the value enough (Armijo's rule); None if it never does."""
-    slope, rounding = float(np.sum(step * state.gradient)), 16 * np.finfo(float).eps * abs(state.loss)
-    for halvings in range(20):
-        factor = 0.5**halvings
-        there = problem.at(point + factor * step, hessian=False)
-        if there.loss <= state.loss + 1e-4 * factor * slope + rounding:
-            smaller = np.linalg.norm(there.gradient) < np.linalg.norm(state.gradient)
-            return (point + factor * step, there) if there.loss < state.loss or smaller else None
-    return None
+def minimum(objective: ReducedLoss, start: Array) -> Array:
+    """Return the coefficients where an objective is least."""
+    found = minimize(objective, start, TOLERANCE, MOST_ROUNDS)
+    return objective.polished(found) if objective.dense else found.state.point

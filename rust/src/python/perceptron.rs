@@ -69,8 +69,8 @@ pub(super) fn learn_online<'py>(
     if positives.len() != states.len() || factors.len() != states.len() {
         return Err(PyValueError::new_err("the states do not fit the classes"));
     }
-    let any_rule = rule_of(&rule, points.as_ref())?;
-    let shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings, &any_rule))? {
+    rule_of(&rule, points.as_ref())?; // an unknown rule is an error before any work
+    let mut shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings))? {
         Ok(shown) => shown,
         Err(Unfit::Repeats) => return Ok(None),
         Err(Unfit::Numbers) => {
@@ -86,6 +86,14 @@ pub(super) fn learn_online<'py>(
     {
         return Err(PyValueError::new_err("a row's weight must be from 0 to a million"));
     }
+    let copied = match points {
+        None => interruptible(py, || shown.copied(&table, classes, &settings))?,
+        Some(_) => None, // its scores are those of the given rows
+    };
+    let (table, classes) = match &copied {
+        Some(copied) => (copied.table(), &*copied.classes),
+        None => (table, classes),
+    };
     let mut learners = Vec::with_capacity(states.len());
     for ((state, &positive), &(negative_factor, positive_factor)) in states.iter().zip(&positives).zip(&factors) {
         let rows = Rows {
@@ -95,7 +103,6 @@ pub(super) fn learn_online<'py>(
             classes,
             positive,
             factors: [negative_factor, positive_factor],
-            narrow: shown.narrow.as_ref(),
         };
         let rule = rule_of(&rule, points.as_ref())?;
         let state = state_of(state, &rule, &table)?;

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use crate::system::cancel::checkpoint;
-use crate::system::memory::fetch;
+use crate::system::memory::{fetch, prefetch};
 
 /// Rows of a table.
 #[derive(Clone, Copy)]
@@ -91,6 +91,14 @@ impl<'a> Vectors<'a> {
         match *self {
             Vectors::Dense { values, .. } => Vector::Dense(&values[place]),
             Vectors::Sparse { columns, values, .. } => Vector::Sparse(&columns[place.clone()], &values[place]),
+        }
+    }
+
+    /// Fetch where the numbers of a sparse row are, which [`Vector::fetch`] needs.
+    #[inline(always)]
+    pub fn fetch_place(&self, index: usize) {
+        if let Vectors::Sparse { starts, .. } = self {
+            prefetch(starts, index);
         }
     }
 
@@ -223,30 +231,6 @@ impl Vector<'_> {
                 pairs.for_each(|(&column, value)| weights[column as usize] += factor * value);
             }
         }
-    }
-
-    /// Return w·x of a sparse row and add a multiple of it to w, all in one pass; no column may occur twice. `call`
-    /// gets each new weight.
-    #[inline(always)]
-    pub fn dot_and_add_to(&self, weights: &mut [f64], factor: f64, mut call: impl FnMut(usize, f64)) -> f64 {
-        let mut sums = [0.0; 4];
-        let mut step = |column: usize, value: f64| {
-            let weight = &mut weights[column];
-            let product = value * *weight;
-            *weight += factor * value;
-            call(column, *weight);
-            product
-        };
-        if let Vector::Sparse(columns, values) = self {
-            let ((columns, last), (values, rest)) = (columns.as_chunks::<4>(), values.as_chunks::<4>());
-            for (columns, values) in columns.iter().zip(values) {
-                (0..4).for_each(|lane| sums[lane] += step(columns[lane] as usize, values[lane]));
-            }
-            for (&column, &value) in last.iter().zip(rest) {
-                sums[0] += step(column as usize, value);
-            }
-        }
-        (sums[0] + sums[1]) + (sums[2] + sums[3])
     }
 
     pub fn squared_norm(&self) -> f64 {

@@ -26,7 +26,7 @@ function explore(data) {
       caught: count(at.caught), alarms: count(at.alarms), missed: count(at.missed), spared: count(at.spared),
       recall: share(at.caught, one.positive), precision: share(at.caught, at.caught + at.alarms),
       "alarm-rate": share(at.alarms, one.negative), "miss-rate": share(at.missed, one.positive),
-      f1: share(2 * at.caught, 2 * at.caught + at.alarms + at.missed), right: share(at.caught + at.spared, rows),
+      f1: share(2 * at.caught, 2 * at.caught + at.alarms + at.missed), accuracy: share(at.caught + at.spared, rows),
       cost: spent.toLocaleString("en-US", { maximumFractionDigits: 2 }), "row-cost": (spent / rows).toFixed(4),
     });
     for (const name of document.querySelectorAll(".positive-name")) name.textContent = one.name;

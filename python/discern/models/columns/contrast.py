@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.learners.bayes import Margins, Smoothing, multinomial_weight
+from discern.learners.bayes import Margins, multinomial_weight
+from discern.learners.smoothing import Smoothing
 from discern.models.columns.arrays import sparse
 
 if TYPE_CHECKING:

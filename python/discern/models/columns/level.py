@@ -12,7 +12,8 @@ import numpy as np
 from discern.data.bins import assign
 from discern.data.roles import Feature, levels_of
 from discern.data.strings import Strings
-from discern.learners.bayes import Laplace, NaiveBayesSettings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import Laplace
 from discern.models.columns.arrays import float_array, sparse, strings_from_arrays, strings_to_arrays
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
 from discern.statistics.counts import Counts

@@ -15,7 +15,8 @@ from discern.data.roles import Feature
 from discern.data.strings import Strings
 from discern.data.text import TextSettings, every_stop_word, language_of
 from discern.data.threads import default_threads
-from discern.learners.bayes import LinearScores, NaiveBayesSettings, Smoothing, smoothing_to_json, solve
+from discern.learners.bayes import LinearScores, NaiveBayesSettings, solve
+from discern.learners.smoothing import Smoothing, smoothing_to_json
 from discern.models.columns.arrays import (
     float_array,
     sparse,
@@ -296,6 +297,12 @@ class TextColumn(_Terms, Column):
             for term, count, weight in zip(found.terms, found.counts, contributed, strict=True)
         ]
         return terms, int(unknown[0])
+
+    def log_coefficients(self, batch: Batch) -> Array:
+        from discern.learners.bayes import log_multinomial_coefficient
+
+        found, _ = self.vocabulary.rows(batch.texts(self.feature.name), 1)
+        return np.asarray(log_multinomial_coefficient(self.matrix(found, batch.rows)))
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         return self.scores.of_class(place), self.scores.sums()

@@ -1,11 +1,11 @@
-// Talking to the service: tokens, problem documents, and answering by a model that has learned what was just taught.
-const KEPT = "discern-token";
+// Requests to the service: tokens, problem documents, and answers of a model that has learned the latest feedback.
+const TOKEN_KEY = "discern-token";
 let after = 0;
 
-export const token = () => sessionStorage.getItem(KEPT) || "";
+export const token = () => sessionStorage.getItem(TOKEN_KEY) || "";
 export function keepToken(value) {
-  if (value) sessionStorage.setItem(KEPT, value);
-  else sessionStorage.removeItem(KEPT);
+  if (value) sessionStorage.setItem(TOKEN_KEY, value);
+  else sessionStorage.removeItem(TOKEN_KEY);
 }
 
 export function headers(more = {}) {
@@ -40,7 +40,7 @@ export async function post(path, body, { signal, kind = "application/json", key 
   return response.headers.get("content-type").includes("json") ? response.json() : response.text();
 }
 
-// Feedback is sent again with the same key if the connection broke: it is then taken once.
+// Feedback is sent again with the same key if the connection broke: the service applies it once.
 export async function teach(path, body) {
   const key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
   let receipt;

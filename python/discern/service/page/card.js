@@ -1,22 +1,22 @@
-// The model card: facts, figures on rows with labels, the ROC curve, and the report's threshold explorer.
+// The model card: facts, evaluation on labeled rows, the ROC curve, and the report's threshold explorer.
 import { get, post } from "./api.js";
 import { byId, counted, fillTable, percent } from "./parts.js";
 
 export function start(card) {
   show(card);
-  byId("judge").addEventListener("change", async (event) => {
+  byId("evaluate").addEventListener("change", async (event) => {
     const [file] = event.target.files;
     if (!file) return;
-    said("Judging…");
+    status("Evaluating…");
     try {
       evaluated(await post("/v1/model/evaluation.html", file, { kind: "text/csv" }));
-      said(`Judged on ${file.name}.`);
-    } catch (error) { said(error.message); }
+      status(`Evaluated on ${file.name}.`);
+    } catch (error) { status(error.message); }
   });
-  if (card.has_evaluation) get("/v1/model/evaluation.html").then(evaluated).catch((error) => said(error.message));
+  if (card.has_evaluation) get("/v1/model/evaluation.html").then(evaluated).catch((error) => status(error.message));
 }
 
-const said = (text) => { byId("judge-said").textContent = text; };
+const status = (text) => { byId("evaluate-status").textContent = text; };
 
 export function show(card) {
   byId("subtitle").textContent = `${card.file}: ${card.model}, ${card.rows === null ? "" : counted(card.rows) + " rows, "}` +
@@ -24,13 +24,13 @@ export function show(card) {
   const labels = Object.entries(card.priors).sort((one, other) => other[1] - one[1]).slice(0, 12);
   const facts = [
     ["model", card.model], ["file", card.file], ["checksum", card.checksum], ["rows learned", card.rows === null ? "not kept" : counted(card.rows)],
-    ["feedback in the log", `${counted(card.log.rows)} rows, up to number ${counted(card.sequence)}`],
+    ["feedback in the log", `${counted(card.log.rows)} rows, up to entry ${counted(card.sequence)}`],
     ["columns", card.features.map((one) => `${one.name} (${one.role})`).join(", ")],
     ["labels", labels.map(([label, share]) => `${label} ${percent(share)}`).join(", ")],
     ["terms", counted(card.terms)], ["parameters", counted(card.parameters)],
-    ["smoothing", card.learner ? inWords(card.learner.smoothing) : "–"], ["calibration", card.calibration ? inWords(card.calibration) : "none"],
+    ["smoothing", card.naive_bayes ? inWords(card.naive_bayes.smoothing) : "–"], ["calibration", card.calibration ? inWords(card.calibration) : "none"],
   ];
-  if (card.chosen && card.chosen.log_loss !== undefined) facts.push(["log loss of rows left out", Number(card.chosen.log_loss).toFixed(4)]);
+  if (card.chosen && card.chosen.log_loss !== undefined) facts.push(["held-out log loss", Number(card.chosen.log_loss).toFixed(4)]);
   fillTable(byId("facts"), [], facts, [0, 1]);
 }
 
@@ -48,7 +48,7 @@ function evaluated(fragment) {
     byId(id).addEventListener(id === "cheapest" ? "click" : "input", () => roc(data));
   }
   byId("evaluation").querySelectorAll(".wide").forEach((table, place) => {
-    table.tabIndex = 0; // what scrolls must be reached by the keyboard
+    table.tabIndex = 0; // what scrolls must be reachable by keyboard
     table.setAttribute("role", "region");
     table.setAttribute("aria-label", `Table ${place + 1} of the evaluation`);
   });

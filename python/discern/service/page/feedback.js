@@ -1,4 +1,4 @@
-// What was taught last, with a way to take it back.
+// The latest feedback, which can be undone.
 import { get } from "./api.js";
 import { byId, element } from "./parts.js";
 import { undoButton } from "./try.js";
@@ -17,7 +17,7 @@ export async function show() {
     byId("feedback-none").hidden = entries.length > 0;
     byId("feedback-list").replaceChildren(...entries.map(item));
   } catch (error) {
-    byId("feedback-none").textContent = error.message; // a token for reading does not show it
+    byId("feedback-none").textContent = error.message; // a token for reading does not give access to it
   }
 }
 

@@ -1,4 +1,4 @@
-// A CSV file to predictions: with a progress bar for what is sent, and the result to save.
+// Predictions of a CSV file: a progress bar for the upload, and a link to save the result.
 import { headers } from "./api.js";
 import { byId, counted, element, fillTable } from "./parts.js";
 
@@ -18,19 +18,19 @@ export function start() {
 }
 
 function send(file) {
-  // Not fetch: it cannot tell how much has been sent.
+  // Not fetch, which does not report the progress of an upload.
   const request = new XMLHttpRequest();
   byId("upload").hidden = false;
   byId("download").hidden = true;
   byId("preview").replaceChildren();
   byId("progress").value = 0;
   byId("progress-label").textContent = `Sending ${file.name}`;
-  say("");
+  status("");
   request.open("POST", "/v1/predict/csv");
   for (const [name, value] of Object.entries(headers({ "Content-Type": "text/csv" }))) request.setRequestHeader(name, value);
   request.responseType = "blob";
   request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) byId("progress").value = event.loaded / event.total; });
-  request.addEventListener("error", () => say("The connection broke, or a row could not be read; nothing was saved."));
+  request.addEventListener("error", () => status("The connection broke, or a row could not be read. Nothing was saved."));
   request.addEventListener("load", () => arrived(request));
   request.send(file);
 }
@@ -39,7 +39,7 @@ async function arrived(request) {
   byId("progress").value = 1;
   byId("progress-label").textContent = "Sent";
   if (request.status !== 200) {
-    say((await problem(request)).detail);
+    status((await problem(request)).detail);
     return;
   }
   const link = byId("download"), answer = request.response;
@@ -48,17 +48,17 @@ async function arrived(request) {
   link.hidden = false;
   const [head, ...rows] = parse(await answer.slice(0, SHOWN).text());
   fillTable(byId("preview"), head, rows.slice(0, PREVIEW).map(shortened), head.map((_, place) => place).filter((place) => place !== 1));
-  say(`${counted(await lines(answer) - 1)} rows have a label now.`);
+  status(`Labeled ${counted(await lines(answer) - 1)} rows.`);
 }
 
 async function problem(request) {
   const text = await request.response.text();
-  try { return JSON.parse(text); } catch { return { detail: `It was refused with status ${request.status}.` }; } // by a proxy
+  try { return JSON.parse(text); } catch { return { detail: `The request was refused with status ${request.status}.` }; } // by a proxy
 }
 
 const shortened = (row) => row.map((cell, place) => (place === 1 ? Number(cell).toFixed(4) : cell.slice(0, 120)));
 
-// Lines that are not within a cell, of a file of any size.
+// The number of lines, except those within a cell, of a file of any size.
 async function lines(answer) {
   const reader = answer.stream().getReader();
   let found = 0, quoted = false;
@@ -71,7 +71,7 @@ async function lines(answer) {
   return found;
 }
 
-const say = (text) => byId("upload-said").replaceChildren(element("span", {}, text));
+const status = (text) => byId("upload-status").replaceChildren(element("span", {}, text));
 
 function parse(text) {
   const rows = [[""]];

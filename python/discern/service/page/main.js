@@ -1,4 +1,4 @@
-// Starts the page: asks what the model is, then hands the parts of the page to their modules.
+// Starts the page: loads the description of the model, then starts the modules of the parts.
 import { get, keepToken } from "./api.js";
 import * as card from "./card.js";
 import * as feedback from "./feedback.js";

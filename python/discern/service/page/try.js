@@ -1,8 +1,8 @@
-// Type and see: the label, the probability of every label, what each word said, what would flip it; and correct it.
+// Predict while typing: label, probabilities, the weight of each word, what would flip the label; and feedback.
 import { post, teach } from "./api.js";
 import { byId, element, fillTable, later, notice, percent, signed } from "./parts.js";
 
-const STRONG = 3; // nats from which a word has its full colour, as in the report; less in a text without strong words
+const STRONG = 3; // nats from which a word has its full color, as in the report; less in a text without strong words
 const MOST_BARS = 30;
 let model, running = null, changed = () => {};
 
@@ -63,7 +63,7 @@ function draw(seen) {
   byId("bars").replaceChildren(...ranked.slice(0, MOST_BARS).map(bar));
   byId("flip").replaceChildren(...flip(seen));
   byId("for-name").textContent = seen.label;
-  byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => said(column, parts, seen)),
+  byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => evidenceText(column, parts, seen)),
     ...values(seen));
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
     seen.terms.map((term) => [term.shown, term.column, term.count, signed(term.weight)]), [0, 1]);
@@ -82,12 +82,12 @@ function bar([label, share]) {
 
 function flip(seen) {
   if (seen.label === seen.against) return [];
-  if (!seen.flip) return [`Leaving out words alone would not make it `, element("b", { dir: "auto" }, seen.against), "."];
+  if (!seen.flip) return [`Removing words alone would not change the label to `, element("b", { dir: "auto" }, seen.against), "."];
   const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, named(word, seen))]);
-  return ["Without ", ...words, " it would be ", element("b", { dir: "auto" }, seen.against), "."];
+  return ["Without ", ...words, " the label would be ", element("b", { dir: "auto" }, seen.against), "."];
 }
 
-// A value that is no word is told together with its column.
+// A value that is not a word is shown with its column.
 function named(word, seen) {
   const found = seen.terms.find((term) => term.term === word);
   if (!found) return word;
@@ -98,11 +98,11 @@ const isValue = (term) => model.features.some((feature) => feature.name === term
 
 const strongest = (parts) => Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
 
-function coloured(text, weight, most, seen) {
+function colored(text, weight, most, seen) {
   if (Math.abs(weight) < 0.05) return document.createTextNode(text);
-  const speaks = weight > 0 ? seen.label : seen.against;
+  const label = weight > 0 ? seen.label : seen.against;
   const mark = element("mark", { className: weight > 0 ? "for" : "against",
-    title: `+${Math.abs(weight).toFixed(2)} nats for ${speaks}` }, text);
+    title: `+${Math.abs(weight).toFixed(2)} nats for ${label}` }, text);
   mark.style.setProperty("--strength", Math.min(Math.abs(weight) / most, 1).toFixed(2));
   return mark;
 }
@@ -110,15 +110,15 @@ function coloured(text, weight, most, seen) {
 function values(seen) {
   const terms = seen.terms.filter(isValue), most = strongest(terms);
   if (!terms.length) return [];
-  return [element("ul", { className: "said values", "aria-label": "Evidence in the other columns" }, ...terms.map((term) =>
-    element("li", {}, element("bdi", { className: "soft" }, term.column), " ", element("bdi", {}, coloured(term.term, term.weight, most, seen)))))];
+  return [element("ul", { className: "evidence-text values", "aria-label": "Evidence in the other columns" }, ...terms.map((term) =>
+    element("li", {}, element("bdi", { className: "soft" }, term.column), " ", element("bdi", {}, colored(term.term, term.weight, most, seen)))))];
 }
 
-function said(column, parts, seen) {
+function evidenceText(column, parts, seen) {
   const most = strongest(parts);
-  const words = parts.map((part) => coloured(part.text, part.weight, most, seen));
+  const words = parts.map((part) => colored(part.text, part.weight, most, seen));
   const name = Object.keys(seen.segments).length > 1 ? [element("h4", {}, element("bdi", {}, column))] : [];
-  const text = element("div", { className: "said", dir: "auto", tabIndex: 0, role: "region",
+  const text = element("div", { className: "evidence-text", dir: "auto", tabIndex: 0, role: "region",
     "aria-label": `Evidence in ${column}` }, ...words);
   return element("div", {}, ...name, text);
 }
@@ -147,7 +147,7 @@ export function undoButton(sequence) {
     button.disabled = true;
     try {
       await teach("/v1/undo", { sequence });
-      notice("Taken back: the model is as if it had never learned it.");
+      notice("Undone. The model no longer contains it.");
       await show();
       changed();
     } catch (error) { notice(error.message, null, true); }

@@ -26,23 +26,15 @@ pub fn content_hash(vector: Vector<'_>, class: i32, key: u64) -> u64 {
     mix(sum) ^ mix(class as u64)
 }
 
-/// A keyed hash of the columns of a row, also a sum; with `zeros`, columns whose number is zero are left out, else the
-/// numbers are not read.
+/// A keyed hash of the columns of a row whose number is not zero, also a sum.
 #[inline(always)]
-pub fn columns_hash(vector: Vector<'_>, key: u64, zeros: bool) -> u64 {
+pub fn columns_hash(vector: Vector<'_>, key: u64) -> u64 {
     let hash = |column: usize| {
         let spread = (column as u64 ^ key >> 32).wrapping_mul(ODD);
         ((spread >> 32) * (spread & u64::from(u32::MAX) | 1)) ^ spread
     };
     let mut sum = key;
-    match vector {
-        Vector::Sparse(columns, _) if !zeros => {
-            columns
-                .iter()
-                .for_each(|&column| sum = sum.wrapping_add(hash(column as usize)));
-        }
-        _ => vector.each(|column, value| sum = sum.wrapping_add(if value == 0.0 { 0 } else { hash(column) })),
-    }
+    vector.each(|column, value| sum = sum.wrapping_add(if value == 0.0 { 0 } else { hash(column) }));
     mix(sum)
 }
 

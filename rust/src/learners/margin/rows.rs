@@ -143,13 +143,8 @@ impl<V: Value> Rows<V> {
         every
     }
 
-    /// Pick the weights of the columns here from those of all given columns.
-    pub fn picked(&self, every: &[f64]) -> Vec<f64> {
-        self.pattern.names.iter().map(|&name| every[name as usize]).collect()
-    }
-
     /// Write weights to their given columns; other columns stay as they are.
-    pub fn put_back(&self, weights: &[f64], every: &mut [f64]) {
+    fn put_back(&self, weights: &[f64], every: &mut [f64]) {
         for (&name, &weight) in self.pattern.names.iter().zip(weights) {
             every[name as usize] = weight;
         }
@@ -203,13 +198,6 @@ impl<V: Value> Rows<V> {
     #[inline(always)]
     pub fn size(&self, row: usize) -> usize {
         self.pattern.starts[row + 1] - self.pattern.starts[row]
-    }
-
-    /// The new numbers of the columns of a sparse row, in the given order.
-    #[inline(always)]
-    pub fn columns(&self, row: usize) -> &[i32] {
-        let Pattern { starts, columns, .. } = &*self.pattern;
-        &columns[starts[row]..starts[row + 1]]
     }
 
     #[inline(always)]
@@ -314,7 +302,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// The places of the counts above 0, the largest first, ties in order (a counting sort).
-pub(crate) fn by_count(counts: &[u32]) -> Vec<u32> {
+fn by_count(counts: &[u32]) -> Vec<u32> {
     let most = counts.iter().copied().max().unwrap_or(0) as usize;
     let mut starts = vec![0u32; most + 2]; // of the places of each count
     counts.iter().for_each(|&count| starts[most - count as usize + 1] += 1);

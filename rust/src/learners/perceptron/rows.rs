@@ -1,10 +1,10 @@
 //! The rows to show, equal ones pooled, in an order that depends only on their contents.
 
-use super::narrow::{Narrow, Sample, extent};
-use super::{Rule, Settings};
+use super::{AHEAD, Settings};
 use crate::learners::margin::FEW_ROWS;
 use crate::learners::margin::order::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
 use crate::system::cancel::checkpoint;
+use crate::system::memory::roomy;
 use crate::system::vector::vectorised;
 use crate::tables::vectors::{Vector, Vectors};
 
@@ -19,8 +19,6 @@ pub struct Rows<'a> {
     pub classes: &'a [i32],
     pub positive: i32,
     pub factors: [f64; 2],
-    /// The narrow copy of the rows.
-    pub narrow: Option<&'a Narrow>,
 }
 
 impl Rows<'_> {
@@ -43,7 +41,29 @@ pub enum Unfit {
 /// The largest sum of squares for which the weights cannot overflow.
 const LARGEST_SQUARES: f64 = 1e150;
 
-fn squares_fit(squares: f64) -> Result<(), Unfit> {
+/// Lanes in which squares are summed: a single sum would wait for each addition.
+const LANES: usize = 8;
+
+/// Check the numbers of sparse rows; those of dense ones were checked before.
+fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
+    let Vectors::Sparse { values, .. } = table else {
+        return Ok(());
+    };
+    let squares = vectorised(
+        #[inline(always)]
+        || {
+            let mut sums = [0.0; LANES];
+            for values in values.chunks(1 << 12) {
+                checkpoint();
+                let (groups, rest) = values.as_chunks::<LANES>();
+                for group in groups {
+                    (0..LANES).for_each(|lane| sums[lane] += group[lane] * group[lane]);
+                }
+                rest.iter().for_each(|value| sums[0] += value * value);
+            }
+            sums.iter().sum::<f64>()
+        },
+    );
     if squares <= LARGEST_SQUARES {
         Ok(())
     } else {
@@ -51,92 +71,49 @@ fn squares_fit(squares: f64) -> Result<(), Unfit> {
     }
 }
 
-/// Check the numbers of sparse rows; those of dense ones were checked before.
-fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
-    match table {
-        Vectors::Dense { .. } => Ok(()),
-        Vectors::Sparse { values, .. } => squares_fit(vectorised(
-            #[inline(always)]
-            || {
-                let mut sum = 0.0;
-                for values in values.chunks(1 << 12) {
-                    checkpoint();
-                    sum += extent(values).1;
-                }
-                sum
-            },
-        )),
-    }
-}
-
-/// The rows to show and how much each weighs; and a narrow copy of them, where this helps.
+/// The rows to show and how much each weighs.
 pub struct Shown {
     pub rows: Vec<u32>,
     pub weights: Vec<f64>,
-    pub narrow: Option<Narrow>,
 }
 
 impl Shown {
     /// Take the rows of positive weight. If they are to be shuffled, equal ones of a class are pooled and the order
     /// depends only on their contents. Then no column may occur twice in a row.
-    pub fn new(
-        table: &Vectors<'_>,
-        classes: &[i32],
-        weights: &[f64],
-        settings: &Settings,
-        rule: &Rule<'_>,
-    ) -> Result<Self, Unfit> {
-        if !settings.shuffle {
-            return numbers_fit(table).map(|()| Self::as_given(weights));
+    pub fn new(table: &Vectors<'_>, classes: &[i32], weights: &[f64], settings: &Settings) -> Result<Self, Unfit> {
+        if settings.shuffle && table.repeats_columns() {
+            return Err(Unfit::Repeats);
         }
-        let presence = copied_as(table, settings, rule);
-        let gathered = |zeros: bool| {
-            let mut sample = Sample::new(table);
-            let mut shown = Self::pooled(table, classes, weights, zeros, |row, vector| sample.see(row, vector));
-            shown.narrow = presence.and_then(|presence| Narrow::new(table, &shown.rows, presence, sample));
-            shown
-        };
-        // Few tables store zeros; copying shows whether this one does.
-        let mut shown = gathered(presence.is_none());
-        if presence.is_some() && shown.narrow.as_ref().is_none_or(|copy| copy.has_zeros) {
-            shown = gathered(true);
-        }
-        let (repeats, fits) = match &shown.narrow {
-            Some(copy) if weights.iter().all(|weight| *weight > 0.0) => (copy.repeats, squares_fit(copy.squares())),
-            _ => (table.repeats_columns(), numbers_fit(table)),
-        };
-        if repeats {
-            Err(Unfit::Repeats)
+        numbers_fit(table)?;
+        Ok(if settings.shuffle {
+            Self::pooled(table, classes, weights)
         } else {
-            fits.map(|()| shown)
-        }
+            Self::as_given(weights)
+        })
+    }
+
+    /// Copy sparse rows that are often shown shuffled; `None` where this does not help. The rows here are then those of
+    /// the copy.
+    pub fn copied(&mut self, table: &Vectors<'_>, classes: &[i32], settings: &Settings) -> Option<Copied> {
+        let sparse = matches!(table, Vectors::Sparse { .. });
+        (sparse && settings.shuffle && settings.most_epochs >= FEW_EPOCHS).then(|| {
+            let count = self.rows.len() as u32;
+            let given = std::mem::replace(&mut self.rows, (0..count).collect());
+            Copied::new(table, classes, &given)
+        })
     }
 
     fn as_given(weights: &[f64]) -> Self {
         let rows = (0..).zip(weights).filter(|&(_, &weight)| weight > 0.0);
         let (rows, weights) = rows.unzip();
-        Shown {
-            rows,
-            weights,
-            narrow: None,
-        }
+        Shown { rows, weights }
     }
 
-    /// Sort by the columns of the rows, then by their contents; with `zeros`, columns whose number is zero do not
-    /// count.
-    fn pooled(
-        table: &Vectors<'_>,
-        classes: &[i32],
-        weights: &[f64],
-        zeros: bool,
-        mut see: impl FnMut(usize, Vector<'_>),
-    ) -> Self {
+    /// Sort by the columns of the rows, then by their contents; columns whose number is zero do not count.
+    fn pooled(table: &Vectors<'_>, classes: &[i32], weights: &[f64]) -> Self {
         let (weights, key) = (Some(weights), key_of(0));
         let keyed = if table.rows() <= FEW_ROWS {
-            sorted_keys(classes.len(), weights, |row| {
-                see(row, table.row(row));
-                hash_of_few(table.row(row), classes[row])
-            })
+            sorted_keys(classes.len(), weights, |row| hash_of_few(table.row(row), classes[row]))
         } else {
             let mut keyed = vectorised(
                 #[inline(always)]
@@ -145,10 +122,7 @@ impl Shown {
                         classes.len(),
                         weights,
                         #[inline(always)]
-                        |row| {
-                            see(row, table.row(row));
-                            columns_hash(table.row(row), key, zeros)
-                        },
+                        |row| columns_hash(table.row(row), key),
                     )
                 },
             );
@@ -159,16 +133,53 @@ impl Shown {
         Shown {
             rows: order.rows(),
             weights: order.merged.iter().map(|merged| merged.weight).collect(),
-            narrow: None,
         }
     }
 }
 
-/// Return whether a narrow copy of the rows would hold only presence; `None` where it would not help.
-fn copied_as(table: &Vectors<'_>, settings: &Settings, rule: &Rule<'_>) -> Option<bool> {
-    let sparse = matches!(table, Vectors::Sparse { .. });
-    let helps = sparse && settings.most_epochs >= FEW_EPOCHS && rule.skips_correct_rows();
-    helps.then_some(matches!(rule, Rule::Winnow { .. } | Rule::BalancedWinnow { .. }))
+/// Sparse rows one after the other in the order of [`Shown`]. An epoch shows runs of neighbours, which the hardware
+/// prefetcher can follow only here: 200,000 rows of 50 numbers take half the time from the third epoch on.
+pub struct Copied {
+    starts: Vec<i64>,
+    columns: Vec<i32>,
+    values: Vec<f64>,
+    width: usize,
+    pub classes: Vec<i32>,
+}
+
+impl Copied {
+    fn new(table: &Vectors<'_>, classes: &[i32], rows: &[u32]) -> Self {
+        let size = rows.iter().map(|&row| table.row(row as usize).len()).sum();
+        let mut copied = Copied {
+            starts: Vec::with_capacity(rows.len() + 1),
+            columns: roomy(size),
+            values: roomy(size),
+            width: table.width(),
+            classes: rows.iter().map(|&row| classes[row as usize]).collect(),
+        };
+        copied.starts.push(0);
+        for (place, &row) in rows.iter().enumerate() {
+            checkpoint();
+            if let Some(&later) = rows.get(place + AHEAD) {
+                table.row(later as usize).fetch();
+            }
+            if let Vector::Sparse(columns, values) = table.row(row as usize) {
+                copied.columns.extend_from_slice(columns);
+                copied.values.extend_from_slice(values);
+            }
+            copied.starts.push(copied.values.len() as i64);
+        }
+        copied
+    }
+
+    pub fn table(&self) -> Vectors<'_> {
+        Vectors::Sparse {
+            starts: &self.starts,
+            columns: &self.columns,
+            values: &self.values,
+            width: self.width,
+        }
+    }
 }
 
 /// The hash by which few rows are sorted, of numbers that are not zero and their columns.
@@ -193,7 +204,7 @@ mod tests {
     fn equal_rows_are_pooled_whatever_their_order() {
         let table = [1.0, 2.0, 0.0, 3.0, 1.0, 2.0];
         let rows = Vectors::dense(&table, 3, 2).unwrap();
-        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights, true, |_, _| ());
+        let pooled = |classes: &[i32], weights: &[f64]| Shown::pooled(&rows, classes, weights);
         let mut shown = pooled(&[0, 0, 0], &[1.0, 2.0, 3.0]);
         assert_eq!(shown.weights.iter().sum::<f64>(), 6.0);
         shown.rows.sort_unstable();

@@ -1,7 +1,6 @@
 //! The rules: scores, updates and penalties.
 
 use super::Learner;
-use super::narrow::ROUNDING_MARGIN;
 use crate::learners::kernel::{Kernel, Points};
 use crate::tables::vectors::Vector;
 
@@ -52,11 +51,6 @@ impl Rule<'_> {
     pub(super) fn shrinks(&self) -> bool {
         matches!(*self, Rule::Perceptron { decay, truncation, .. } if decay > 0.0 || truncation > 0.0)
     }
-
-    /// Return whether a correctly classified row changes nothing.
-    pub(super) fn skips_correct_rows(&self) -> bool {
-        !self.shrinks() && !matches!(self, Rule::KernelPerceptron { .. })
-    }
 }
 
 impl<'a> Learner<'a> {
@@ -82,14 +76,14 @@ impl<'a> Learner<'a> {
         }
     }
 
-    /// Update the weights; return the score before, if it was computed on the way.
-    pub(super) fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64) -> Option<f64> {
+    /// Update the weights after a mistake.
+    pub(super) fn update(&mut self, place: usize, vector: Vector<'_>, sign: f64, part: f64) {
         if sign > 0.0 {
             self.outcome.promotions += 1;
         } else {
             self.outcome.demotions += 1;
         }
-        let (state, mut score) = (&mut self.state, None);
+        let state = &mut self.state;
         match &self.rule {
             Rule::Perceptron {
                 rate,
@@ -98,16 +92,7 @@ impl<'a> Learner<'a> {
                 ..
             } => {
                 let step = rate * sign * part;
-                if let (Some(rows), Some(light)) = (self.rows.narrow, &mut self.light) {
-                    let product = vector.dot_and_add_to(&mut state.weights, step, |column, weight| {
-                        light.set(column, weight);
-                    });
-                    self.norm += 2.0 * step * product + step * step * rows.square(place) * ROUNDING_MARGIN;
-                    light.set_length(self.norm.sqrt());
-                    score = Some(product + state.bias);
-                } else {
-                    vector.add_to(&mut state.weights, step / self.scale);
-                }
+                vector.add_to(&mut state.weights, step / self.scale);
                 state.bias += bias_rate * step;
                 if *average {
                     // The mean of all weights so far is w − second/shown, where `second` sums what each step missed.
@@ -140,7 +125,6 @@ impl<'a> Learner<'a> {
                 }
             }
         }
-        score
     }
 
     /// Shrink all weights by the share of the L2 penalty.

@@ -1,0 +1,1 @@
+"""Jobs of accuracy, and the table of every method on every data set."""

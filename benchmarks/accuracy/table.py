@@ -1,0 +1,136 @@
+"""The accuracy table: every data set × every method and peer, with training cost and calibration error.
+
+``python -m benchmarks --accuracy`` runs it and writes ``accuracy.json`` and ``ACCURACY.md``. Each cell is a forked
+process of its own with a limit of CPU time, on one thread; all cells of a set are trained on the same rows.
+"""
+
+import importlib
+import json
+import multiprocessing
+import resource
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.accuracy.accuracy_jobs import read_table
+from benchmarks.accuracy.best_jobs import BEST, parts
+from benchmarks.accuracy.methods import METHODS, Answers, Method, Split
+from benchmarks.harness.measure import LeftOutError
+from discern.evaluation.evaluation import Evaluation
+
+LIMIT = 60
+"""CPU seconds that a cell may take, training and answers together."""
+TABLES = {"adult": "income", "german_credit": "risk"}
+SETS = (*BEST, *TABLES)
+IMPORTED = (
+    "discern.classifier", "discern.models.choice", "discern.models.search", "discern.analysis.crossvalidation",
+    "discern.models.space_model",
+    "pandas", "sklearn.compose", "sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.naive_bayes",
+    "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
+    "fasttext", "vowpalwabbit", "river.feature_extraction", "river.naive_bayes", "nltk.classify.naivebayes",
+)  # fmt: skip
+"""What the cells would otherwise import while they are timed."""
+
+
+# ------------------------------------------------------------------------------------------------------------ data
+
+
+def split_of(name: str, quick: bool) -> Split:
+    """Return a data set, split officially or else 70/30 with seed 0; rows to learn from are shuffled."""
+    train, test = table_parts(name) if name in TABLES else parts(name)
+    label = TABLES.get(name, "label")
+    if name not in TABLES:
+        train, test = train.select(["label", "text"]), test.select(["label", "text"])
+    # Files are sorted by class, and some peers learn in the order of the rows.
+    order = np.random.default_rng(0).permutation(len(train))[: 500 if quick else None]
+    return Split(name, label, train.take(order).combine_chunks(), test[: 500 if quick else None])
+
+
+def table_parts(name: str) -> tuple[Any, Any]:
+    if name == "adult":
+        return read_table(name, "train"), read_table(name, "test")
+    from sklearn.model_selection import train_test_split
+
+    table = read_table(name, "all")
+    train, test = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
+    return table.take(train), table.take(test)
+
+
+# ----------------------------------------------------------------------------------------------------------- cells
+
+
+def figures(split: Split, answers: Answers) -> dict[str, float | None]:
+    true = split.test[split.label].to_pylist()
+    accuracy = float(np.mean(np.asarray(answers.decided) == np.asarray(true)))
+    if answers.probabilities is None:
+        return {"accuracy": accuracy, "calibration error": None}
+    rows = np.clip(np.asarray(answers.probabilities, dtype=float), 0, 1)
+    rows /= rows.sum(axis=1, keepdims=True)
+    evaluation = Evaluation.of(true, list(answers.decided), rows, list(answers.labels))
+    return {"accuracy": accuracy, "calibration error": evaluation.calibration_error}
+
+
+def cell(method: Method, split: Split) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="discern-accuracy-") as folder:
+        prepared = method.prepare(split, Path(folder))
+        start = time.process_time()
+        model = method.fit(split, prepared)
+        trained = time.process_time()
+        answers = method.ask(split, model)
+        seconds = {"seconds": trained - start, "answering": time.process_time() - trained}
+        return {**figures(split, answers), **seconds}
+
+
+def apart(work: Callable[[], dict[str, Any]], limit: int) -> dict[str, Any]:
+    """Run in a forked process, which shares the rows, and which the system ends when its time is over."""
+    context = multiprocessing.get_context("fork")
+    receiving, sending = context.Pipe(duplex=False)
+
+    def child() -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 5))
+        try:
+            sending.send(work())
+        except Exception as error:
+            traceback.print_exception(error)
+            sending.send({"left out": type(error).__name__})
+
+    process = context.Process(target=child)
+    process.start()
+    sending.close()
+    try:
+        result = receiving.recv()
+    except EOFError:
+        result = None
+    process.join()
+    if result is None and process.exitcode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return {"left out": f"more than {limit} s"}
+    return result or {"left out": f"its process ended with {process.exitcode}"}
+
+
+def run(names: tuple[str, ...], quick: bool, only: str | None = None) -> dict[str, Any]:
+    """Fill the table for these sets, for all methods or one."""
+    if only not in (None, *(method.name for method in METHODS)):
+        raise SystemExit(f"there is no method {only!r}; there are {', '.join(method.name for method in METHODS)}")
+    methods = [method for method in METHODS if only in (None, method.name)]
+    for module in IMPORTED:
+        importlib.import_module(module)
+    sets, cells = {}, []
+    for name in names:
+        try:
+            split = split_of(name, quick)
+        except LeftOutError as error:
+            print(f"{name}: left out, {error}", flush=True)
+            continue
+        sizes = {"train": len(split.train), "test": len(split.test), "labels": len(split.labels)}
+        sets[name] = {**sizes, "texts": split.is_text}
+        for method in (method for method in methods if method.suits(split)):
+            found = apart(lambda method=method, split=split: cell(method, split), LIMIT)
+            cells.append({"set": name, "method": method.name, "peer": method.peer, "bayes": method.bayes, **found})
+            print(f"{name}, {method.name}: {json.dumps(found)}", flush=True)
+    return {"sets": sets, "cells": cells}

@@ -1,0 +1,1 @@
+"""How jobs are measured, recorded and shown."""

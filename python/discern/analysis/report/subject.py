@@ -1,0 +1,113 @@
+"""The subject of a report: a model, the rows to evaluate it on, and the evaluation."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern.models.file as files
+from discern.analysis.comparison import LoadedRows, stratified_folds
+from discern.classifier import Classifier
+from discern.data.source import Reading
+from discern.evaluation.evaluation import Evaluation
+from discern.evaluation.predictions import Predictions
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MOST_LABELS = 20
+"""Labels in the explorer and in the list of strongest words."""
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model, the rows to evaluate it on, and the evaluation."""
+
+    model: Any
+    table: LoadedRows
+    evaluation: Evaluation
+    source: str
+    model_name: str
+    checksum: str | None
+    positive: str
+
+    @property
+    def rows(self) -> Predictions:
+        """The evaluated rows."""
+        return self.evaluation.predictions
+
+    @cached_property
+    def true(self) -> NDArray[np.str_]:
+        """The true label of each row."""
+        return self.rows.true_labels
+
+    @cached_property
+    def predicted(self) -> NDArray[np.str_]:
+        """The predicted label of each row."""
+        return self.rows.predicted_labels
+
+    @cached_property
+    def held_out(self) -> tuple[NDArray[np.float64], bool]:
+        """The probabilities by models that have not learned the row, and whether they had to forget it for that."""
+        return held_out_probabilities(self)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that have probabilities."""
+        return self.rows.columns
+
+    @cached_property
+    def frequent(self) -> list[str]:
+        """The labels with the most rows."""
+        rows = Counter(self.true.tolist())
+        return sorted(self.labels, key=lambda label: (-rows[label], label))[:MOST_LABELS]
+
+    def row(self, number: int) -> dict[str, Any]:
+        """Return a row without its label."""
+        label = getattr(self.model, "label", "label")
+        return {name: values[0] for name, values in self.table.take([number]).items() if name != label}
+
+
+def subject_of(model: Any, data: Any, positive: str | None = None, reading: Reading | None = None) -> Subject:
+    """Evaluate a model, or that of a file, on rows with labels."""
+    from_file = isinstance(model, str | os.PathLike)
+    loaded = Classifier.load(model) if from_file else model
+    checksum = files.load(model)[1]["checksum"] if from_file else None
+    table = LoadedRows.of(data, reading)
+    evaluation = loaded.evaluate(table.columns)
+    source = str(data) if isinstance(data, str | os.PathLike) else "the rows given"
+    name = Path(model).name if from_file else type(loaded).__name__
+    return Subject(loaded, table, evaluation, source, name, checksum, evaluation.positive(positive))
+
+
+def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]:
+    """Return probabilities by models that have not learned the row, and whether they had to forget it.
+
+    A copy of the model forgets the rows of a fold and predicts them. Rows that the model has never learned cannot be
+    forgotten: the model itself predicts them.
+    """
+    plain = subject.rows.probabilities
+    unseen = plain, False
+    if not hasattr(subject.model, "forget") or len(subject.table) < 2 * FOLDS:
+        return unseen
+    groups = list(zip(*(map(str, column) for column in subject.table.columns.values()), strict=True))
+    folds = stratified_folds(subject.true, FOLDS, groups=groups)
+    shares = np.zeros_like(plain)
+    for fold in range(FOLDS):
+        rows = np.flatnonzero(folds == fold)
+        part, trial = subject.table.take(rows), copy.deepcopy(subject.model)
+        try:
+            trial.forget(part)
+        except ValueError:
+            return unseen
+        places = np.array([subject.labels.index(label) for label in trial.labels], np.int64)
+        shares[np.ix_(rows, places)] = trial.predict_proba(part)
+    return shares, True

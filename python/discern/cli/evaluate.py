@@ -1,0 +1,129 @@
+"""The commands that measure how good models are: evaluate, report, compare."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from discern.cli.decide import DecisionRule, Positive
+from discern.cli.options import (
+    DATA_HELP,
+    MODELS,
+    Input,
+    Label,
+    ModelFile,
+    OtherText,
+    Output,
+    Rows,
+    Text,
+    argument,
+    command,
+    option,
+)
+from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
+
+
+@command(
+    "discern evaluate messages.discern held-out.csv",
+    "discern evaluate messages.discern held-out.csv --json",
+    "discern evaluate credit.discern held-out.csv --cost bad:good=5 --cost unsure=0.5",
+    "discern evaluate messages.discern held-out.csv --threshold 0.99 --positive spam",
+)
+def evaluate(
+    *,
+    model: ModelFile,
+    label: str | None = option(None, "The column with the true labels.", show_default="as in the model"),
+    text: OtherText = None,
+    rule: DecisionRule,
+    rows: Rows,
+    out: Output,
+) -> None:
+    """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
+    classifier = loaded(model, text, rows.threads, label)
+    decision = rule.decision(classifier.labels)
+    from discern.data.readers import Sources
+
+    with rows.reading(rows.data, out.quiet) as how:
+        evaluation = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
+    if decision is not None:
+        evaluation = evaluation.decided_by(decision)
+    if out.json:
+        costs = {"cost": evaluation.cost_of(decision)} if decision is not None and rule.cost else {}
+        print_json({**evaluation.to_dict(rule.positive), **costs})
+        return
+    from discern.cli.show import console, show_evaluation
+
+    show_evaluation(console(), evaluation)
+
+
+@command("discern report messages.discern held-out.csv -o report.html")
+def report(
+    *,
+    model: ModelFile,
+    data: str = argument(..., "DATA", DATA_HELP),
+    output: Path = option(Path("report.html"), "The page to write.", "--output", "-o", metavar="FILE"),
+    positive: Positive = None,
+    rows: Input,
+    out: Output,
+) -> None:
+    """Write a page that shows how good a model is, where it errs and why: metrics, plots, thresholds, mistakes.
+
+    The page is one file and opens without a network. Writing it needs matplotlib (pip install 'discern[plot]').
+    """
+    from discern.analysis.report.page import report as write_report
+    from discern.data.source import refuse_missing
+
+    refuse_bad_place(output)
+    refuse_missing(model)
+    with rows.reading([data], out.quiet) as how:
+        evaluation = write_report(model, data, output, positive=positive, reading=how)
+    size = output.stat().st_size
+    if out.json:
+        print_json({"file": str(output), "bytes": size, "evaluation": evaluation.to_dict()})
+        return
+    out.say(f"wrote {output}: evaluated on {counted(evaluation.rows, 'row')}, {in_bytes(size)}")
+
+
+@command(
+    "discern compare messages.csv",
+    "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
+)
+def compare(
+    *,
+    data: str = argument(..., "DATA", DATA_HELP),
+    model: list[str] | None = option(
+        None, "A model to compare; may be given more than once.", click_type=MODELS, show_default="all"
+    ),
+    folds: int = option(10, "The number of folds.", min=2),
+    label: Label = "label",
+    text: Text = None,
+    plot: Path | None = option(
+        None, "Draw a box plot of the error in each fold (.svg, .png, .pdf).", metavar="FILE", show_default="none"
+    ),
+    rows: Input,
+    out: Output,
+) -> None:
+    """Compare models on rows with labels by cross-validation: log loss, error, intervals and time, the best first."""
+    from discern.analysis.comparison import HEAD
+    from discern.analysis.comparison import compare as compare_methods
+    from discern.classifier import Classifier
+
+    if plot is not None:
+        refuse_bad_place(plot)
+    chosen = dict.fromkeys(model or (name for name in MODELS.choices if name != "best"))
+    methods = {name: Classifier(label, model=name, text=text) for name in chosen}
+    with rows.reading([data], out.quiet) as how:
+        compared = compare_methods(methods, data, folds=folds, reading=how)
+    if plot is not None:
+        compared.plot().figure_.savefig(plot)
+    if out.json:
+        print_json(compared.to_dict())
+        return
+    from discern.cli.show import console, plain_table, show
+
+    table = plain_table(*HEAD)
+    for row in compared.rows():
+        table.add_row(*map(visible, row))
+    screen = console()
+    screen.print()
+    show(screen, table)
+    out.say("p: p-value of the difference from the best model (corrected resampled t test)")

@@ -1,0 +1,1 @@
+"""``discern filter``: classify one message, by a daemon if one is running."""

@@ -1,0 +1,351 @@
+"""The command fit: learn from rows with labels, and write a model file."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from discern.cli.options import MODELS, Label, NewModelFile, OneOf, Output, Rows, Text, command, option
+from discern.cli.output import counted, in_bytes, print_json, refuse_bad_place, saved
+
+if TYPE_CHECKING:
+    from discern.classifier import Classifier
+    from discern.data.source import Reading
+    from discern.learners.smoothing import Smoothing
+
+# --------------------------------------------------------------------------------------------- values of options
+
+
+def parse_smoothing(value: str) -> Smoothing | str:
+    """Read ``auto``, ``0.5``, ``laplace:0.5``, ``jelinek-mercer:0.5`` or ``dirichlet:1000``.
+
+    Examples
+    --------
+    >>> parse_smoothing("dirichlet:500")
+    Dirichlet(mass=500.0)
+    """
+    from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
+
+    if value == "auto":
+        return value
+    kinds: dict[str, Any] = {"laplace": Laplace, "jelinek-mercer": JelinekMercer, "dirichlet": Dirichlet}
+    name, colon, number = value.rpartition(":")
+    kind = kinds.get(name if colon else "laplace")
+    try:
+        if kind is None:
+            raise ValueError(f"there is no smoothing {name!r}; there are {', '.join(kinds)}")
+        return kind(float(number))  # type: ignore[no-any-return]
+    except ValueError as error:
+        raise typer.BadParameter(f"{error} (write 0.5, jelinek-mercer:0.5 or dirichlet:1000)") from error
+
+
+def parse_lengths(value: str) -> tuple[int, int]:
+    """Read ``1,2``: the shortest and the longest; one number is both.
+
+    Examples
+    --------
+    >>> parse_lengths("1,2"), parse_lengths("3")
+    ((1, 2), (3, 3))
+    """
+    parts = value.split(",")
+    try:
+        lengths = [int(part) for part in parts]
+    except ValueError as error:
+        raise typer.BadParameter(f"{value!r} is not a pair of numbers such as 1,2") from error
+    if len(lengths) > 2 or lengths[0] < 1 or lengths[-1] < lengths[0]:
+        raise typer.BadParameter(f"{value!r} is not a pair of numbers that rise from at least 1, such as 1,2")
+    return lengths[0], lengths[-1]
+
+
+def parse_terms(value: str) -> int | str:
+    """Read a number of terms, or ``auto``."""
+    if value == "auto":
+        return value
+    if not value.isdigit() or int(value) < 1:
+        raise typer.BadParameter(f"it takes a number above 0 or auto, not {value!r}")
+    return int(value)
+
+
+def parse_budget(value: str) -> float:
+    """Read ``60``, ``60s``, ``2m`` or ``1h`` as seconds.
+
+    Examples
+    --------
+    >>> parse_budget("90s"), parse_budget("1.5m")
+    (90.0, 90.0)
+    """
+    units = {"s": 1.0, "m": 60.0, "h": 3600.0}
+    number, unit = (value[:-1], units[value[-1]]) if value[-1:] in units else (value, 1.0)
+    try:
+        return float(number) * unit
+    except ValueError as error:
+        raise typer.BadParameter(f"{value!r} is not a time such as 60s, 2m or 1h") from error
+
+
+def parse_stop_words(value: str) -> tuple[str, ...]:
+    """Read a list with commas, or ``@file`` with words between commas or white space.
+
+    Examples
+    --------
+    >>> parse_stop_words("the, a,of")
+    ('the', 'a', 'of')
+    """
+    listed = Path(value[1:]).read_text("utf-8") if value.startswith("@") else value
+    return tuple(dict.fromkeys(listed.replace(",", " ").split()))
+
+
+# ---------------------------------------------------------------------------------------------- groups of options
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The roles of columns."""
+
+    label: Label = "label"
+    text: Text = None
+    number: list[str] | None = option(None, "A column with numbers.", show_default="inferred")
+    category: list[str] | None = option(None, "A column with categories.", show_default="inferred")
+    flag: list[str] | None = option(None, "A column with yes or no.", show_default="inferred")
+
+
+@dataclass(frozen=True)
+class Learning:
+    """The model and how it is learned."""
+
+    model: str = option(
+        "naive-bayes",
+        "Naive Bayes (its event model chosen by validation, or given), another model, or the best of them. Only naive "
+        "Bayes can learn more rows, forget and merge.",
+        click_type=MODELS,
+    )
+    smoothing: Any = option(
+        "auto",
+        "auto, a number (Laplace), jelinek-mercer:0.5 or dirichlet:1000.",
+        parser=parse_smoothing,
+        metavar="SMOOTHING",
+    )
+    numbers: str = option(
+        "auto",
+        "Model numeric columns with a normal density or with bins.",
+        click_type=OneOf("discern.data.roles", "NUMBERS", "auto"),
+    )
+    calibrate: bool | None = option(
+        None, "Calibrate probabilities on held-out rows.", show_default="if the smoothing is auto"
+    )
+    priors: str = option(
+        "data",
+        "Priors of the labels: as in the data, uniform, or chosen by validation.",
+        click_type=OneOf("discern.models.settings", "PRIORS"),
+    )
+    normalization: str = option(
+        "documents",
+        "What the Bernoulli model divides by.",
+        click_type=OneOf("discern.learners.bayes", "NORMALIZATIONS"),
+    )
+    budget: Any = option(
+        "60s", "For --model best: the longest time it may take, such as 60s or 5m.", parser=parse_budget, metavar="TIME"
+    )
+    ledger: bool = option(False, "Keep a digest of every row, so that rows never learned cannot be forgotten.")
+    ledger_salt: str | None = option(
+        None,
+        "The salt of these digests, 32 hexadecimal digits. Models to be merged must share it.",
+        metavar="HEX",
+        show_default="random",
+    )
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How texts become terms, and which terms are used."""
+
+    analyzer: str = option(
+        "word",
+        "Terms: words, characters, characters within words, matches of --pattern, or whole texts.",
+        click_type=OneOf("discern.data.text", "ANALYZERS"),
+    )
+    tokenizer: str = option(
+        "words",
+        "Tokenize every script correctly, or exactly as scikit-learn does.",
+        click_type=OneOf("discern.data.text", "TOKENIZERS"),
+    )
+    lowercase: bool = option(True, "Ignore the difference between upper and lower case.")
+    ngrams: Any = option(
+        None,
+        "The shortest and the longest n-grams, such as 1,2.",
+        parser=parse_lengths,
+        metavar="MIN,MAX",
+        show_default="1,1 or 1,2, by model or validation",
+    )
+    stop_words: Any = option(
+        "",
+        "Words to leave out: a list with commas, or @file.",
+        parser=parse_stop_words,
+        metavar="WORDS",
+        show_default="none",
+    )
+    stem: str = option(
+        "auto",
+        "Stem words as in this language, such as english; none; or auto.",
+        metavar="LANGUAGE",
+        show_default="auto: chosen by validation, none for models in a vector space",
+    )
+    min_word_length: int | None = option(
+        None, "The minimum number of characters of a word.", min=1, show_default="2, for mail 1"
+    )
+    pattern: str | None = option(None, "A regular expression, for --analyzer pattern.", show_default="none")
+    characters: Any = option(
+        None,
+        "Also count character n-grams of these lengths, such as 2,5; not for naive Bayes.",
+        parser=parse_lengths,
+        metavar="MIN,MAX",
+    )
+    min_df: int | None = option(
+        None,
+        "Leave out terms that occur in fewer rows.",
+        min=1,
+        show_default="1 for naive Bayes and nbsvm, 2 for other models",
+    )
+    max_terms: Any = option(
+        None,
+        "The number of terms of a text to use, the best by --select; auto: chosen by validation.",
+        parser=parse_terms,
+        metavar="N",
+        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
+    )
+    select: str = option(
+        "chi2",
+        "The score by which the best terms are selected.",
+        click_type=OneOf("discern.models.settings", "SELECTS"),
+    )
+
+
+def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str, Any]:
+    """Return the keyword arguments of Classifier for these options."""
+    given = {**vars(columns), **vars(learning), **vars(terms)}
+    given["ledger"] = given.pop("ledger_salt") or given["ledger"]
+    if given["calibrate"] is None:
+        given["calibrate"] = "auto"
+    if given["stem"] == "none":
+        given["stem"] = None
+    return given
+
+
+# ---------------------------------------------------------------------------------------------------- the command
+
+
+@command(
+    "discern fit messages.csv -o messages.discern",
+    "discern fit part-*.jsonl.gz -o news.discern --label topic --text body --ngrams 1,2 --smoothing 0.5",
+    "zcat rows.csv.gz | discern fit - --format csv -o rows.discern",
+)
+def fit(
+    *,
+    output: NewModelFile,
+    columns: Columns,
+    learning: Learning,
+    terms: Terms,
+    slim: bool = option(False, "A smaller file that cannot learn, forget or merge."),
+    dry_run: bool = option(False, "Show what would be done (roles, sizes, about how long), and write nothing."),
+    spark: str | None = option(
+        None,
+        "Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
+        metavar="URL",
+        show_default="on this machine alone",
+    ),
+    rows: Rows,
+    out: Output,
+) -> None:
+    """Learn from rows with labels, and write a model file."""
+    from discern.classifier import Classifier
+
+    try:
+        classifier = Classifier(**settings_of(columns, learning, terms), threads=rows.threads)
+    except ValueError as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from error
+    refuse_bad_place(output)
+    if spark is not None:
+        from discern.cli.spark import fit_on_spark
+
+        classifier = fit_on_spark(classifier, spark, rows, slim)
+        report_fit(classifier, saved(classifier, output, slim), out)
+    elif dry_run:
+        from discern.cli.estimate import show
+
+        with rows.reading(rows.data, out.quiet, busy=True) as how:
+            show(classifier, rows.data, how, out)
+    else:
+        started = time.perf_counter()
+        how = _fit(classifier, rows, out)
+        report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
+
+
+def _fit(classifier: Classifier, rows: Rows, out: Output) -> Reading:
+    """Learn from rows, and return how they were read."""
+    from discern.data.readers import Sources
+
+    best = classifier.model == "best"
+    with rows.reading(rows.data, out.quiet, busy=best) as how:  # "best" shows its leaderboard instead of a progress bar
+        if best:
+            _fit_best(classifier, Sources(tuple(rows.data)), how, out)
+        else:
+            classifier.fit(Sources(tuple(rows.data)), reading=how)
+    return how
+
+
+def _effort(how: Reading, started: float) -> dict[str, Any]:
+    """Return the bytes read, the seconds, and the most bytes of memory in use."""
+    seconds = time.perf_counter() - started
+    memory = None
+    if sys.platform != "win32":
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        memory = most if sys.platform == "darwin" else 1024 * most
+    rate = how.bytes_read / seconds if seconds > 0 else None
+    return {"bytes_read": how.bytes_read, "seconds": seconds, "bytes_per_second": rate, "memory": memory}
+
+
+def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> None:
+    """Learn the best model, and show the leaderboard."""
+    from discern.cli.show import leaderboard_shown, show_leaderboard
+
+    with leaderboard_shown(out.quiet or out.json) as watch:
+        classifier.fit(data, reading=how, watch=watch)
+    if out.json or out.quiet:
+        return
+    if classifier.leaderboard:
+        show_leaderboard(classifier.leaderboard)
+    limitation = classifier.fitted.limitation
+    out.say(f"the best is {classifier.winner}" + (f": {limitation}" if limitation else ""))
+
+
+FACTS = (
+    "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "chosen", "calibration",
+    "leaderboard",
+)  # fmt: skip
+"""What --json shows of a new model, beside its file and the columns that were left out."""
+
+
+def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> None:
+    """Print what was learned."""
+    described = classifier.info()
+    labels: dict[str, int] = described["rows_per_label"] or dict.fromkeys(classifier.labels, 0)
+    if out.json:
+        print_json({**facts, **{name: described[name] for name in FACTS}, "left_out": classifier.left_out})
+        return
+    from discern.cli.show import described as in_words
+
+    if not classifier.settings.columns:
+        found = ", ".join(in_words(feature) for feature in described["features"])
+        left_out = "".join(f"; {name!r} is left out: {reason}" for name, reason in classifier.left_out.items())
+        out.say(f"columns inferred: {found}{left_out}")
+    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
+    more = ", …" if len(labels) > 10 else ""
+    rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "
+    out.say(f"learned {rows}{counted(len(labels), 'label')} ({listed}{more})")
+    out.say(f"wrote {facts['file']}: {described['terms']:,} terms, {in_bytes(facts['bytes'])}")

@@ -1,0 +1,159 @@
+"""The application: its commands, the exit codes of their errors, and the defaults of their options."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import discern.cli.defaults as defaults
+from discern.cli.change import forget, learn, merge, relabel
+from discern.cli.datasets import datasets
+from discern.cli.decide import decide
+from discern.cli.demo import demo
+from discern.cli.evaluate import compare, evaluate, report
+from discern.cli.explain import explain, similar
+from discern.cli.filter.command import filter
+from discern.cli.fit import fit
+from discern.cli.info import drift, info
+from discern.cli.options import EXAMPLES
+from discern.cli.predict import predict
+from discern.cli.serve import serve
+
+COMMANDS = (
+    fit, predict, evaluate, decide, report, compare, explain, info, similar, drift, learn, forget, relabel, merge,
+    filter, serve, datasets, demo,
+)  # fmt: skip
+"""All commands, in the order of the help."""
+EXIT_CODES = {
+    0: "success (also if the output pipe is closed early)",
+    1: "bad data or a bad model file: one sentence on stderr says what is wrong, where, and what to do",
+    2: "wrong usage: an unknown command or option, or an invalid value",
+    3: "discern filter only: the message could not be classified; it is passed on unchanged",
+    130: "interrupted by Ctrl-C; no half-written file is left behind",
+}
+
+
+class Commands(TyperGroup):
+    """The commands; bad data becomes one sentence and an exit code, never a traceback."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Set the defaults of the options from the environment and the configuration file."""
+        if parent is None:
+            extra.setdefault("default_map", _defaults(self.commands))
+        return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command, and turn its errors into exit codes."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError as error:
+            _abandon_stdout()
+            raise typer.Exit(0) from error
+        except KeyboardInterrupt as error:
+            raise typer.Exit(130) from error
+        except (ValueError, OSError, MemoryError) as error:
+            typer.echo(f"discern: {_sentence(error)}", err=True)
+            raise typer.Exit(1) from error
+        return result
+
+
+def _defaults(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    known = {name: _options(command) for name, command in commands.items()}
+    try:
+        written = defaults.contents()
+        complaint = defaults.unknown(written, known) if written else None
+    except ValueError as error:
+        complaint, written = str(error), {}
+    if complaint:
+        raise typer.BadParameter(complaint)
+    return {
+        name: {
+            options[key].name: _as_words(value) if options[key].multiple else str(value)
+            for key, value in defaults.of_command(name, options, written).items()
+        }
+        for name, options in known.items()
+    }
+
+
+def _options(command: Any) -> dict[str, Any]:
+    """Return the options of a command by the names that they have in the configuration file."""
+    return {
+        written.removeprefix("--").replace("-", "_"): option
+        for option in command.params
+        if option.param_type_name == "option"
+        for written in option.opts
+        if written.startswith("--") and written.removeprefix("--") not in defaults.NEVER
+    }
+
+
+def _as_words(value: Any) -> list[Any]:
+    return value.split() if isinstance(value, str) else value if isinstance(value, list) else [value]
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{os.fspath(error.filename)!r}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _abandon_stdout() -> None:
+    """Drop what is still buffered; otherwise the interpreter would complain about the closed pipe on exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"discern {version('discern')}")
+        raise typer.Exit(0)
+
+
+def application(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Train a classifier from a CSV file in seconds. Every prediction comes with a calibrated probability and the words
+    that drove it.
+
+    Data are files such as CSV, JSON lines, Parquet or mailboxes (all: --format), plain or compressed (.gz, .bz2, .xz,
+    .zst), patterns such as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, or - for stdin.
+    Results go to stdout, messages to stderr. To begin, run: discern demo
+    """
+
+
+def _build() -> typer.Typer:
+    codes = "\n\n".join(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())
+    built = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+    built.callback(epilog=f"Exit codes\n\n{codes}")(application)
+    for one in COMMANDS:
+        built.command(epilog="Examples\n\n" + "\n\n".join(EXAMPLES[one]))(one)
+    return built
+
+
+app = _build()
+
+
+def run() -> None:
+    """Run the command line and exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        app(prog_name="discern")
+    finally:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            _abandon_stdout()

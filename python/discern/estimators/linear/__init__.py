@@ -1,0 +1,1 @@
+"""Classifiers with a weight vector for each class, and the discriminants."""

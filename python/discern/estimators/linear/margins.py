@@ -1,0 +1,275 @@
+"""Linear classifiers of large margin, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
+
+from discern.data.encode import native_table
+from discern.estimators.base import Array, BaseClassifier
+from discern.estimators.checks import class_weights, refuse_huge, row_weights
+from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
+
+
+class _LargeMargin(LinearClassifierMixin, BaseClassifier):
+    """The base of linear classifiers of large margin: checked labels and weights, and fitted attributes."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "C": [Interval(Real, 0.0, None, closed="right")],
+        "loss": [StrOptions({"hinge", "squared_hinge"})],
+        "tol": [Interval(Real, 0.0, None, closed="neither")],
+        "class_weight": [None, dict, StrOptions({"balanced"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
+    coef_: Array
+    intercept_: Any
+    certificate_: Certificate
+    class_weight: Any
+    random_state: Any
+    max_iter: int
+
+    def _weighted(self, X: Any, y: Array, sample_weight: Any) -> tuple[Array, Array | None, Array | None]:
+        """Return the numbers of the classes, the weights of the rows and those of the classes."""
+        weights = row_weights(sample_weight, X, ensure_non_negative=True)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        present = self.classes_ if weights is None else np.unique(y[weights > 0])
+        if len(present) < 2:
+            raise ValueError(
+                f"a linear classifier needs rows of at least two classes, but there is one class only: {present}"
+            )
+        if self.class_weight is None:
+            return numbers, weights, None
+        masses = np.bincount(numbers, weights, len(self.classes_))
+        return numbers, weights, class_weights(self.class_weight, self.classes_, masses, positive=True)
+
+    def _seed(self) -> int:
+        """Return the seed of the order of the rows; without a random state always the same."""
+        if self.random_state is None:
+            return 0
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _keep(self, found: LinearMargins) -> None:
+        self.coef_, self.intercept_, self.certificate_ = found.coef, found.intercept, found.certificate
+        self.n_iter_ = int(found.certificate.passes.max())
+        if not found.certificate.converged:
+            warnings.warn(
+                f"the relative duality gap is {found.certificate.gap.max():.1e} after {self.n_iter_} passes, not the "
+                f"{found.certificate.tolerance:.1e} asked for: raise max_iter or tol, scale the columns, or lower C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+@dataclass(eq=False, repr=False)
+class LinearSVC(SparseCoefMixin, _LargeMargin):
+    """The linear support vector machine, with scikit-learn's parameters and attributes.
+
+    What differs: ``tol`` is the relative duality gap, so that ``certificate_`` says how far from the optimum the result
+    can be at most; a weight of 2 is the same as the row twice, and the order of the rows does not matter, both to the
+    last bit; ``C=float("inf")`` is the hard margin, which is found or proved not to exist
+    (:class:`~discern.NotSeparableError`); and with ``penalize_intercept=False`` the intercept is free, as in the
+    textbook. Only the ``l2`` penalty is there.
+
+    Parameters
+    ----------
+    dual : "auto" or bool, default="auto"
+        Coordinate descent in the dual, or Newton's method in the primal (squared hinge only).
+    penalize_intercept : bool, default=True
+        Whether the intercept is the weight of a constant feature, ``intercept_scaling``, and penalised as all weights.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        Primal and dual values, their relative gap, and the largest violation of the conditions of optimality.
+
+    Examples
+    --------
+    >>> model = LinearSVC(C=float("inf"), penalize_intercept=False).fit([[0.0], [1.0], [3.0]], ["low", "low", "high"])
+    >>> model.coef_.round(8).tolist(), model.intercept_.round(8).tolist()
+    ([[-1.0]], [2.0])
+    >>> model.predict([[1.5], [2.5]]).tolist()
+    ['low', 'high']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_LargeMargin._parameter_constraints,
+        "penalty": [StrOptions({"l2"})],
+        "dual": ["boolean", StrOptions({"auto"})],
+        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "verbose": ["verbose"],
+        "penalize_intercept": ["boolean"],
+    }
+
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: Any = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
+    penalize_intercept: bool = True
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, a table or a sparse matrix."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
+        refuse_huge(X)
+        check_classification_targets(y)
+        numbers, weights, by_class = self._weighted(X, y, sample_weight)
+        found = fit_margins(
+            X,
+            numbers,
+            len(self.classes_),
+            self._settings(),
+            weights=weights,
+            class_weights=by_class,
+            labels=self.classes_.tolist(),
+        )
+        self._keep(found)
+        if self.multi_class == "crammer_singer" and len(self.classes_) == 2:
+            self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        return self
+
+    def _settings(self) -> MarginSettings:
+        intercept = "penalised" if self.penalize_intercept else "free"
+        return MarginSettings(
+            loss=self.loss,
+            cost=float(self.C),
+            solver={True: "dual", False: "primal"}.get(self.dual, "auto"),
+            multiclass=self.multi_class,
+            intercept=intercept if self.fit_intercept else "none",
+            scaling=float(self.intercept_scaling),
+            tolerance=self.tol,
+            passes=self.max_iter,
+            seed=self._seed(),
+        )
+
+
+@dataclass(eq=False, repr=False)
+class NBSVM(_LargeMargin):
+    """Naive Bayes weights as features of a linear support vector machine (Wang and Manning 2012).
+
+    Each column, a term that a row holds or not, is scaled by the log ratio of its shares in the class and in the rest;
+    a squared-hinge machine without intercept learns on that; its weights are drawn towards their mean magnitude, which
+    is naive Bayes. There is no intercept: with a penalty it would fail on skewed classes. More than two classes: one
+    against the rest.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+    alpha : float, default=1.0
+        What is added to each count.
+    beta : float, default=0.25
+        The share of the machine: 0 is naive Bayes, 1 the machine alone.
+    binarize : bool, default=True
+        Whether a term counts once a row, if its number is above 0.
+    smoothing : JelinekMercer, Dirichlet or Laplace, optional
+        In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to
+        each count counts terms that a small class has never seen in its favor.
+
+    Attributes
+    ----------
+    coef_, intercept_ : arrays
+        Of the rows as they are given (0 or 1 for each column, if ``binarize``).
+    log_count_ratio_ : array of (functions, columns)
+    certificate_ : Certificate
+        How good the machine's solution is.
+
+    Examples
+    --------
+    >>> from discern import CountVectorizer
+    >>> texts = ["good fun", "good and good", "bad", "so bad and dull"]
+    >>> vectorizer = CountVectorizer(ngram_range=(1, 2))
+    >>> model = NBSVM().fit(vectorizer.fit_transform(texts), [1, 1, 0, 0])
+    >>> model.predict(vectorizer.transform(["good film", "dull film"])).tolist()
+    [1, 0]
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_LargeMargin._parameter_constraints,
+        "alpha": [Interval(Real, 0.0, None, closed="neither")],
+        "beta": [Interval(Real, 0.0, 1.0, closed="both")],
+        "binarize": ["boolean"],
+        "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
+    }
+
+    C: float = 1.0
+    _: KW_ONLY
+    alpha: float = 1.0
+    beta: float = 0.25
+    loss: str = "squared_hinge"
+    binarize: bool = True
+    class_weight: Any = None
+    tol: float = 1e-4
+    max_iter: int = 1000
+    random_state: Any = None
+    smoothing: JelinekMercer | Dirichlet | Laplace | None = None
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows of counts."""
+        self._validate_params()
+        X, y = validate_data(self, X, y, accept_sparse="csr", order="C")  # counts need not become other numbers
+        check_classification_targets(y)
+        if not self.binarize:
+            refuse_huge(X)
+            check_non_negative(X, "NBSVM")
+        numbers, weights, by_class = self._weighted(X, y, sample_weight)
+        settings = MarginSettings(
+            loss=self.loss,
+            cost=float(self.C),
+            intercept="none",
+            tolerance=self.tol,
+            passes=self.max_iter,
+            seed=self._seed(),
+        )
+        found, self.log_count_ratio_ = fit_nbsvm(
+            native_table(self._prepared(X), any_order=True, once=self.binarize),
+            numbers,
+            len(self.classes_),
+            settings,
+            smoothing=self.smoothing or Laplace(self.alpha),
+            beta=self.beta,
+            weights=weights,
+            class_weights=by_class,
+        )
+        self._keep(found)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the score of each row: above 0 for the second of two classes, or one for each class."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", reset=False)
+        scores: Array = np.asarray(self._prepared(X) @ self.coef_.T) + self.intercept_
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def _prepared(self, X: Any) -> Any:
+        return indicators(X) if self.binarize else X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = not self.binarize
+        tags.classifier_tags.poor_score = True  # on numbers that are not counts
+        return tags

@@ -1,0 +1,163 @@
+"""Least squares on targets of ±1, with scikit-learn's parameters and attributes."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from discern.estimators.base import Array, ScatterClassifier
+from discern.estimators.checks import class_weights
+from discern.learners.discriminants import gathered, linear_scores
+from discern.learners.ridge import (
+    MOST_COLUMNS,
+    Choice,
+    TargetRows,
+    choose_penalty,
+    normal_equations,
+    solve,
+    solve_positive,
+    solve_rows,
+)
+from discern.statistics.scatter import Scatter
+
+SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
+
+
+@dataclass(eq=False, repr=False)
+class RidgeClassifier(ScatterClassifier):
+    """Least squares on targets of ±1 with a ridge penalty.
+
+    Parameters and attributes are scikit-learn's. What differs: the model comes from the sums that
+    :class:`LinearDiscriminantAnalysis` uses, so that it can ``partial_fit``, ``merge`` and ``forget``; and the penalty
+    can be chosen. Sparse rows are taken as they are. Targets are classes only, not sets of labels.
+
+    Parameters
+    ----------
+    alpha : float, array of one for each target, or "auto"
+        ``"auto"`` chooses the penalty by leave-one-out in closed form where the rows are at hand (``fit``), and by
+        generalised cross-validation, from the sums alone, after ``partial_fit``, ``merge`` and ``forget``.
+    fit_intercept : bool
+    copy_X, solver, random_state
+        Without effect: the rows are not changed, and the equations are solved directly.
+    max_iter, tol
+        Only for more than 16,384 columns: too many for sums of products, they are solved iteratively, and such a model
+        cannot learn more, merge or forget.
+    class_weight : dict, "balanced" or None
+        Multiplied with the weight of each row. "balanced" is by the number of rows of each class, whatever they weigh.
+    positive : bool
+        Allow no weight below zero.
+
+    Examples
+    --------
+    >>> X, y = [[0.0, 1.0], [1.0, 1.5], [3.0, 0.5], [4.0, 1.0]], ["low", "low", "top", "top"]
+    >>> model = RidgeClassifier(alpha="auto").fit(X, y)
+    >>> model.predict([[0.5, 1.0]]).tolist()
+    ['low']
+    >>> model.partial_fit([[9.0, 1.0]], ["mid"]).classes_.tolist()
+    ['low', 'mid', 'top']
+    """
+
+    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), np.ndarray, StrOptions({"auto"})],
+        "fit_intercept": ["boolean"],
+        "copy_X": ["boolean"],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "solver": [StrOptions(SOLVERS)],
+        "positive": ["boolean"],
+        "random_state": ["random_state"],
+    }
+    coef_: Array = field(init=False)
+    intercept_: Array = field(init=False)
+    alpha_: float = field(init=False)
+
+    alpha: Any = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    copy_X: bool = True  # noqa: N815 (the name that scikit-learn gives it)
+    max_iter: int | None = None
+    tol: float = 1e-4
+    class_weight: Any = None
+    solver: str = "auto"
+    positive: bool = False
+    random_state: Any = None
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the fitted target of each class for each row; of two classes, that of the second."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False, finite=False)
+        scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
+        return gathered(scores, X.shape[0], len(self.classes_))
+
+    # ------------------------------------------------------------------------------------------------- sums
+
+    def merge(self, other: Self) -> Self:
+        """Return a new model that has learned the rows of both."""
+        self._check_sums()
+        other._check_sums()
+        return super().merge(other)
+
+    def _check_sums(self) -> None:
+        check_is_fitted(self)
+        if "_scatter" not in self.__dict__:
+            raise ValueError(f"a model of more than {MOST_COLUMNS:,} columns has no sums to add to; use fit")
+
+    def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
+        if y and not reset:
+            self._check_sums()
+        return super()._validated(X, *y, reset=reset, finite=finite)
+
+    def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
+        if X.shape[1] <= MOST_COLUMNS:
+            return super()._learn(X, classes, numbers, weights)
+        if self.positive or not isinstance(self.alpha, Real):
+            raise ValueError(
+                f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
+                "target and weights be kept positive; select columns first, or give one number for alpha"
+            )
+        rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
+        found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
+        self.__dict__.pop("_scatter", None)
+        self.classes_ = classes
+        self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"))
+
+    def _summed(self) -> dict[str, bool]:
+        return {"pooled": self.class_weight is None}
+
+    def _factors(self, classes: Array, rows: Array) -> Array | None:
+        """Return the weight of each class; "balanced" counts its rows, whatever they weigh, as scikit-learn does."""
+        if self.class_weight is None:
+            return None
+        return np.asarray(class_weights(self.class_weight, classes, rows))
+
+    def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
+        factors = self._factors(classes, scatter.class_rows)
+        normal = normal_equations(scatter, factors, self.fit_intercept)
+        choice = Choice(self.alpha, np.nan)
+        if isinstance(self.alpha, str):
+            choice = choose_penalty(normal, None if rows is None else TargetRows.of(rows[0], rows[1], rows[2], factors))
+        alpha, size = choice.penalty, normal.cross.shape[1]
+        if np.ndim(alpha) and len(alpha) != size:
+            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; give one for each")
+        found = (solve_positive if self.positive else solve)(normal, alpha)
+        return _attributes(found, normal.intercepts(found), choice, 1, "cholesky")
+
+
+def _attributes(found: Array, intercepts: Array, choice: Choice, steps: int, solver: str) -> dict[str, Any]:
+    """Name what was found; as in scikit-learn, a single target has flat weights."""
+    single = found.shape[1] == 1
+    return {
+        "coef_": found[:, 0] if single else np.ascontiguousarray(found.T),
+        "intercept_": intercepts,
+        "alpha_": choice.penalty,
+        "best_score_": -choice.error,
+        "n_iter_": np.full(found.shape[1], steps),
+        "solver_": solver,
+    }

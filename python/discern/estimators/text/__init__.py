@@ -1,0 +1,1 @@
+"""Estimators that read texts: vectorizers, tf–idf, and classifiers of raw texts."""

@@ -1,0 +1,1 @@
+"""Transformers of numeric columns: basis expansion, bins, selection."""

@@ -1,0 +1,135 @@
+"""Fit a logistic regression: center columns, choose the solver, and tell whether a maximum exists."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from discern.learners.logistic.objective import PenalizedLoss
+from discern.learners.logistic.rows import LabeledRows, dense_table, dependent_columns
+from discern.learners.logistic.separation import Separation, find_separation
+from discern.learners.logistic.solvers import SOLVERS, Fit, choose_solver
+from discern.learners.logistic.sums import sums_of
+from discern.learners.newton import Inverse
+
+Array = NDArray[Any]
+
+FAR = 100.0
+"""Columns whose mean is so many standard deviations from zero are centered first."""
+
+
+def fit_logistic(
+    rows: LabeledRows,
+    penalty: Array,
+    *,
+    solver: str = "auto",
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    start: Array | None = None,
+) -> Fit:
+    """Minimize the penalized loss.
+
+    Parameters
+    ----------
+    rows : LabeledRows
+    penalty : array
+        One number for each column of the coefficients; 0 leaves a column free.
+    solver : {"auto", "newton", "sampled newton", "truncated newton", "dual descent"}
+    tol : float
+        The norm of the gradient to reach, relative to that at zero coefficients.
+
+    Examples
+    --------
+    >>> rows = LabeledRows(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1], np.int32), 2)
+    >>> fit_logistic(rows, np.zeros(2)).coefficients.round(4).tolist()
+    [[0.9082, -1.3623]]
+    """
+    offsets = _offsets(rows, penalty)
+    if offsets is not None:
+        return _fit_centered(rows, penalty, offsets, solver=solver, tol=tol, max_iter=max_iter, start=start)
+    name = choose_solver(rows, penalty) if solver == "auto" else solver
+    if start is not None and name in ("sampled newton", "dual descent"):
+        name = "newton" if name == "sampled newton" else "truncated newton"
+    objective = PenalizedLoss(rows, penalty)
+    start = np.zeros(objective.shape) if start is None else start
+    found = SOLVERS[name](objective, start, tol, max_iter)
+    ridge = 0.5 * float(np.sum(penalty * found.coefficients**2))
+    found = replace(found, loss=found.convergence.objective - ridge)
+    return found if np.all(penalty > 0) else _with_existence(rows, penalty, found)
+
+
+def _offsets(rows: LabeledRows, penalty: Array) -> Array | None:
+    """Return the means of columns that lie far from zero, when a free intercept lets them be centered."""
+    if rows.sparse or not rows.intercept or penalty[-1] != 0 or not len(rows.classes):
+        return None
+    some = rows.table[: 1 << 10]
+    means, spreads = some.mean(axis=0), some.std(axis=0)
+    far = (np.abs(means) > FAR * spreads) & (spreads > 0)
+    return np.where(far, means, 0.0) if far.any() else None
+
+
+def _fit_centered(rows: LabeledRows, penalty: Array, offsets: Array, start: Array | None = None, **options: Any) -> Fit:
+    """Fit with columns centered, where x and 1 are nearly the same: w·x + b = w·(x − c) + (b + w·c)."""
+    if start is not None:
+        start = start.copy()
+        start[:, -1] += start[:, :-1] @ offsets
+    found = fit_logistic(replace(rows, table=rows.table - offsets), penalty, start=start, **options)
+    coefficients = found.coefficients.copy()
+    coefficients[:, -1] -= coefficients[:, :-1] @ offsets
+    return replace(found, coefficients=coefficients, separation=_moved(found.separation, offsets), offsets=offsets)
+
+
+def _moved(separation: Separation | None, offsets: Array) -> Separation | None:
+    if separation is None:
+        return None
+    direction = separation.direction.copy()
+    direction[:, -1] -= direction[:, :-1] @ offsets
+    return replace(separation, direction=direction)
+
+
+# ------------------------------------------------------------------------------- whether there is a maximum
+
+
+def _with_existence(rows: LabeledRows, penalty: Array, found: Fit) -> Fit:
+    """Add whether the data are separated; they are not when a maximum is proved to exist near what was found."""
+    if np.any(penalty[: rows.table.shape[1]] > 0):  # a ridge: the maximum exists
+        return found
+    if found.hessian is None:
+        found = replace(found, hessian=PenalizedLoss(rows, penalty).at(found.coefficients).hessian)
+    assert found.hessian is not None
+    inverse = Inverse.of(found.hessian, rows.outputs)
+    dependent = dependent_columns(rows) if inverse.singular else ()
+    if found.convergence.converged and not inverse.singular and _exists(rows, found, inverse):
+        return found
+    separation = find_separation(
+        rows.table, rows.classes, rows.n_classes, rows.intercept, rows.weights, found.coefficients
+    )
+    return replace(found, separation=separation, dependent=dependent)
+
+
+def _exists(rows: LabeledRows, found: Fit, inverse: Inverse) -> bool:
+    """Whether a maximum is proved to exist: the Newton step moves no score by more than a half.
+
+    Along any line the logistic loss satisfies |f‴| ≤ R f″ with R the largest change of a score (Bach 2010,
+    "Self-concordant analysis for logistic regression", proposition 2): λ·R ≤ ½ then implies a minimum, where λ is the
+    Newton decrement and R = max √(xᵀH⁻¹x). On separated data the two shrink and grow alike, and λR stays near 1.
+    """
+    gradient = sums_of(rows, found.coefficients, hessian=False).gradient.ravel()
+    decrement = float(np.sqrt(max(float(gradient @ inverse.solve(gradient)), 0.0)))
+    longest = max(float(_lengths(block, inverse).max(initial=0.0)) for block in rows.blocks())
+    factor = 1.0 if rows.outputs == 1 else 2.0  # differences of scores of two classes
+    return bool(decrement * longest**0.5 * factor <= 0.5)
+
+
+def _lengths(rows: LabeledRows, inverse: Inverse) -> Array:
+    """Return xᵀH⁻¹x of each row, the largest over the outputs."""
+    table = dense_table(rows)
+    longest = np.zeros(len(table))
+    for output in range(rows.outputs):
+        wide = np.zeros((len(table), rows.outputs * rows.columns))
+        wide[:, output * rows.columns : (output + 1) * rows.columns] = table
+        longest = np.maximum(longest, inverse.lengths(wide))
+    return longest

@@ -1,0 +1,423 @@
+"""A trained classifier: an immutable state that classifiers, threads and processes can share.
+
+Every change – learning, forgetting, merging, renaming – makes a new state from an old one, or raises and leaves the old
+one as it is. A model file holds a state whole; nothing is guessed when it is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.batch import Batch, did_you_mean
+from discern.data.roles import Feature
+from discern.data.strings import DataError
+from discern.data.values import label_text
+from discern.models.columns import statistics_of
+from discern.models.columns.kind import Scores
+from discern.models.naive_bayes import Model, Summing, solve_columns
+from discern.models.registry import MODELS
+from discern.models.resolved import Resolved
+from discern.models.settings import Settings
+from discern.statistics.sums import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
+    from discern.models.evidence import Evidence
+    from discern.models.space_model import SpaceModel
+    from discern.statistics.ledger import Ledger
+
+    Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
+
+FREE_TO_DIFFER = ("naive_bayes", "calibration", "log_loss", "accuracy", "rows", "leaderboard")
+"""Settings in which models may differ that are merged, if validation chose them for both."""
+SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was learned with which settings.
+
+    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model in a
+    vector space, is ``learned`` instead.
+    """
+
+    settings: Settings
+    resolved: Resolved
+    sums: Sums | None = None
+    ledger: Ledger | None = None
+    learned: Model | SpaceModel | None = None
+    decision: Decision | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    """The columns that are not used, and why; not saved."""
+    limitation: str = ""
+    """What the winner of a search cannot do that naive Bayes can; not saved."""
+
+    @cached_property
+    def model(self) -> Model | SpaceModel:
+        """The model that predicts."""
+        if self.learned is not None:
+            return self.learned
+        resolved = self.resolved
+        model = solve_columns(self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df)
+        return model.calibrated(resolved.calibration)
+
+    @property
+    def statistics(self) -> Sums:
+        """The sums over all rows learned; raises ValueError where there are none."""
+        if self.resolved.recipe is not None:
+            phrase = MODELS[self.resolved.recipe.model].phrase
+            raise ValueError(f"{phrase} is not a sum of its rows: train again, or use model='naive-bayes'")
+        if self.sums is None:
+            raise ValueError(SLIM)
+        return self.sums
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels the model can predict, sorted."""
+        return self.model.labels if self.sums is None else self.sums.labels
+
+    @property
+    def rows_per_label(self) -> dict[str, int] | None:
+        """The rows of each label; None for a slim model."""
+        if self.resolved.recipe is not None:
+            model = self.model
+            return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
+        return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
+
+    @property
+    def is_slim(self) -> bool:
+        """Whether it can only predict, although its model is a sum."""
+        return self.sums is None and self.resolved.recipe is None
+
+    @property
+    def can_learn(self) -> bool:
+        """Whether it can learn more rows, forget and merge."""
+        return self.sums is not None
+
+    @property
+    def winner(self) -> str:
+        """The name of the model that was learned; of ``"best"``, which one was."""
+        if self.resolved.recipe is not None:
+            return self.resolved.recipe.model
+        return self.settings.model if self.settings.is_sum else "naive-bayes"
+
+    def described(self) -> dict[str, Any]:
+        """Return what the model is: settings, labels, sizes."""
+        resolved, model, known = self.resolved, self.model, self.rows_per_label
+        plain = resolved.to_json()
+        shares = np.exp(model.prior).tolist()
+        return {
+            "model": self.winner,
+            "label": self.settings.label,
+            **{name: plain[name] for name in ("features", "min_df", "naive_bayes", "calibration", "recipe")},
+            "text_settings": plain["text"],
+            "text": resolved.text_column,
+            "chosen": resolved.chosen,
+            "leaderboard": plain["leaderboard"],
+            "decision": None if self.decision is None else self.decision.to_json(),
+            "priors": dict(zip(model.labels, shares, strict=True)),
+            "terms": model.terms,
+            "parameters": model.parameters,
+            "rows": None if known is None else sum(known.values()),
+            "rows_per_label": known,
+            "slim": self.is_slim,
+            "ledger": self.ledger is not None,
+            "labels_by_default": self._labels_by_default(),
+        }
+
+    def _labels_by_default(self) -> list[str]:
+        """Return the labels that came after costs, shares or priors were set for labels."""
+        labels, priors = self.labels, self.resolved.naive_bayes.priors
+        found = [] if self.decision is None else self.decision.defaults(labels)
+        named = {label for label, _ in priors} if not isinstance(priors, str) else {*labels}
+        return [label for label in labels if label in found or label not in named]
+
+    # --------------------------------------------------------------------------------------------- predicting
+
+    def scored(self, stream: Iterable[Batch], threads: int | None) -> Iterator[tuple[Batch, Scores]]:
+        """Yield batches with the scores of their rows."""
+        for batch in stream:
+            named = with_names(batch, self.resolved.features)
+            yield named, self.model.of_batch(named, threads)
+
+    def decided(self, scored: Scores) -> NDArray[np.str_]:
+        """Return the label of each row."""
+        model = self.model
+        if self.decision is None:
+            return np.asarray(model.label_array[scored.scores.argmax(axis=1)])
+        decided: NDArray[np.str_] = self.decision(model.posterior(scored), model.label_array).astype(np.str_)
+        return decided
+
+    def evaluated(self, stream: Iterable[Batch], threads: int | None) -> Evaluation:
+        """Evaluate the model on rows with labels."""
+        from discern.evaluation.evaluation import Evaluation
+
+        model, total = self.model, None
+        for batch, scored in self.scored(stream, threads):
+            numbers, labels = batch.labels(self.settings.label)
+            true = np.array(labels, dtype=np.str_)[numbers].tolist()
+            likeliest = model.label_array[scored.scores.argmax(axis=1)].tolist()
+            part = Evaluation.of(true, likeliest, model.posterior(scored), model.labels)
+            total = part if total is None else total + part
+        if total is None:
+            raise DataError("there are no rows to evaluate on")
+        return total if self.decision is None else total.decided_by(self.decision)
+
+    def explained(self, batch: Batch) -> Evidence:
+        """Explain why the only row of a batch is given its label."""
+        return self.model.explain(with_names(batch, self.resolved.features))
+
+    def decided_by(self, decision: Decision | None) -> Fitted:
+        """Return the state that decides by a rule; raises ValueError if it does not fit the labels."""
+        if decision is not None:
+            decision = decision.renamed({label: label_text(label) for label in decision.named})
+            _refuse_other_labels(decision, self.labels)
+        return replace(self, decision=decision)
+
+    # ------------------------------------------------------------------------------------------------ changes
+
+    def summed(self, stream: Iterable[Batch], threads: int | None) -> tuple[Sums, Ledger | None]:
+        """Add up rows as the model counts them, and enter them in a ledger if it keeps one."""
+        salt = None if self.ledger is None else self.ledger.salt
+        return sum_rows(stream, self.resolved, self.settings.label, threads, salt)
+
+    def changed(self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None) -> tuple[Fitted, int]:
+        """Return the state that has forgotten some rows and learned others, and how many were forgotten."""
+        mine = self.statistics  # refuse before reading
+        (taken, their_rows), (added, my_rows) = (self.summed(rows, threads) for rows in (old, new))
+        ledger = self.ledger
+        try:
+            if ledger is not None and my_rows is not None and their_rows is not None:
+                ledger = ledger + my_rows - their_rows  # first: it names the row
+            rest = mine + added - taken
+            if not rest.rows:
+                raise ValueError("nothing would be left to decide by")
+            changed = self._with_labels(mine.labels, rest.labels)
+        except ValueError as error:
+            raise DataError(f"{error}; nothing was changed") from error
+        return replace(changed, sums=rest, ledger=ledger), taken.rows
+
+    def _with_labels(self, before: Sequence[str], after: Sequence[str]) -> Fitted:
+        """Adapt what was set for labels to labels that came and went; raises ValueError if it makes no sense then."""
+        gone = {*before} - {*after}
+        decision = None if self.decision is None else self.decision.for_labels(after, gone)
+        return replace(
+            self,
+            settings=self.settings.without_labels(gone),
+            resolved=self.resolved.without_labels(gone),
+            decision=decision,
+        )
+
+    def decayed(self, factor: float) -> Fitted:
+        """Return the state with all counts times a factor, rounded."""
+        if self.ledger is not None:
+            raise ValueError("a model with a ledger cannot decay: its rows could no longer be forgotten")
+        return replace(self, sums=self.statistics.decayed(factor))
+
+    def merged(self, other: Fitted) -> Fitted:
+        """Return the state that learned the rows of both."""
+        sums = self.statistics, other.statistics  # refuse what is not a sum
+        mine, theirs = self._compared(), other._compared()
+        free = FREE_TO_DIFFER if self.resolved.chosen and other.resolved.chosen else ()
+        for name, value in mine.items():
+            if value != theirs[name] and name not in free:
+                raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
+        if (self.ledger is None) != (other.ledger is None):
+            raise ValueError("cannot merge a model that has a ledger with one that has none")
+        ledger = None if self.ledger is None or other.ledger is None else self.ledger + other.ledger
+        kept = max(self, other, key=Fitted._precedence)
+        return replace(kept, sums=sums[0] + sums[1], ledger=ledger)
+
+    def _compared(self) -> dict[str, Any]:
+        """Return what must be the same in models that are merged."""
+        decision = None if self.decision is None else self.decision.to_json()
+        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision}
+
+    def _precedence(self) -> tuple[int, str]:
+        """Order states by the rows that their settings were chosen on, so that merging does not depend on the order."""
+        return self.resolved.rows, json.dumps([self.resolved.to_json(), self.settings.to_json()], sort_keys=True)
+
+    def relabeled(self, labels: tuple[str, ...]) -> Fitted:
+        """Return the state with other names of the labels, in the same order; decision and given priors follow."""
+        if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
+            raise ValueError("the new names must be as many as the labels, different and in order")
+        if self.ledger is not None:
+            raise ValueError("a model with a ledger keeps its labels: the digests of its rows hold them; train again")
+        new = dict(zip(self.labels, labels, strict=True))
+        decision = None if self.decision is None else self.decision.renamed(new).for_labels(labels)
+        return replace(
+            self,
+            settings=self.settings.relabeled(new),
+            resolved=self.resolved.relabeled(new),
+            sums=None if self.sums is None else self.sums.renamed(new),
+            learned=None if self.learned is None else replace(self.learned, labels=labels),
+            decision=decision,
+        )
+
+    def renamed(self, rename: Callable[[Feature], Feature]) -> Fitted:
+        """Return the state for columns with other names."""
+        return replace(
+            self,
+            settings=self.settings.renamed(rename),
+            resolved=self.resolved.renamed(rename),
+            learned=None if self.learned is None else self.learned.renamed(rename),
+        )
+
+    def reading_labels_from(self, name: str) -> Fitted:
+        """Return the state that reads true labels from a column of another name."""
+        return replace(self, settings=replace(self.settings, label=name))
+
+    def reading_text_from(self, name: str) -> Fitted:
+        """Return the state that reads the text from a column of another name."""
+        texts = sum(feature.role == "text" for feature in self.resolved.features)
+        if texts != 1:
+            raise ValueError(f"this model reads {texts} text columns: none of them can be read from {name!r} alone")
+        return self.renamed(lambda feature: replace(feature, name=name) if feature.role == "text" else feature)
+
+    def slim(self) -> Fitted:
+        """Return a state that can predict, but not learn, forget or merge."""
+        _ = self.statistics
+        return replace(self, sums=None, ledger=None, learned=self.model)
+
+    # -------------------------------------------------------------------------------------------------- files
+
+    def content(self, slim: bool = False) -> Content:
+        """Return what a model file holds, without the statistics if it shall be slim."""
+        slim = slim and self.resolved.recipe is None
+        settings = replace(self.settings, ledger=bool(self.settings.ledger)) if slim else self.settings
+        metadata = {
+            "model": self.winner,
+            "settings": settings.to_json(),
+            "resolved": self.resolved.to_json(),
+            "fitted": {
+                "labels": list(self.labels),
+                "slim": slim,
+                "decision": None if self.decision is None else self.decision.to_json(),
+            },
+        }
+        if slim or self.resolved.recipe is not None:
+            return self.model.arrays(), metadata
+        return {**self.statistics.arrays(), **({} if self.ledger is None else self.ledger.arrays())}, metadata
+
+    @classmethod
+    def from_content(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> Fitted:
+        """Make a state of what :meth:`content` returned; raises ValueError if it does not fit together."""
+        from discern.statistics.ledger import Ledger
+
+        settings, resolved = Settings.from_json(metadata["settings"]), Resolved.from_json(metadata["resolved"])
+        described = metadata["fitted"]
+        labels = tuple(described["labels"])
+        if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
+            raise ValueError("the labels are not texts")
+        if settings.label in [feature.name for feature in resolved.features]:
+            raise ValueError("a column is both a predictor and the label")
+        state = cls(settings, resolved, decision=_decision_of(described["decision"], labels))
+        if state.winner != metadata["model"] or (state.winner != settings.model and settings.model != "best"):
+            raise ValueError("the model is not the one that was asked for")
+        if described["slim"] or resolved.recipe is not None:
+            return replace(state, learned=state._model_from(labels, dict(arrays)))
+        sums = Sums.from_arrays(labels, arrays, statistics_of(resolved.features))
+        state = replace(state, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
+        _ = state.model  # refuse now what cannot be solved
+        return state
+
+    def _model_from(self, labels: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Model | SpaceModel:
+        resolved = self.resolved
+        if resolved.recipe is None:
+            slim = Model.from_arrays(labels, resolved.features, arrays, resolved.naive_bayes, resolved.text)
+            return slim.calibrated(resolved.calibration)
+        from discern.models.space_model import SpaceModel
+
+        model = SpaceModel.from_arrays(labels, resolved.features, resolved.recipe, arrays)
+        return model.calibrated(resolved.calibration)
+
+
+class Receipt(str):
+    """What :meth:`Classifier.forget` returns: the checksum of the model file as it now would be.
+
+    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows
+    forgotten and left. ``proven`` is true if a ledger proves that exactly these rows had been learned; counts alone
+    cannot prove it.
+    """
+
+    forgotten: int
+    rows: int
+    proven: bool
+
+    def __new__(cls, checksum: str, forgotten: int, rows: int, proven: bool = False) -> Receipt:
+        receipt = super().__new__(cls, checksum)
+        receipt.forgotten, receipt.rows, receipt.proven = forgotten, rows, proven
+        return receipt
+
+
+def sum_rows(
+    stream: Iterable[Batch], resolved: Resolved, label: str, threads: int | None, salt: bytes | None = None
+) -> tuple[Sums, Ledger | None]:
+    """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
+    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
+    for batch in stream:
+        named = with_names(batch, resolved.features)
+        summing.add(named, label)
+        if ledger is not None:
+            ledger = ledger + ledger.of(named, resolved.features, label, ledger.salt)
+    return summing.sums(), ledger
+
+
+def empty_ledger(salt: bytes | None) -> Ledger | None:
+    """Return the ledger of no rows, or None without a salt."""
+    if salt is None:
+        return None
+    from discern.statistics.ledger import Ledger
+
+    return Ledger.empty(salt)
+
+
+def with_names(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing."""
+    texts = [feature.name for feature in features if feature.role == "text"]
+    names = [feature.name for feature in features]
+    if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):
+        return batch
+    missing = {name: [None] * batch.rows for name in names if name != texts[0]}
+    return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})
+
+
+def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
+    """Refuse a decision that is not for the labels of a model; those that come later have defaults."""
+    decision(np.zeros((1, len(labels))), labels)
+    _ = decision.for_labels(labels)
+    strange = [label for label in decision.labels if label not in labels]
+    if strange:
+        raise ValueError(f"the model has no label {strange[0]!r}{did_you_mean(str(strange[0]), labels)}")
+    missing = decision.defaults(labels)
+    if missing:
+        raise ValueError(f"the decision has nothing for the label {missing[0]!r}; it is for {list(decision.labels)}")
+
+
+def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
+    if described is None:
+        return None
+    from discern.evaluation.decisions import Decision
+
+    decision = Decision.from_json(described)
+    decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
+    _ = decision.for_labels(labels)
+    return decision
+
+
+def _difference(name: str, mine: Any, theirs: Any) -> str:
+    """Name the first setting that differs, within settings of settings."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in mine:
+            if mine[key] != theirs.get(key):
+                return _difference(key, mine[key], theirs.get(key))
+    return f"{name}: {mine!r} and {theirs!r}"

@@ -1,0 +1,176 @@
+"""Fitting: from rows and settings to a trained state."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from discern.data.batch import Batch
+from discern.data.readers import batches, can_be_read_again
+from discern.data.roles import Feature, leading_rows
+from discern.data.source import Reading
+from discern.data.strings import DataError
+from discern.models.fitted import Fitted, empty_ledger, sum_rows, with_names
+from discern.models.resolved import Resolved
+from discern.models.resolving import candidates, changes, choose, initial, needs_validation, recipe_of
+from discern.models.settings import Settings
+
+if TYPE_CHECKING:
+    from discern.models.rows import Sample
+    from discern.models.search import Watch
+    from discern.statistics.ledger import Ledger
+    from discern.statistics.sums import Sums
+
+NO_ROWS = "there are no rows to learn from"
+
+
+def fit(settings: Settings, data: Any, reading: Reading | None, watch: Watch | None, threads: int | None) -> Fitted:
+    """Learn from rows. A search calls ``watch`` with the leaderboard each time that a model has been evaluated."""
+    started = time.monotonic()
+    first, stream = leading_rows(batches(data, reading))
+    if first is None:
+        raise DataError(NO_ROWS)
+    suited = settings.suiting(first)
+    features, left_out = suited.features_of(first)
+    del first  # its memory is used again as soon as nobody looks at it
+    job = Job(settings, suited, features, threads)
+    if settings.is_sum:
+        return replace(job.sums(stream, data, reading), left_out=left_out)
+    rows = [with_names(batch, features) for batch in stream if batch.rows]
+    if not rows:
+        raise DataError(NO_ROWS)
+    return replace(job.in_space(rows, watch, started + settings.budget), left_out=left_out)
+
+
+@dataclass(frozen=True)
+class Job:
+    """What rows are learned with: settings as they were given, as they suit the rows, and the predictor columns."""
+
+    given: Settings
+    settings: Settings
+    features: tuple[Feature, ...]
+    threads: int | None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the predictor columns."""
+        return [feature.name for feature in self.features]
+
+    # ------------------------------------------------------------------------------------------------ sums
+
+    def sums(self, stream: Iterator[Batch], data: Any, reading: Reading | None) -> Fitted:
+        """Learn a sum over rows."""
+        from discern.statistics.ledger import as_salt
+
+        salt = as_salt(self.given.ledger)
+        if needs_validation(self.settings, self.features):
+            resolved, sums, ledger = self._validated(stream, data, reading, salt)
+        else:
+            resolved = initial(self.settings, self.features)
+            sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt)
+        if not sums.rows:
+            raise DataError(NO_ROWS)
+        return Fitted(self.given, resolved, sums, ledger)
+
+    def _validated(
+        self, stream: Iterator[Batch], data: Any, reading: Reading | None, salt: bytes | None
+    ) -> tuple[Resolved, Sums, Ledger | None]:
+        from discern.models.rows import Sample, keep
+
+        label, again = self.settings.label, can_be_read_again(data)
+        kept, whole = keep(stream, thin=again)
+        if not kept:
+            raise DataError(NO_ROWS)
+        named = [with_names(batch, self.features) for batch in kept]
+        sample = Sample.of(named, label, self.names, self.threads)
+        resolved = choose(self.settings, sample, self.features)
+        if whole:
+            ledger = _ledger_of(named, resolved.features, label, salt)
+            return resolved, sample.sums(resolved.features, resolved.text), ledger
+        rest = batches(data, reading) if again else itertools.chain(kept, stream)
+        return resolved, *sum_rows(rest, resolved, label, self.threads, salt)
+
+    # --------------------------------------------------------------------------------------- a vector space
+
+    def in_space(self, rows: list[Batch], watch: Watch | None, deadline: float) -> Fitted:
+        """Learn a model in a vector space, or the best of all."""
+        from discern.models.rows import LEAST_VALIDATED, Sample
+        from discern.models.space_model import calibration_of
+
+        settings = self.settings
+        sample = Sample.of(rows, settings.label, self.names, self.threads)
+        many = sample.rows >= LEAST_VALIDATED
+        if settings.model == "best":
+            return self._best(sample, watch, deadline if many else None)
+        recipe = recipe_of(settings, settings.model)
+        fitted = self._learned(sample, Resolved(settings.naive_bayes, settings.text, self.features, recipe=recipe))
+        if settings.calibrate is False or not (many or settings.calibrate is True):
+            return fitted
+        return _calibrated(fitted, calibration_of(sample, self.features, recipe))
+
+    def _best(self, sample: Sample, watch: Watch | None, deadline: float | None) -> Fitted:
+        """Compare models until the deadline and learn the best; without one it is naive Bayes."""
+        from discern.models.search import Search, limitation
+
+        settings, features = self.settings, self.features
+        if deadline is None or len(sample.labels) < 2:
+            return self._summed(sample, choose(settings, sample, features))
+        search = Search(
+            sample,
+            features,
+            candidates(settings, features, sample.rows),
+            lambda part: choose(settings, part, features),
+            deadline,
+            settings.min_df or 1,
+            changes(settings, features),
+            watch,
+        )
+        results = search.run()
+        winner, leaderboard = results[0], tuple(result.to_json() for result in results)
+        calibration = None if settings.calibrate is False else winner.calibration
+        if winner.resolved is not None:
+            fitted = self._summed(sample, replace(winner.resolved, calibration=calibration, leaderboard=leaderboard))
+        else:
+            recipe = winner.candidate.recipe
+            resolved = Resolved(settings.naive_bayes, settings.text, features, recipe=recipe, leaderboard=leaderboard)
+            fitted = _calibrated(self._learned(sample, resolved), calibration)
+        return replace(fitted, limitation=limitation(results))
+
+    def _summed(self, sample: Sample, resolved: Resolved) -> Fitted:
+        return Fitted(self.given, resolved, sample.sums(resolved.features, resolved.text))
+
+    def _learned(self, sample: Sample, resolved: Resolved) -> Fitted:
+        """Learn a model in a vector space from all rows, without calibration."""
+        import discern.models.space_model as space_model
+
+        assert resolved.recipe is not None
+        return in_space(self.given, resolved, space_model.fit(sample, self.features, resolved.recipe))
+
+
+def in_space(given: Settings, resolved: Resolved, model: Any) -> Fitted:
+    """Return the state of a model in a vector space; its columns and term settings are those of the model."""
+    plan = model.recipe.plan
+    resolved = replace(
+        resolved,
+        recipe=model.recipe,
+        features=model.features,
+        text=plan.text[0],
+        min_df=plan.min_df,
+        calibration=model.calibration,
+    )
+    return Fitted(given, resolved, learned=model)
+
+
+def _calibrated(fitted: Fitted, calibration: Any) -> Fitted:
+    resolved = replace(fitted.resolved, calibration=calibration)
+    return replace(fitted, resolved=resolved, learned=fitted.model.calibrated(calibration))
+
+
+def _ledger_of(stream: Iterable[Batch], features: Sequence[Feature], label: str, salt: bytes | None) -> Ledger | None:
+    ledger = empty_ledger(salt)
+    for batch in stream if ledger is not None else ():
+        ledger = ledger and ledger + ledger.of(batch, features, label, ledger.salt)
+    return ledger

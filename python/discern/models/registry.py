@@ -1,0 +1,188 @@
+"""The models that a :class:`discern.Classifier` can be: one row each.
+
+The choices and help texts of the command line, what runs on Spark, what the search tries and the table in the
+documentation all come from these rows. A model in a vector space is its own module, whose ``learn`` function turns a
+:class:`discern.models.deciders.Table` into a decider, and a row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from discern.data.registry import Registry, imported
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A model: its name, what it is, and how it is learned."""
+
+    name: str
+    summary: str
+    """One line for help texts and documentation."""
+    phrase: str = ""
+    """The model in a sentence that begins with it, for error messages."""
+    event: str = ""
+    """For naive Bayes: the event model of texts, or where validation starts."""
+    learn: str = ""
+    """In a vector space, ``module:function``: from a table and a regularization to a decider."""
+    decider: str = "discern.models.deciders:Linear"
+    """The class of what is learned, as ``module:name``."""
+    cost: float = 1.0
+    """The default cost of an error."""
+    is_tuned: bool = False
+    """Whether the search tunes the cost. Such models are linear, so the search can also add them up."""
+    max_terms: int | None = None
+    """How many selected terms are used by default."""
+    presence: bool = False
+    """Whether a term is either there or not, instead of weighted by tf–idf; numbers then need bins."""
+    is_unit: bool = False
+    """Whether rows of ``presence`` are scaled to unit length."""
+    has_priors: bool = False
+    has_smoothing: bool = False
+    on_spark: bool = False
+    on_text: int = 0
+    """The position among the models that the search tries where there is text; 0 for those it does not try."""
+    on_tables: int = 0
+    """The same where there is no text."""
+    is_public: bool = True
+    """Whether it can be asked for by name."""
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the model is a sum over rows: it can then learn more, forget and merge."""
+        return bool(self.event)
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether its scores are a linear function of the axes."""
+        return self.decider == ModelKind.decider
+
+    @property
+    def decider_class(self) -> Any:
+        """The class of what is learned."""
+        return imported(self.decider)
+
+
+def _deciders(name: str) -> str:
+    return f"discern.models.deciders:{name}"
+
+
+MODELS: Registry[ModelKind] = Registry(
+    "model",
+    [
+        ModelKind(
+            "naive-bayes",
+            "Naive Bayes; validation chooses the event model, n-grams and smoothing",
+            event="multinomial",
+            has_priors=True,
+            has_smoothing=True,
+            on_spark=True,
+            on_text=3,
+            on_tables=1,
+        ),
+        *(
+            ModelKind(name, summary, event=name, has_priors=True, has_smoothing=True, on_spark=True)
+            for name, summary in (
+                ("multinomial", "Naive Bayes that counts every occurrence of a word"),
+                ("binary", "Naive Bayes that counts a word once a document"),
+                ("bernoulli", "Naive Bayes that also uses the words that are absent"),
+                ("complement", "Naive Bayes that compares each label with all the others"),
+            )
+        ),
+        ModelKind(
+            "logistic",
+            "Logistic regression",
+            "a logistic regression",
+            learn=_deciders("learn_logistic"),
+            cost=30.0,  # tf–idf of unit length is small: a cost of one would hold the weights back
+            is_tuned=True,
+            on_spark=True,
+            on_text=5,
+            on_tables=2,
+        ),
+        ModelKind(
+            "linear-svm",
+            "Linear support vector machine",
+            "a linear SVM",
+            learn=_deciders("learn_margins"),
+            is_tuned=True,
+            on_spark=True,
+            on_text=1,
+            on_tables=3,
+        ),
+        ModelKind(
+            "nbsvm",
+            "Linear support vector machine on log count ratios of naive Bayes",
+            "an NB-SVM",
+            learn=_deciders("learn_nbsvm"),
+            is_tuned=True,
+            presence=True,
+            has_smoothing=True,
+            on_text=2,
+        ),
+        ModelKind(
+            "ridge",
+            "Least squares on the best terms",
+            "least squares on selected terms",
+            learn=_deciders("learn_ridge"),
+            is_tuned=True,
+            max_terms=6000,
+            on_text=4,
+        ),
+        ModelKind(
+            "lda",
+            "Linear discriminant analysis of the best terms",
+            "a discriminant of selected terms",
+            learn=_deciders("learn_linear_discriminant"),
+            max_terms=1000,
+            has_priors=True,
+            on_spark=True,
+            on_tables=4,
+        ),
+        ModelKind(
+            "qda",
+            "Quadratic discriminant analysis of the best terms",
+            "a discriminant of selected terms",
+            learn=_deciders("learn_quadratic_discriminant"),
+            decider=_deciders("Quadratic"),
+            max_terms=100,
+            has_priors=True,
+            on_spark=True,
+            on_tables=5,
+        ),
+        ModelKind(
+            "knn",
+            "Votes of the nearest neighbors",
+            "a vote of weighted neighbours",
+            learn=_deciders("learn_neighbours"),
+            decider=_deciders("Nearest"),
+            on_tables=6,
+        ),
+        ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
+        ModelKind(
+            "unit-bayes",
+            "Naive Bayes of rows of unit length",
+            "a naive Bayes of rows of unit length",
+            learn=_deciders("learn_unit_bayes"),
+            cost=10.0,  # counts are smoothed with a tenth
+            is_tuned=True,
+            presence=True,
+            is_unit=True,
+            has_smoothing=True,
+            on_text=6,
+            is_public=False,
+        ),
+    ],
+)
+
+
+def public_models() -> tuple[str, ...]:
+    """Return the names of the models that can be asked for."""
+    return tuple(kind.name for kind in MODELS if kind.is_public)
+
+
+def searched(has_text: bool) -> list[ModelKind]:
+    """Return the models that the search compares, the most likely winners first."""
+    tried = [kind for kind in MODELS if (kind.on_text if has_text else kind.on_tables)]
+    return sorted(tried, key=lambda kind: kind.on_text if has_text else kind.on_tables)

@@ -1,0 +1,145 @@
+"""What a classifier is trained with: its settings, with everything that was left open resolved from the rows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from discern.data.roles import Feature
+from discern.data.text import TextSettings
+from discern.learners.bayes import NaiveBayesSettings
+from discern.learners.smoothing import smoothing_to_json
+
+if TYPE_CHECKING:
+    from discern.evaluation.calibration import Temperature
+    from discern.models.space_model import Recipe
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """Settings without anything left open, and how good they are on held-out rows.
+
+    ``recipe`` says how a model in a vector space is learned; without it the model is naive Bayes over all columns.
+    """
+
+    naive_bayes: NaiveBayesSettings
+    text: TextSettings
+    features: tuple[Feature, ...]
+    calibration: Temperature | None = None
+    log_loss: float = math.nan
+    accuracy: float = math.nan
+    rows: int = 0
+    """The number of rows that it was validated on; 0 if nothing was chosen."""
+    min_df: int = 1
+    recipe: Recipe | None = None
+    leaderboard: tuple[dict[str, Any], ...] = ()
+    """How the models did that were compared, the best first."""
+
+    @property
+    def chosen(self) -> dict[str, Any] | None:
+        """What validation chose, and how good it is; None if it chose nothing."""
+        if math.isnan(self.log_loss) or self.recipe is not None:
+            return None
+        naive_bayes = self.naive_bayes
+        return {
+            "event": naive_bayes.event,
+            **({"own": naive_bayes.own} if naive_bayes.contrasts else {}),
+            "smoothing": smoothing_to_json(naive_bayes.smoothing),
+            "ngrams": list(self.text.ngrams),
+            **({} if self.text.stem is None else {"stem": self.text.stem}),
+            **({} if naive_bayes.most_terms is None else {"max_terms": naive_bayes.most_terms}),
+            **({} if not isinstance(naive_bayes.priors, str) else {"priors": naive_bayes.priors}),
+            "numbers": {
+                feature.name: "gaussian" if feature.is_normal else f"{len(feature.bins())} bins"
+                for feature in self.features
+                if feature.role == "number"
+            },
+            "log_loss": self.log_loss,
+            "accuracy": self.accuracy,
+            "rows": self.rows,
+        }
+
+    @property
+    def text_column(self) -> str | None:
+        """The name of the first text column, if there is one."""
+        return next((feature.name for feature in self.features if feature.role == "text"), None)
+
+    def without_labels(self, gone: Container[str]) -> Resolved:
+        """Return the settings without the given priors of some labels."""
+        return replace(self, naive_bayes=self.naive_bayes.without_labels(gone))
+
+    def relabeled(self, new: Mapping[str, str]) -> Resolved:
+        """Return the settings for labels with other names."""
+        return replace(self, naive_bayes=self.naive_bayes.renamed(new))
+
+    def renamed(self, rename: Callable[[Feature], Feature]) -> Resolved:
+        """Return the settings for columns with other names."""
+        return replace(self, features=tuple(map(rename, self.features)))
+
+    # --------------------------------------------------------------------------------------------------- JSON
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as plain values."""
+        return {
+            "naive_bayes": self.naive_bayes.to_json(),
+            "text": self.text.to_json(),
+            "features": [feature.to_json() for feature in self.features],
+            "calibration": None if self.calibration is None else self.calibration.to_json(),
+            "log_loss": None if math.isnan(self.log_loss) else self.log_loss,
+            "accuracy": None if math.isnan(self.accuracy) else self.accuracy,
+            "rows": self.rows,
+            "min_df": self.min_df,
+            "recipe": None if self.recipe is None else self.recipe.to_json(),
+            "leaderboard": list(self.leaderboard),
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Resolved:
+        """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
+        features = tuple(map(Feature.from_json, values["features"]))
+        if not features or len({feature.name for feature in features}) < len(features):
+            raise ValueError("the columns do not have names of their own")
+        leaderboard = values["leaderboard"]
+        if not isinstance(leaderboard, list) or not all(isinstance(one, dict) for one in leaderboard):
+            raise ValueError("the leaderboard is not a list of results")
+        json.dumps(leaderboard, allow_nan=False)  # refuse now what could not be saved again
+        calibration, recipe = values["calibration"], values["recipe"]
+        figures = (values[name] for name in ("log_loss", "accuracy"))
+        log_loss, accuracy = (math.nan if figure is None else float(figure) for figure in figures)
+        text = TextSettings.from_json(values["text"])
+        resolved = cls(
+            NaiveBayesSettings.from_json(values["naive_bayes"]),
+            text,
+            features,
+            _calibration(calibration),
+            log_loss,
+            accuracy,
+            int(values["rows"]),
+            int(values["min_df"]),
+            _recipe(recipe),
+            tuple(leaderboard),
+        )
+        if resolved.recipe is not None and text not in resolved.recipe.plan.text:
+            raise ValueError("the recipe is that of another model")
+        if resolved.recipe is not None and resolved.calibration is not None and resolved.calibration.power:
+            raise ValueError("the calibration is that of naive Bayes")
+        return resolved
+
+
+def _calibration(values: Any) -> Temperature | None:
+    if values is None:
+        return None
+    from discern.evaluation.calibration import Temperature
+
+    return Temperature.from_json(values)
+
+
+def _recipe(values: Any) -> Recipe | None:
+    if values is None:
+        return None
+    from discern.models.space_model import Recipe
+
+    return Recipe.from_json(values)

@@ -1,0 +1,154 @@
+"""From settings to resolved settings: what was left open is chosen by validation on rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from discern.data.roles import Feature
+from discern.data.text import CHARACTERS, TextSettings
+from discern.learners.smoothing import Laplace
+from discern.models.registry import MODELS, searched
+from discern.models.resolved import Resolved
+from discern.models.settings import Settings
+
+if TYPE_CHECKING:
+    from discern.models.candidates import Candidate, Change
+    from discern.models.rows import Sample
+    from discern.models.space_model import Recipe
+
+# ------------------------------------------------------------------------------------------------- naive Bayes
+
+
+def needs_validation(settings: Settings, features: Sequence[Feature]) -> bool:
+    """Return whether something is left to choose or to calibrate."""
+    bins = any(feature.role == "number" for feature in features) and settings.numbers != "gaussian"
+    return _chooses(settings) or settings.calibrate is True or bins
+
+
+def _chooses(settings: Settings) -> bool:
+    return settings.auto_smoothing or settings.auto_priors or settings.max_terms == "auto"
+
+
+def initial(settings: Settings, features: Sequence[Feature]) -> Resolved:
+    """Return what is learned with if there is nothing to choose."""
+    return Resolved(settings.naive_bayes, settings.text, tuple(features), min_df=settings.min_df or 1)
+
+
+def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
+    """Return what rows are learned with: chosen by validation where something is left open."""
+    return choose(settings, sample, features) if needs_validation(settings, features) else initial(settings, features)
+
+
+def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
+    """Choose by validation what was not given."""
+    import discern.models.validation as validation
+
+    few = sample.rows < validation.LEAST_VALIDATED or len(sample.labels) < 2
+    numbers = settings.numbers
+    ways = [numbers] if numbers != "auto" else ["gaussian"] if few else ["gaussian", "quantile", "mdl"]
+    start = initial(settings, features)
+    if few or not (_chooses(settings) or settings.calibrate is True):
+        return replace(start, features=validation.with_numbers(sample, features, ways[0]))
+    free = settings.auto_smoothing and settings.model == "naive-bayes"
+    laplace_only = settings.naive_bayes.event_model.laplace_only
+    smoothings = [one for one in validation.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
+    words = settings.text.analyzer == "word"
+    found = validation.choose(
+        sample,
+        start,
+        start.min_df,
+        smoothings=smoothings if settings.auto_smoothing else (),
+        events=("multinomial", "binary", "contrast") if free else (),
+        ngrams=((1, 1), (1, 2)) if free and settings.ngrams is None and words else (),
+        stems=free and settings.auto_stem and words,
+        numbers=ways,
+        priors=("data", "uniform") if settings.auto_priors else (),
+        most_terms=validation.MOST_TERMS if settings.max_terms == "auto" else (),
+    )
+    return found if settings.calibrate is not False else replace(found, calibration=None)
+
+
+# --------------------------------------------------------------------------------------------- a vector space
+
+
+def recipe_of(settings: Settings, model: str, characters: tuple[int, int] | None = None) -> Recipe:
+    """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
+    from discern.models.space import Plan
+    from discern.models.space_model import Recipe, regularization_of
+
+    kind, text, lengths = MODELS[model], settings.text, settings.characters or characters
+    if settings.ngrams is None:
+        usual = {"word": (1, 2), "pattern": (1, 2), "char": CHARACTERS, "char_wb": CHARACTERS}
+        text = replace(text, ngrams=usual.get(text.analyzer, (1, 1)))
+    texts = (text,) if lengths is None else (text, settings.character_settings(lengths))
+    numbers = settings.numbers if settings.numbers != "auto" else "quantile" if kind.presence else "gaussian"
+    if kind.presence and numbers == "gaussian":
+        raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
+    most = settings.max_terms if isinstance(settings.max_terms, int) else kind.max_terms
+    least = settings.min_df or (1 if kind.presence else 2)
+    plan = Plan(texts, kind.presence, least, most, settings.select.replace("-", "_"), unit=kind.is_unit)
+    smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
+    return Recipe(model, plan, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
+
+
+# ------------------------------------------------------------------------------------------ search for the best
+
+
+def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> list[Candidate]:
+    """Return the models that ``"best"`` compares for columns: the most likely winners first.
+
+    Of few rows more are compared: with many, changes of the winner bring more in the same time.
+    """
+    from discern.models.candidates import Candidate
+    from discern.models.search import ENOUGH
+
+    if all(feature.role != "text" for feature in features):
+        return [_candidate(settings, kind.name, "") for kind in searched(has_text=False)]
+    words, free = settings.text.analyzer == "word", settings.ngrams is None
+    terms = "words and pairs of words" if words and free else f"{settings.text.analyzer} n-grams"
+    found = [_candidate(settings, kind.name, terms) for kind in searched(has_text=True)]
+    if words:
+        both = Candidate("linear-svm", f"{terms}, characters", recipe_of(settings, "linear-svm", CHARACTERS))
+        found.insert(2, both)
+    if rows > ENOUGH:
+        return [one for one in found if one.model != "unit-bayes"]
+    if words and free:
+        found.append(Candidate("linear-svm", "words", _single_words(settings)))
+    return found
+
+
+def _candidate(settings: Settings, model: str, terms: str) -> Candidate:
+    from discern.models.candidates import Candidate, with_punctuation
+
+    if MODELS[model].is_sum:
+        return Candidate(model, terms and "words, or pairs too")
+    recipe = recipe_of(settings, model)
+    if MODELS[model].is_unit and not settings.has_own_tokens:
+        plan = with_punctuation(recipe.plan)
+        if plan != recipe.plan:
+            return Candidate(model, f"{terms}, punctuation", replace(recipe, plan=plan))
+    return Candidate(model, terms, recipe)
+
+
+def _single_words(settings: Settings) -> Recipe:
+    recipe = recipe_of(settings, "linear-svm")
+    text: TextSettings = replace(recipe.plan.text[0], ngrams=(1, 1))
+    return replace(recipe, plan=replace(recipe.plan, text=(text, *recipe.plan.text[1:])))
+
+
+def changes(settings: Settings, features: Sequence[Feature]) -> list[Change]:
+    """Return what may be changed of the winner's terms: what was not given."""
+    from discern.models.candidates import CHANGES
+
+    given = {
+        "characters": settings.characters is not None or settings.text.analyzer != "word",
+        "short characters": settings.characters is not None,
+        "across words": settings.characters is not None,
+        "punctuation": settings.has_own_tokens,
+        "triples": settings.ngrams is not None,
+        "rare terms": settings.min_df is not None,
+    }
+    has_text = any(feature.role == "text" for feature in features)
+    return [change for change in CHANGES if has_text and not given.get(change.name)]

@@ -1,0 +1,578 @@
+"""The classifier on mixed columns: texts, a number, a category and a flag in one sum."""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from discern.classifier import Classifier, Receipt, load
+from discern.data.roles import Feature
+from discern.data.strings import DataError
+
+Bytes = Callable[[Classifier], bytes]
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "label": "spam",
+        "subject": "win now win",
+        "body": "free prize inside",
+        "size": 1.0,
+        "country": "fr",
+        "paid": "no",
+    },
+    {"label": "spam", "subject": "prize for you", "body": "win it now", "size": 2.0, "country": "fr", "paid": "no"},
+    {"label": "spam", "subject": "free offer here", "body": "", "size": None, "country": "de", "paid": "yes"},
+    {"label": "ham", "subject": "lunch at noon", "body": "see you there", "size": 5.0, "country": "de", "paid": "yes"},
+    {
+        "label": "ham",
+        "subject": "the report is ready",
+        "body": "free at noon",
+        "size": 7.5,
+        "country": "?",
+        "paid": "yes",
+    },
+    {
+        "label": "ham",
+        "subject": "lunch again today",
+        "body": "noon as ever",
+        "size": 6.0,
+        "country": "it",
+        "paid": None,
+    },
+]
+ROLES: dict[str, Any] = {"text": ["subject", "body"], "number": "size", "category": "country", "flag": "paid"}
+DISCRETE: dict[str, Any] = {"text": ["subject", "body"], "category": "country", "flag": "paid"}
+ASKED = [
+    {"subject": "win lunch", "body": "noon prize", "size": 3.0, "country": "fr", "paid": "yes"},
+    {"subject": "", "body": "unheard words", "size": None, "country": "xx", "paid": None},
+    {"subject": "free free", "body": "now", "size": 100.0, "country": "", "paid": "TRUE"},
+]
+
+
+def mixed(rows: list[dict[str, Any]] = ROWS, **settings: Any) -> Classifier:
+    return Classifier(**{"smoothing": 1.0, **ROLES, **settings}).fit(rows)
+
+
+def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def found_roles(model: Classifier) -> dict[str, str]:
+    return {feature.name: feature.role for feature in model.features}
+
+
+def blank(row: dict[str, Any], *kept: str) -> dict[str, Any]:
+    """Return a row of which only some columns speak."""
+    return {name: value if name in kept else None for name, value in row.items()}
+
+
+# -------------------------------------------------------------------------------------------------- roles
+
+
+EXPECTED = {"subject": "text", "body": "text", "size": "number", "country": "category", "paid": "flag"}
+
+
+def as_csv(rows: list[dict[str, Any]], folder: Path) -> Path:
+    path = folder / "rows.csv"
+    pd.DataFrame(rows).to_csv(path, index=False)
+    return path
+
+
+SOURCES: dict[str, Callable[[list[dict[str, Any]], Path], Any]] = {
+    "rows": lambda rows, _: rows,
+    "mapping": lambda rows, _: columns(rows),
+    "csv": as_csv,
+    "pandas": lambda rows, _: pd.DataFrame(rows),
+    "polars": lambda rows, _: pl.DataFrame(rows),
+    "pyarrow": lambda rows, _: pa.table(columns(rows)),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("roles", [ROLES, {}])
+def test_roles_given_and_inferred(tmp_path: Path, source: str, roles: dict[str, Any]) -> None:
+    data = SOURCES[source](ROWS, tmp_path)
+    model = Classifier(smoothing=1.0, **roles).fit(data)
+    assert found_roles(model) == EXPECTED
+    expected = mixed()
+    order = [model.features.index(feature) for feature in expected.features]
+    assert np.allclose(model.log_joint(data), expected.log_joint(ROWS), rtol=1e-12)
+    assert [model.solved.columns[place].feature for place in order] == list(expected.features)
+    assert (model.predict(data) == expected.predict(ROWS)).all()
+
+
+def test_flags_of_other_kinds() -> None:
+    for yes, no in ((True, False), ("Y", "n"), (1, 0), ("TRUE", "false")):
+        rows = [{**row, "paid": {"yes": yes, "no": no}.get(row["paid"])} for row in ROWS]
+        model = Classifier(smoothing=1.0).fit(rows)
+        assert found_roles(model)["paid"] == "flag"
+        assert np.array_equal(model.log_joint(rows), Classifier(smoothing=1.0).fit(ROWS).log_joint(ROWS))
+
+
+def test_what_is_left_out_is_said() -> None:
+    rows = [{**row, "id": number, "nothing": None} for number, row in enumerate(ROWS)]
+    model = Classifier(smoothing=1.0).fit(rows)
+    assert found_roles(model) == EXPECTED
+    assert set(model.left_out) == {"id", "nothing"}
+    assert np.array_equal(model.log_joint(ROWS), Classifier(smoothing=1.0).fit(ROWS).log_joint(ROWS))
+    info = model.info()
+    assert {feature["name"]: feature["role"] for feature in info["features"]} == EXPECTED
+
+
+def test_a_column_has_one_role() -> None:
+    with pytest.raises(ValueError, match="'size' is given two roles"):
+        Classifier(number="size", category="size")
+    with pytest.raises(ValueError, match="'label' is given two roles"):
+        Classifier(text="label")
+    with pytest.raises(ValueError, match="numbers must be one of"):
+        Classifier(numbers="bins")
+    with pytest.raises(ValueError, match="calibrate must be"):
+        Classifier(calibrate="yes")
+
+
+def test_a_column_that_is_not_there() -> None:
+    with pytest.raises(DataError, match="no column 'contry'; did you mean 'country'"):
+        Classifier(category="contry").fit(ROWS)
+    with pytest.raises(DataError, match="no column 'size'"):
+        mixed().predict([{"subject": "x", "body": "y", "country": "fr", "paid": "no"}])
+
+
+# ------------------------------------------------------------------------------------------------ formulas
+
+
+@pytest.mark.parametrize("model", ["multinomial", "binary", "bernoulli"])
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile", "uniform", "mdl"])
+def test_columns_add_up(model: str, numbers: str) -> None:
+    settings = {"model": model, "numbers": numbers, "smoothing": 0.7}
+    whole = mixed(**settings)
+    total = np.tile(whole.solved.prior, (len(ASKED), 1))
+    for role, names in ROLES.items():
+        for name in [names] if isinstance(names, str) else names:
+            alone = Classifier(**{role: name}, **settings).fit(ROWS)
+            total = total + alone.log_joint(ASKED) - alone.solved.prior
+    assert whole.log_joint(ASKED) == pytest.approx(total, rel=1e-12)
+
+
+def test_a_category() -> None:
+    model = Classifier(category="country", smoothing=0.5).fit(ROWS)
+    # Three levels; spam has fr, fr, de; ham has de, it and one that is missing.
+    ham, spam = np.log(3 / 6), np.log(3 / 6)
+    asked = [{"country": "fr"}, {"country": " de "}, {"country": "it"}, {"country": "?"}, {"country": "xx"}]
+    expected = [
+        [ham + np.log(0.5 / 3.5), spam + np.log(2.5 / 4.5)],
+        [ham + np.log(1.5 / 3.5), spam + np.log(1.5 / 4.5)],
+        [ham + np.log(1.5 / 3.5), spam + np.log(0.5 / 4.5)],
+        [ham, spam],
+        [ham, spam],
+    ]
+    assert model.log_joint(asked) == pytest.approx(np.array(expected), rel=1e-13)
+
+
+def test_a_flag_has_two_levels() -> None:
+    rows = [{"label": "a", "paid": "yes"}, {"label": "a", "paid": "1"}, {"label": "b", "paid": "true"}]
+    model = Classifier(flag="paid", smoothing=1.0).fit(rows)
+    prior = np.log([2 / 3, 1 / 3])
+    found = model.log_joint([{"paid": "Yes"}, {"paid": ""}])
+    assert found == pytest.approx(np.array([prior + np.log([3 / 4, 2 / 3]), prior]), rel=1e-13)
+    both = Classifier(flag="paid", smoothing=1.0).fit([*rows, {"label": "b", "paid": "no"}])
+    expected = np.log([1 / 2, 1 / 2]) + np.log([1 / 4, 2 / 4])
+    assert both.log_joint([{"paid": "0"}])[0] == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_normal_density() -> None:
+    model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(ROWS)
+    values = {"ham": np.array([5.0, 7.5, 6.0]), "spam": np.array([1.0, 2.0])}
+    floor = 1e-9 * np.var(np.concatenate(list(values.values())))
+    for asked in (3.0, -1.0, 6.25):
+        expected = [
+            np.log(0.5)
+            - 0.5 * (np.log(2 * np.pi * (own.var() + floor)) + (asked - own.mean()) ** 2 / (own.var() + floor))
+            for own in values.values()
+        ]
+        assert model.log_joint([{"size": asked}])[0] == pytest.approx(expected, rel=1e-12)
+    assert model.log_joint([{"size": None}, {"size": ""}, {"size": "NA"}]) == pytest.approx(np.log(0.5))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "inner"),
+    [("quantile", [1, 2, 5, 6]), ("uniform", np.linspace(1, 7.5, 11)[1:-1].tolist()), ("mdl", [3.5])],
+)
+def test_numbers_in_bins(numbers: str, inner: list[float]) -> None:
+    rows = [row for row in ROWS if row["size"] is not None] * 4
+    model = Classifier(number="size", numbers=numbers, smoothing=0.3).fit(rows)
+    [feature] = model.features
+    assert feature.edges is not None
+    cuts = list(feature.edges[1:-1])
+    if numbers != "quantile":
+        assert cuts == pytest.approx(inner)
+    bins = len(cuts) + 1
+    assert len(feature.bins()) == bins
+    places = {
+        label: np.searchsorted(cuts, [row["size"] for row in rows if row["label"] == label], "right")
+        for label in model.labels
+    }
+    for asked in (-5.0, 1.0, 2.0, 3.5, 6.0, 99.0):
+        place = np.searchsorted(cuts, asked, "right")
+        expected = [
+            np.log(len(own) / len(rows)) + np.log((np.sum(own == place) + 0.3) / (len(own) + 0.3 * bins))
+            for own in places.values()
+        ]
+        assert model.log_joint([{"size": asked}])[0] == pytest.approx(expected, rel=1e-12)
+
+
+def test_missing_values_leave_their_column_out() -> None:
+    model = mixed()
+    for name in EXPECTED:
+        others = [other for other in EXPECTED if other != name]
+        asked = blank(ASKED[0], *others)
+        fewer = Classifier(smoothing=1.0, **without(name)).fit(ROWS)
+        assert model.log_joint([asked]) == pytest.approx(fewer.log_joint([ASKED[0]]), rel=1e-12)
+    nothing = blank(ASKED[0])
+    assert model.log_joint([nothing])[0] == pytest.approx(model.solved.prior, rel=1e-14)
+
+
+def without(name: str) -> dict[str, Any]:
+    roles: dict[str, list[str]] = {}
+    for other, role in EXPECTED.items():
+        if other != name:
+            roles.setdefault(role, []).append(other)
+    return roles
+
+
+def test_unseen_values_are_left_out_and_counted() -> None:
+    model = mixed()
+    strange = {**ASKED[0], "country": "atlantis", "body": "never heard"}
+    assert np.array_equal(model.log_joint([strange]), model.log_joint([{**strange, "country": None, "body": ""}]))
+    assert model.explain(strange).unknown == 3
+    assert "3 unknown, skipped" in str(model.explain(strange))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("12 kg", r"row 2 of the rows, column 'size': '12 kg' is not a number"),
+        ("1_000", r"row 2 of the rows, column 'size': '1_000' is not a number"),
+        ([1], r"row 2 of the rows, column 'size': '\[1\]' is not a number"),
+        (float("inf"), r"row 2 of the rows, column 'size': inf is too large"),
+        ("1e300", r"row 2 of the rows, column 'size': 1e\+300 is too large"),
+        (10**400, r"row 2 of the rows, column 'size': inf is too large"),
+    ],
+)
+def test_bad_numbers(value: Any, message: str) -> None:
+    rows = [ROWS[0], {**ROWS[1], "size": value}]
+    model = mixed()
+    before = model.checksum()
+    for call in (mixed, model.learn, model.forget, model.predict):
+        with pytest.raises(DataError, match=message):
+            call(rows)
+    assert model.checksum() == before
+
+
+def test_a_bad_number_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text("label,size\na,1\nb,\na,two\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"row 3 of .*rows\.csv.*, column 'size': 'two' is not a number"):
+        Classifier(number="size").fit(path)
+
+
+def test_numbers_far_away_stay_finite() -> None:
+    rows = [{"label": "a", "size": 1e-60}, {"label": "a", "size": 2e-60}, {"label": "b", "size": 4e-60}]
+    model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(rows)
+    asked = [{"size": value} for value in (1e100, -1e100, 1e30, 0.0)]
+    assert np.isfinite(model.log_joint(asked)).all()
+    assert model.predict_proba(asked).sum(axis=1) == pytest.approx(np.ones(4))
+    assert np.isfinite(model.explain(asked[0]).log_odds)
+
+
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile", "mdl"])
+def test_columns_without_any_value(numbers: str) -> None:
+    rows = [{"label": label, "size": None, "country": None, "paid": "?"} for label in "aab"]
+    roles = {"number": "size", "category": "country", "flag": "paid"}
+    model = Classifier(smoothing=1.0, numbers=numbers, **roles).fit(rows)
+    asked = [{"size": 3, "country": "fr", "paid": None}]
+    assert np.isfinite(model.log_joint(asked)).all()
+    if numbers == "gaussian":
+        assert model.predict_proba(asked)[0] == pytest.approx([2 / 3, 1 / 3])
+
+
+# --------------------------------------------------------------------------------- learning and forgetting
+
+
+@pytest.mark.parametrize("cut", [1, 3, 5])
+def test_learn_forget_and_merge_equal_fit(model_bytes: Bytes, cut: int) -> None:
+    def fitted(rows: list[dict[str, Any]]) -> Classifier:
+        return Classifier(smoothing=1.0, **DISCRETE).fit(rows)
+
+    whole, first, second = fitted(ROWS), fitted(ROWS[:cut]), fitted(ROWS[cut:])
+    assert model_bytes(first.merge(second)) == model_bytes(whole) == model_bytes(second.merge(first))
+    assert model_bytes(fitted(ROWS[:cut]).learn(ROWS[cut:])) == model_bytes(whole)
+    assert model_bytes(fitted(ROWS[::-1])) == model_bytes(whole)
+    receipt = whole.forget(ROWS[cut:])
+    assert model_bytes(whole) == model_bytes(first)
+    assert isinstance(receipt, str)
+    assert receipt == first.checksum()
+    assert (receipt.forgotten, receipt.rows) == (len(ROWS) - cut, cut)
+
+
+@pytest.mark.parametrize("cut", [1, 3, 5])
+def test_learn_forget_and_merge_equal_fit_to_rounding_with_densities(cut: int) -> None:
+    whole, first, second = mixed(), mixed(ROWS[:cut]), mixed(ROWS[cut:])
+    exact = whole.log_joint(ASKED)
+    for other in (first.merge(second), second.merge(first), mixed(ROWS[:cut]).learn(ROWS[cut:]), mixed(ROWS[::-1])):
+        assert other.log_joint(ASKED) == pytest.approx(exact, rel=1e-9)
+    whole.forget(ROWS[cut:])
+    assert whole.labels == first.labels
+    assert whole.log_joint(ASKED) == pytest.approx(first.log_joint(ASKED), rel=1e-6)
+
+
+def test_learning_and_forgetting_leaves_a_file_that_loads(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    model = mixed()
+    for _ in range(20):
+        more = [{**ROWS[int(random.integers(6))], "size": float(random.normal() * 0.1)} for _ in range(3)]
+        model.learn(more).forget(more)
+        model.save(tmp_path / "m.discern")
+        model = load(tmp_path / "m.discern")
+    assert model.log_joint(ASKED) == pytest.approx(mixed().log_joint(ASKED), rel=1e-9)
+    gone = mixed().learn([{**blank(ROWS[0]), "label": "news", "size": 0.1}, {**blank(ROWS[0]), "label": "news"}])
+    gone.forget([{**blank(ROWS[0]), "label": "news", "size": 0.1}])
+    place = gone.labels.index("news")
+    moments = gone.statistics.columns[2]
+    assert [moments.counts[place, 0], moments.first[place, 0], moments.second[place, 0]] == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        {**ROWS[0], "label": "news"},
+        {**ROWS[0], "body": "other words"},
+        {**ROWS[0], "country": "it"},
+        {**ROWS[0], "paid": "perhaps"},
+        {**ROWS[0], "size": 77.0},
+        {**ROWS[3], "size": None},
+    ],
+)
+def test_rows_that_were_never_learned_are_refused(model_bytes: Bytes, strange: dict[str, Any]) -> None:
+    model = mixed()
+    before = model_bytes(model)
+    with pytest.raises(DataError, match=r"never learned.*nothing was changed"):
+        model.forget([ROWS[5], strange])
+    assert model_bytes(model) == before
+    with pytest.raises(DataError, match="nothing would be left"):
+        model.forget(ROWS)
+    assert model_bytes(model) == before
+
+
+def test_new_labels_and_levels_mid_stream(model_bytes: Bytes) -> None:
+    news = {"label": "news", "subject": "breaking story", "body": "", "country": "us", "paid": "maybe"}
+    model = Classifier(smoothing=1.0, **DISCRETE).fit(ROWS)
+    before = model_bytes(model)
+    model.learn([news])
+    assert model.labels == ("ham", "news", "spam")
+    assert model.predict([news]).tolist() == ["news"]
+    assert model_bytes(model) == model_bytes(Classifier(smoothing=1.0, **DISCRETE).fit([*ROWS, news]))
+    receipt = model.forget([news])
+    assert model_bytes(model) == before
+    assert b"maybe" not in before
+    assert isinstance(receipt, Receipt)
+
+
+def test_models_of_other_columns_do_not_merge() -> None:
+    model = mixed()
+    with pytest.raises(ValueError, match="cannot merge models with different"):
+        model.merge(mixed(text=["subject"]))
+    with pytest.raises(ValueError, match="cannot merge models with different"):
+        model.merge(mixed(numbers="mdl"))
+
+
+# --------------------------------------------------------------------------------------------------- files
+
+
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile"])
+@pytest.mark.parametrize("slim", [False, True])
+def test_save_and_load(tmp_path: Path, numbers: str, slim: bool) -> None:
+    model = mixed(numbers=numbers)
+    path, again = tmp_path / "m.discern", tmp_path / "again.discern"
+    checksum = model.save(path, slim=slim)
+    loaded = load(path)
+    assert loaded.features == model.features
+    assert np.array_equal(loaded.log_joint(ASKED), model.log_joint(ASKED))
+    assert loaded.explain(ASKED[0]) == model.explain(ASKED[0])
+    assert loaded.weights("spam") == model.weights("spam")
+    assert loaded.save(again, slim=slim) == checksum
+    assert again.read_bytes() == path.read_bytes()
+    assert np.array_equal(copy.deepcopy(loaded).log_joint(ASKED), model.log_joint(ASKED))
+    if slim:
+        with pytest.raises(ValueError, match="slim"):
+            loaded.learn(ROWS)
+    else:
+        loaded.learn([ROWS[0]]).forget([ROWS[0]])
+        assert loaded.log_joint(ASKED) == pytest.approx(model.log_joint(ASKED), rel=1e-9)
+
+
+# ------------------------------------------------------------------------------------------------ evidence
+
+
+def many(rows: int = 200) -> list[dict[str, Any]]:
+    random = np.random.default_rng(5)
+    found = []
+    for _ in range(rows):
+        kind = int(random.integers(2))
+        words = [f"word{int(random.integers(30)) + 10 * kind}" for _ in range(int(random.integers(1, 15)))]
+        found.append(
+            {
+                "label": ["ham", "spam"][kind],
+                "subject": " ".join(words[:3]),
+                "body": " ".join(words),
+                "size": None if random.random() < 0.1 else float(random.normal() + kind),
+                "country": ["fr", "de", "it", None][int(random.integers(4)) if random.random() < 0.6 else kind],
+                "paid": ["yes", "no"][int(random.random() < 0.3 + 0.4 * kind)],
+            }
+        )
+    return found
+
+
+@pytest.mark.parametrize(
+    "settings", [{"smoothing": 1.0}, {"smoothing": 1.0, "numbers": "mdl"}, {}, {"model": "bernoulli", "smoothing": 0.5}]
+)
+def test_evidence_adds_up_to_the_log_odds(settings: dict[str, Any]) -> None:
+    rows = many()
+    model = Classifier(**ROLES, **settings).fit(rows)
+    for row in rows[:30]:
+        evidence = model.explain(row)
+        shares = dict(zip(model.labels, model.predict_proba([row])[0], strict=True))
+        assert evidence.probabilities == pytest.approx(shares, rel=1e-9)
+        odds = np.log(shares[evidence.label]) - np.log(shares[evidence.against])
+        assert evidence.log_odds == pytest.approx(odds, rel=1e-6, abs=1e-9)
+        assert evidence.label == model.predict([row])[0]
+        assert {term.column for term in evidence.terms} <= set(EXPECTED)
+        for term in evidence.terms:
+            assert term.odds == pytest.approx(np.exp(term.weight))
+        removed = evidence.flip
+        if removed is None:
+            continue
+        rest = evidence.log_odds - sum(term.weight for term in removed)
+        assert rest < 0
+        assert rest + min(term.weight for term in removed) >= 0
+    described = json.loads(json.dumps(model.explain(rows[0]).to_dict()))
+    assert {"term", "count", "weight", "odds", "column"} <= set(described["terms"][0])
+
+
+def test_the_least_change_that_flips() -> None:
+    model = mixed()
+    row = {"subject": "win win", "body": "noon", "size": None, "country": "fr", "paid": "no"}
+    evidence = model.explain(row)
+    assert evidence.label == "spam"
+    removed = evidence.flip
+    assert removed is not None
+    changed = dict(row)
+    for term in removed:
+        changed[term.column] = (
+            None if term.column in ("country", "paid") else changed[term.column].replace(term.term, "")
+        )
+    assert model.predict([changed])[0] == "ham"
+    text = str(evidence)
+    assert "country: fr" in text
+    assert "subject: win ×2" in text
+
+
+def test_weights_for_and_against() -> None:
+    model = mixed()
+    favour, against = model.weights("spam", top=8), model.weights("spam", top=-8)
+    assert [weight for _, weight in favour] == sorted((weight for _, weight in favour), reverse=True)
+    assert [weight for _, weight in against] == sorted(weight for _, weight in against)
+    assert favour[0][1] > 0 > against[0][1]
+    names = dict(model.weights("spam", top=1000))
+    assert names["country=fr"] == pytest.approx(np.log((2 + 1) / (3 + 3)) - np.log((0 + 1) / (2 + 3)))
+    assert names["paid=no"] == pytest.approx(np.log((2 + 1) / (3 + 2)) - np.log((0 + 1) / (2 + 2)))
+    assert names["body: noon"] == pytest.approx(np.log((0 + 1) / (6 + 13)) - np.log((2 + 1) / (9 + 13)))
+    assert names["subject: noon"] != names["body: noon"]
+    assert "noon" in dict(mixed(text="body").weights("spam", top=-1))
+    assert dict(model.weights("ham", top=-1000)) == pytest.approx({name: -weight for name, weight in names.items()})
+
+
+# ------------------------------------------------------------------------------------- choice and calibration
+
+
+def test_below_100_rows_nothing_is_chosen(model_bytes: Bytes) -> None:
+    rows = many(99)
+    auto, plain = Classifier(**ROLES).fit(rows), Classifier(model="multinomial", smoothing=1.0, **ROLES).fit(rows)
+    assert auto.resolved.chosen is None
+    assert auto.resolved.calibration is None
+    assert auto.features == plain.features
+    assert auto.resolved.naive_bayes == plain.resolved.naive_bayes
+    assert np.array_equal(auto.log_joint(rows), plain.log_joint(rows))
+    assert np.array_equal(auto.predict_proba(rows), auto.predict_proba(rows, raw=True))
+
+
+def test_calibrated_and_raw_probabilities() -> None:
+    rows = many(400)
+    model = Classifier(**ROLES).fit(rows)
+    assert model.resolved.chosen is not None
+    calibrated, raw = model.predict_proba(rows), model.predict_proba(rows, raw=True)
+    assert (calibrated.argmax(axis=1) == raw.argmax(axis=1)).all()
+    assert not np.allclose(calibrated, raw)
+    assert raw == pytest.approx(Classifier(**ROLES, calibrate=False).fit(rows).predict_proba(rows), rel=1e-12)
+    assert calibrated.sum(axis=1) == pytest.approx(np.ones(len(rows)))
+    given = Classifier(**ROLES, smoothing=1.0, numbers="gaussian", calibrate=True).fit(rows)
+    assert given.resolved.calibration is not None
+    assert given.resolved.naive_bayes.smoothing.alpha == 1.0
+    uncalibrated = Classifier(**ROLES, smoothing=1.0, numbers="gaussian").fit(rows)
+    assert uncalibrated.resolved.calibration is None
+    assert np.array_equal(given.log_joint(rows), uncalibrated.log_joint(rows))
+
+
+def test_what_was_chosen_is_saved(tmp_path: Path) -> None:
+    rows = many(300)
+    model = Classifier(**ROLES).fit(rows)
+    for slim in (False, True):
+        model.save(tmp_path / "m.discern", slim=slim)
+        loaded = load(tmp_path / "m.discern")
+        assert loaded.resolved.chosen == model.resolved.chosen
+        assert loaded.resolved.calibration == model.resolved.calibration
+        assert np.array_equal(loaded.predict_proba(rows), model.predict_proba(rows))
+
+
+def test_chosen_models_merge() -> None:
+    rows = many(600)
+    settings: dict[str, Any] = {"text": ["subject", "body"], "category": "country", "flag": "paid"}
+    larger, smaller = (Classifier(**settings, ngrams=(1, 1)).fit(part) for part in (rows[:400], rows[400:]))
+    merged = smaller.merge(larger)
+    assert merged.rows == 600
+    assert merged.resolved.naive_bayes == larger.resolved.naive_bayes
+    assert merged.resolved.calibration == larger.resolved.calibration
+    again = Classifier(**settings, ngrams=(1, 1)).fit(rows[:400]).learn(rows[400:])
+    assert np.array_equal(merged.log_joint(rows), again.log_joint(rows))
+
+
+def test_learning_keeps_the_choice() -> None:
+    rows = many(300)
+    model = Classifier(**ROLES).fit(rows[:200])
+    chosen, calibration = model.resolved.chosen, model.resolved.calibration
+    model.learn(rows[200:])
+    assert (model.resolved.chosen, model.resolved.calibration) == (chosen, calibration)
+    assert model.rows == 300
+
+
+def test_bins_know_their_names() -> None:
+    assert Feature("size", "number", (0.0, 1.5, 4.0, 9.0)).bins() == ["below 1.5", "1.5 to 4", "4 or more"]
+    assert Feature("size", "number", (float("-inf"), float("inf"))).bins() == ["any"]
+    day = [1_700_000_000.0 + 86_400 * place for place in range(6)]
+    assert len(set(Feature("when", "number", tuple(day)).bins())) == 5
+    rows = [{"label": "ab"[place // 3], "when": moment} for place, moment in enumerate(day)] * 5
+    model = Classifier(number="when", numbers="quantile", smoothing=0.01).fit(rows)
+    assert model.predict(rows).tolist() == [row["label"] for row in rows]
+    for wrong in (
+        lambda: Feature("size", "number", (1.0, 1.0)),
+        lambda: Feature("size", "category", (0.0, 1.0)),
+        lambda: Feature("size", "size"),
+    ):
+        with pytest.raises(ValueError, match="of 'size' must"):
+            wrong()

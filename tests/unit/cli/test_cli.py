@@ -1,0 +1,733 @@
+"""The command line, in this process and as a real one."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import importlib.util
+import inspect
+import io
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import typing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from discern.classifier import Classifier
+from discern.cli import demo, options, show
+from discern.cli.fit import parse_smoothing
+from discern.cli.main import app
+from discern.data.text import TextSettings
+from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
+
+ROOT = Path(__file__).resolve().parents[3]
+ROWS = [
+    {"label": "spam", "text": "win a free prize, call now"},
+    {"label": "spam", "text": 'free "cash" prize today'},
+    {"label": "spam", "text": "claim the free ticket now"},
+    {"label": "ham", "text": "lunch at noon, or at one?"},
+    {"label": "ham", "text": "see you tomorrow at lunch"},
+    {"label": "ham", "text": "the meeting is\nat noon tomorrow"},
+    {"label": "ham", "text": "naïve café, 東京 today"},
+]
+TEXT_FORMATS = ("csv", "tsv", "jsonl")
+SUFFIXES = [f".{name}{packed}" for name in TEXT_FORMATS for packed in ("", ".gz", ".bz2", ".zst")] + [".parquet"]
+HEAVY = ("sklearn", "matplotlib", "fastapi", "scipy", "pyarrow", "pandas")
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "COLUMNS")}
+
+
+def in_process(*arguments: Any, given: str | bytes | None = None) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
+
+
+def well(*arguments: Any, given: str | bytes | None = None) -> str:
+    result = in_process(*arguments, given=given)
+    assert result.exit_code == 0, (result.output, result.exception)
+    return str(result.stdout)
+
+
+def refused(*arguments: Any, code: int = 1, given: str | bytes | None = None) -> str:
+    result = in_process(*arguments, given=given)
+    assert result.exit_code == code, (result.output, result.exception)
+    assert not result.stdout
+    assert "Traceback" not in result.stderr
+    if code == 1:
+        assert result.stderr.startswith("discern: ")
+        assert result.stderr.count("\n") == 1
+    return str(result.stderr)
+
+
+def command(*arguments: Any) -> list[str]:
+    return [sys.executable, "-m", "discern.cli", *map(str, arguments)]
+
+
+def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT, **more)
+
+
+def as_text(rows: list[dict[str, str]], name: str) -> str:
+    if name == "jsonl":
+        return "".join(json.dumps(row) + "\n" for row in rows)
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if name == "tsv" else ",")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def write(path: Path, rows: list[dict[str, str]] = ROWS) -> Path:
+    """Write rows as the name of the file says."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    suffixes = path.suffixes
+    if suffixes[0] == ".parquet":
+        pq.write_table(pa.Table.from_pylist(rows), path)
+        return path
+    content = as_text(rows, suffixes[0][1:]).encode()
+    packed = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".zst": lambda plain: pa.compress(plain, "zstd", asbytes=True),
+    }
+    path.write_bytes(packed[suffixes[1]](content) if len(suffixes) > 1 else content)
+    return path
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write(tmp_path / "rows.csv")
+
+
+@pytest.fixture
+def model(tmp_path: Path, data: Path) -> Path:
+    path = tmp_path / "model.discern"
+    well("fit", data, "-o", path)
+    return path
+
+
+# ------------------------------------------------------------------------------------------- reading data
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_gives_the_same_model_and_as_many_rows(tmp_path: Path, model: Path, suffix: str) -> None:
+    path, other = write(tmp_path / f"other{suffix}"), tmp_path / "other.discern"
+    well("fit", path, "-o", other)
+    assert other.read_bytes() == model.read_bytes()
+    assert len(list(csv.reader(io.StringIO(well("predict", model, path))))) == len(ROWS) + 1
+
+
+@pytest.mark.parametrize("name", TEXT_FORMATS)
+def test_stdin(tmp_path: Path, model: Path, name: str) -> None:
+    given, other = as_text(ROWS, name), tmp_path / "other.discern"
+    well("fit", "-", "--format", name, "-o", other, given=given)
+    assert other.read_bytes() == model.read_bytes()
+    assert json.loads(well("evaluate", model, "-", "--format", name, "--json", given=given))["rows"] == len(ROWS)
+
+
+def test_stdin_is_csv_unless_said_otherwise_and_never_parquet(model: Path) -> None:
+    assert len(well("predict", model, "-", given="text\nfree\n").splitlines()) == 2
+    assert "stdin" in refused("predict", model, "-", "--format", "parquet", code=2)
+
+
+def test_a_format_overrides_the_name(tmp_path: Path, model: Path) -> None:
+    odd = write(tmp_path / "rows.jsonl").rename(tmp_path / "rows.log")
+    assert "cannot tell the format" in refused("predict", model, odd)
+    assert len(well("predict", model, odd, "--format", "jsonl").splitlines()) == len(ROWS) + 1
+
+
+# --------------------------------------------------------------------------------------------------- fit
+
+
+def test_fit_says_what_it_did(tmp_path: Path, data: Path) -> None:
+    result = in_process("fit", data, "-o", tmp_path / "m.discern")
+    assert not result.stdout
+    assert "learned 7 rows of 2 labels (ham 4, spam 3)" in result.stderr
+
+
+def test_fit_takes_several_files(tmp_path: Path, model: Path) -> None:
+    parts = [write(tmp_path / "one.csv", ROWS[:3]), write(tmp_path / "two.jsonl.gz", ROWS[3:])]
+    report = json.loads(well("fit", *parts, "-o", tmp_path / "m.discern", "--json"))
+    assert report["rows_per_label"] == {"ham": 4, "spam": 3}
+    assert (tmp_path / "m.discern").read_bytes() == model.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        (["--model", "bernoulli", "--priors", "uniform"], {"model": "bernoulli", "priors": "uniform"}),
+        (["--smoothing", "jelinek-mercer:0.3"], {"smoothing": JelinekMercer(0.3)}),
+        (["--smoothing", "dirichlet:50", "--min-df", "2"], {"smoothing": Dirichlet(50.0), "min_df": 2}),
+        (["--ngrams", "1,2", "--stop-words", "the,at", "--stem", "english"], {"ngrams": (1, 2), "stop_words": ("the", "at"), "stem": "english"}),
+        (["--analyzer", "char_wb", "--ngrams", "3"], {"analyzer": "char_wb", "ngrams": (3, 3)}),
+        (["--analyzer", "pattern", "--pattern", "[a-z]+"], {"analyzer": "pattern", "pattern": "[a-z]+"}),
+        (["--tokenizer", "sklearn", "--no-lowercase", "--min-word-length", "1"], {"tokenizer": "sklearn", "lowercase": False, "min_word_length": 1}),
+        (["--threads", "1", "--smoothing", "0.5"], {"smoothing": 0.5}),
+        (["--stem", "none"], {"stem": None}),
+        (["--model", "bernoulli", "--normalization", "vocabulary"], {"model": "bernoulli", "normalization": "vocabulary"}),
+    ],
+)  # fmt: skip
+def test_options_of_fit_are_those_of_the_classifier(
+    tmp_path: Path, data: Path, given: list[str], settings: Any
+) -> None:
+    path, expected = tmp_path / "m.discern", tmp_path / "expected.discern"
+    well("fit", data, "-o", path, *given)
+    Classifier(**settings).fit(str(data)).save(expected)
+    assert path.read_bytes() == expected.read_bytes()
+
+
+def test_other_columns_and_stop_words_from_a_file(tmp_path: Path) -> None:
+    rows = [{"topic": row["label"], "body": row["text"], "id": "x"} for row in ROWS]
+    path, words = write(tmp_path / "rows.csv", rows), tmp_path / "words.txt"
+    words.write_text("the\nat, now")
+    well(
+        "fit",
+        path,
+        "-o",
+        tmp_path / "m.discern",
+        "--label",
+        "topic",
+        "--text",
+        "body",
+        "--stop-words",
+        f"@{words}",
+    )
+    about = json.loads(well("info", tmp_path / "m.discern", "--json"))
+    assert (about["label"], about["text"], about["text_settings"]["stop_words"]) == (
+        "topic",
+        "body",
+        ["the", "at", "now"],
+    )
+
+
+def test_every_setting_of_the_classifier_is_an_option_of_fit() -> None:
+    fit = inspect.signature(next(info.callback for info in app.registered_commands if info.callback.__name__ == "fit"))
+    assert set(inspect.signature(Classifier).parameters) <= set(fit.parameters)
+
+
+@dataclass(frozen=True)
+class Group:
+    first: int = options.option(..., "A number.", metavar="N")
+    second: bool = options.option(False, "A switch.")
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            raise ValueError("too small")
+
+
+def test_a_group_is_one_object_for_the_command_and_many_options_on_the_command_line() -> None:
+    found: list[Any] = []
+
+    @options.command("an example")
+    def run(
+        *,
+        group: Group,
+        third: str = options.option("x", "A choice.", click_type=options.OneOf("discern.data.text", "ANALYZERS", "x")),
+    ) -> None:
+        """Do it."""
+        found.append((group, third))
+
+    small = typer.Typer()
+    small.command()(run)
+    assert CliRunner().invoke(small, ["--first", "3", "--second"]).exit_code == 0
+    assert found == [(Group(3, True), "x")]
+    for wrong in (["--first", "-1"], [], ["--first", "1", "--no-second"], ["--first", "1", "--third", "y"]):
+        assert CliRunner().invoke(small, wrong).exit_code == 2, wrong
+    assert options.EXAMPLES[run] == ("an example",)
+
+
+def test_smoothing_is_read() -> None:
+    assert parse_smoothing("2") == Laplace(2.0)
+    assert parse_smoothing("laplace:0.1") == Laplace(0.1)
+
+
+# ----------------------------------------------------------------------------------------------- predict
+
+
+def test_predict_gives_label_and_probability_in_order(data: Path, model: Path) -> None:
+    rows = list(csv.DictReader(io.StringIO(well("predict", model, data, "--proba"))))
+    classifier = Classifier.load(model)
+    assert list(rows[0]) == ["label", "probability", "ham", "spam"]
+    assert [row["label"] for row in rows] == classifier.predict(str(data)).tolist()
+    expected = classifier.predict_proba(str(data))
+    assert [[float(row["ham"]), float(row["spam"])] for row in rows] == expected.tolist()
+    assert [float(row["probability"]) for row in rows] == expected.max(axis=1).tolist()
+
+
+def test_predict_gives_json_lines(data: Path, model: Path) -> None:
+    rows = [json.loads(line) for line in well("predict", model, data, "--json", "--proba").splitlines()]
+    assert len(rows) == len(ROWS)
+    assert all(row["probabilities"][row["label"]] == row["probability"] for row in rows)
+
+
+def test_predict_writes_a_file(tmp_path: Path, data: Path, model: Path) -> None:
+    result = in_process("predict", model, data, "--output", tmp_path / "labels.csv")
+    assert not result.stdout
+    assert "7 rows" in result.stderr
+    assert (tmp_path / "labels.csv").read_text() == well("predict", model, data)
+    assert not in_process("predict", model, data, "-o", tmp_path / "labels.csv", "--quiet").stderr
+
+
+def test_a_bad_row_leaves_no_half_written_file(tmp_path: Path, model: Path) -> None:
+    bad = tmp_path / "bad.csv"
+    bad.write_text("text\n" + "free\n" * 500_000 + "one,two\n")
+    before = sorted(tmp_path.iterdir())
+    assert "has 2 fields" in refused("predict", model, bad, "-o", tmp_path / "labels.csv")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_predict_message(model: Path) -> None:
+    assert well("predict", model, "--message", "free prize").splitlines()[1].startswith("spam,0.9")
+    lines = well("predict", model, "--message", "free", "--message", "lunch", "--json").splitlines()
+    assert [json.loads(line)["label"] for line in lines] == ["spam", "ham"]
+    assert "either" in refused("predict", model, code=2)
+    assert "either" in refused("predict", model, "x.csv", "--message", "free", code=2)
+
+
+def test_predict_no_rows_gives_the_header_only(model: Path) -> None:
+    assert well("predict", model, "-", given="text\n") == "label,probability\n"
+
+
+def test_labels_that_are_called_like_columns(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", [{"label": "label", "text": "one"}, {"label": "other", "text": "two"}])
+    well("fit", path, "-o", tmp_path / "m.discern")
+    header = well("predict", tmp_path / "m.discern", path, "--proba").splitlines()[0]
+    assert header == "label,probability,probability of label,other"
+
+
+# -------------------------------------------------------------------------------------------- evaluate
+
+
+def test_evaluate(data: Path, model: Path) -> None:
+    shown = well("evaluate", model, data)
+    assert "accuracy" in shown
+    assert "log loss" in shown
+    assert re.search(r"predicted ↓  true → +ham +spam", shown)
+    assert re.search(r"ham +4 +0\n +spam +0 +3", shown)
+    assert re.search(r"spam +100.00% +100.00% +100.00% +3", shown)
+    assert json.loads(well("evaluate", model, data, "--json"))["accuracy"] == 1.0
+
+
+def test_evaluate_other_columns_and_unseen_labels(tmp_path: Path, model: Path) -> None:
+    rows = [{"truth": "spam", "body": "free"}, {"truth": "news", "body": "lunch"}]
+    path = write(tmp_path / "rows.jsonl", rows)
+    shown = well("evaluate", model, path, "--label", "truth", "--text", "body")
+    assert "rows have a label that was never learned" in shown
+
+
+def test_a_confusion_matrix_that_is_too_wide_becomes_a_list_of_mistakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show, "PIPE_WIDTH", 80)
+    rows = [{"label": f"label {number}", "text": f"word{number // 2}"} for number in range(20)]
+    path, model = write(tmp_path / "rows.csv", rows), tmp_path / "m.discern"
+    well("fit", path, "-o", model)
+    shown = well("evaluate", model, path)
+    assert "most frequent mistakes" in shown
+    assert re.search(r"label 0 +label 1 +1", shown)
+
+
+# ------------------------------------------------------------------------------------------------ explain
+
+
+def test_explain_in_a_pipe_is_plain(model: Path) -> None:
+    shown = well("explain", model, "Free lunch, zebra")
+    assert "\x1b" not in shown
+    assert re.search(r"Free\(\+\d\.\d\) lunch\(-\d\.\d\), zebra|Free\(-\d\.\d\) lunch\(\+\d\.\d\), zebra", shown)
+    assert "1 unknown, skipped" in shown
+    assert "█" in shown
+
+
+def test_explain_on_a_terminal_has_colours(model: Path) -> None:
+    environment = {**ENVIRONMENT, "FORCE_COLOR": "1", "TERM": "xterm"}
+    shown = subprocess.run(
+        command("explain", model, "free prize lunch"),
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+    )
+    assert re.search("\x1b\\[[0-9;]*32m" + "free", shown.stdout)
+    assert re.search("\x1b\\[[0-9;]*31m" + "lunch", shown.stdout)
+
+
+def test_explain_as_json_and_from_stdin(model: Path) -> None:
+    evidence = json.loads(well("explain", model, "-", "--json", given="free prize\n"))
+    assert evidence == Classifier.load(model).explain("free prize").to_dict()
+
+
+def test_explain_shows_the_top_terms(model: Path) -> None:
+    assert "2 more" in well("explain", model, "free prize lunch", "--top", "1")
+
+
+def test_explain_never_lets_a_message_rule_the_terminal(model: Path) -> None:
+    assert "\x1b" not in well("explain", model, "free \x1b[2J prize")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        TextSettings(),
+        TextSettings(ngrams=(1, 3)),
+        TextSettings(ngrams=(2, 2), stem="english", stop_words=("the", "at")),
+        TextSettings(tokenizer="sklearn"),
+        TextSettings(analyzer="char_wb", ngrams=(2, 3)),
+    ],
+)
+def test_coloured_words_share_all_that_was_said(settings: TextSettings) -> None:
+    message = "The meeting at NOON, the naïve İstanbul café; 東京に行く meetings at noon - don't!"
+    terms = settings.terms(message)
+    known = {term: float(place + 1) for place, term in enumerate(dict.fromkeys(terms))}
+    words = list(show.spoken_words(settings, message, known))
+    assert sum(weight for _, _, weight in words) == pytest.approx(sum(known[term] for term in terms))
+    assert all(start < end for start, end, _ in words)
+    assert all(one[1] <= other[0] for one, other in itertools.pairwise(words))
+
+
+# --------------------------------------------------------------------------------- info, learn, forget, merge
+
+
+def test_info(model: Path) -> None:
+    shown = well("info", model)
+    about = json.loads(well("info", model, "--json", "--top", "2"))
+    assert about["checksum"] in shown
+    assert about["bytes"] == model.stat().st_size
+    assert about["rows"] == 7
+    assert about["priors"]["spam"] == pytest.approx(3 / 7)
+    assert [word["term"] for word in about["strongest"]["spam"]] == [
+        term for term, _ in Classifier.load(model).weights("spam", 2)
+    ]
+    assert all(word in shown for word in ("parameters", "57.14%", "free +", "Laplace"))
+
+
+def test_learn_and_forget_undo_each_other(tmp_path: Path, model: Path) -> None:
+    more, before = (
+        write(tmp_path / "more.csv", [{"label": "news", "text": "election today"}]),
+        model.read_bytes(),
+    )
+    result = in_process("learn", model, more)
+    assert "learned 1 row\n" in result.stderr
+    assert "7 → 8" in result.stderr
+    assert "labels new: news" in result.stderr
+    assert model.read_bytes() != before
+    report = json.loads(well("forget", model, more, "--json"))
+    assert (report["before"]["rows"], report["after"]["rows"], report["labels_removed"]) == (8, 7, ["news"])
+    assert model.read_bytes() == before
+
+
+def test_learn_can_write_elsewhere(tmp_path: Path, data: Path, model: Path) -> None:
+    before = model.read_bytes()
+    well("learn", model, data, data, "-o", tmp_path / "other.discern", "--quiet")
+    assert model.read_bytes() == before
+    assert Classifier.load(tmp_path / "other.discern").rows == 21
+
+
+def test_forgetting_what_was_never_learned_is_refused(tmp_path: Path, model: Path) -> None:
+    before = model.read_bytes()
+    never = write(tmp_path / "never.csv", [{"label": "ham", "text": "never heard"}])
+    assert "never learned" in refused("forget", model, never)
+    assert model.read_bytes() == before
+
+
+def test_a_slim_model_predicts_but_does_not_learn(tmp_path: Path, data: Path, model: Path) -> None:
+    slim = tmp_path / "slim.discern"
+    well("fit", data, "-o", slim, "--slim")
+    assert well("predict", slim, data) == well("predict", model, data)
+    assert "slim" in refused("learn", slim, data)
+    assert "slim" in well("info", slim)
+
+
+def test_merge_is_fit_of_all(tmp_path: Path, model: Path) -> None:
+    parts = []
+    for name, rows in (("one", ROWS[:2]), ("two", ROWS[2:5]), ("three", ROWS[5:])):
+        parts.append(tmp_path / f"{name}.discern")
+        well("fit", write(tmp_path / f"{name}.csv", rows), "-o", parts[-1])
+    well("merge", *parts, "-o", tmp_path / "all.discern")
+    assert (tmp_path / "all.discern").read_bytes() == model.read_bytes()
+
+
+def test_merge_of_different_settings_is_refused(tmp_path: Path, data: Path, model: Path) -> None:
+    other = tmp_path / "other.discern"
+    well("fit", data, "-o", other, "--ngrams", "1,2")
+    assert "different ngrams" in refused("merge", model, other, "-o", tmp_path / "all.discern")
+    assert not (tmp_path / "all.discern").exists()
+    assert "two or more" in refused("merge", model, "-o", tmp_path / "all.discern", code=2)
+
+
+# ------------------------------------------------------------------------------------------ bad input, usage
+
+
+def test_a_wrong_column_says_did_you_mean(tmp_path: Path, data: Path) -> None:
+    assert "did you mean 'label'?" in refused("fit", data, "-o", tmp_path / "m.discern", "--label", "lable")
+
+
+def test_bad_files_are_one_sentence(tmp_path: Path, data: Path, model: Path) -> None:
+    cut = tmp_path / "cut.discern"
+    for size in (0, 5, 100, model.stat().st_size - 1):
+        cut.write_bytes(model.read_bytes()[:size])
+        assert "cut.discern" in refused("info", cut)
+    assert "did you mean" in refused("predict", model, tmp_path / "rows.cvs", "--format", "csv")
+    assert "not a discern model" in refused("predict", data, data)
+    assert "no-such-model" in refused("info", tmp_path / "no-such-model")
+    assert "is empty" in refused("fit", "-", "-o", tmp_path / "m.discern", given="")
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_reading(tmp_path: Path, data: Path, model: Path) -> None:
+    assert "there is no folder" in refused("fit", data, "-o", tmp_path / "none" / "m.discern")
+    assert "is a folder" in refused("fit", data, "-o", tmp_path)
+    assert "is a folder" in refused("predict", model, data, "-o", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ["--smoothing", "much"],
+        ["--smoothing", "kneser-ney:1"],
+        ["--smoothing", "0"],
+        ["--smoothing", "dirichlet:-1"],
+        ["--ngrams", "2,1"],
+        ["--ngrams", "one"],
+        ["--ngrams", "0"],
+        ["--model", "forest"],
+        ["--stem", "klingon"],
+        ["--min-df", "0"],
+        ["--threads", "0"],
+        ["--analyzer", "pattern", "--pattern", "("],
+        ["--colour"],
+    ],
+)
+def test_wrong_options_are_wrong_usage(tmp_path: Path, data: Path, wrong: list[str]) -> None:
+    refused("fit", data, "-o", tmp_path / "m.discern", *wrong, code=2)
+    assert not (tmp_path / "m.discern").exists()
+
+
+def test_wrong_usage(data: Path) -> None:
+    refused("fit", data, code=2)
+    refused("fitt", code=2)
+
+
+def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None:
+    out = ["-o", tmp_path / "out.discern"]
+    calls: dict[str, list[Any]] = {
+        "fit": [data, *out],
+        "predict": [model, "--message", "free"],
+        "evaluate": [model, data],
+        "decide": [tmp_path / "moving.discern", "--threshold", "0.6"],
+        "report": [model, data, "-o", tmp_path / "report.html"],
+        "compare": [data, "--folds", "2"],
+        "explain": [model, "free"],
+        "info": [model],
+        "similar": [tmp_path / "near.discern", "free", "--top", "1"],
+        "drift": [model, model, "--top", "2"],
+        "learn": [model, data, *out],
+        "forget": [tmp_path / "out.discern", data, "-o", tmp_path / "less.discern"],
+        "relabel": [tmp_path / "moving.discern", tmp_path / "moved.txt", "--from", "spam", "--to", "ham"],
+        "merge": [model, model, *out],
+        "filter": [model],
+        "datasets": ["list"],
+        "demo": out,
+    }
+    (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
+    well("fit", data, data, "-o", tmp_path / "moving.discern")
+    well("fit", data, "-o", tmp_path / "near.discern", "--model", "knn")
+    commands = [info.callback.__name__ for info in app.registered_commands if info.callback]
+    commands.remove("serve")  # it runs until it is stopped: see tests/service
+    assert list(calls) == commands
+    for name, arguments in calls.items():
+        result = in_process(name, *arguments, "--json")
+        assert (result.exit_code, result.stderr) == (0, ""), (name, result.output)
+        assert json.loads(result.stdout)
+        assert in_process(name, *arguments, "--quiet").stderr == ""
+
+
+# ------------------------------------------------------------------------------------------------ the demo
+
+
+def test_demo_and_the_commands_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = well("demo")
+    assert "\x1b" not in shown
+    assert max(map(len, shown.splitlines())) < 250
+    named = [line.strip() for line in shown.splitlines() if re.match(r"  (discern|printf) ", line)]
+    assert named == demo.next_commands(Path("messages.discern"))
+    assert {line.split("discern ")[1].split()[0] for line in named} == {"predict", "explain", "info", "learn"}
+    for line in named:
+        real = re.sub(r"(^|\| )discern ", rf"\1{sys.executable} -m discern.cli ", line)
+        ran = subprocess.run(real, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        assert ran.returncode == 0, ran.stderr
+    assert (
+        "spam"
+        in subprocess.run(
+            command("predict", "messages.discern", "--message", demo.NEW_MESSAGE),
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            timeout=60,
+        ).stdout
+    )
+
+
+def test_demo_is_good_and_always_the_same(tmp_path: Path) -> None:
+    first = json.loads(well("demo", "--json", "-o", tmp_path / "m.discern"))
+    assert first == json.loads(well("demo", "--json", "-o", tmp_path / "m.discern"))
+    assert first["evaluation"]["accuracy"] > 0.9
+    assert first["evaluation"]["rows"] + first["rows_learned"] == len(demo.sample())
+    for label, explained in first["explained"].items():
+        assert explained["label"] == label
+        assert any(term["weight"] < 0 for term in explained["terms"])
+
+
+def test_demo_goes_to_a_temporary_folder_if_it_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    place = Path(json.loads(well("demo", "--json"))["file"])
+    assert place.is_file()
+    assert place.parent != tmp_path
+
+
+# --------------------------------------------------------------------------------------- as a real process
+
+
+def test_start_up_is_light(model: Path) -> None:
+    program = f"""
+import json, runpy, sys
+heavy = {HEAVY!r}
+import discern.cli.__main__
+import discern.cli.main
+assert not {{"rich", "numpy", *heavy}} & set(sys.modules), "import"
+for arguments in (["--help"], ["predict", {str(model)!r}, "--message", "free prize"]):
+    sys.argv = ["discern", *arguments]
+    try:
+        discern.cli.__main__.main()
+    except SystemExit as end:
+        assert end.code == 0, arguments
+    assert not set(heavy) & set(sys.modules), (arguments, set(heavy) & set(sys.modules))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+    assert "Exit codes" in ran.stdout
+    assert "130" in ran.stdout
+    assert "spam,0.9" in ran.stdout
+
+
+def test_version() -> None:
+    from discern import __version__
+
+    assert process("--version").stdout == f"discern {__version__}\n"
+
+
+def test_exit_codes_of_a_real_process(tmp_path: Path, data: Path, model: Path) -> None:
+    assert process("predict", model, data).returncode == 0
+    bad = process("predict", data, data)
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.startswith("discern: ")
+    assert process("predict").returncode == 2
+    assert process("predict", model, "--message", b"\xff free prize".decode("utf-8", "surrogateescape")).returncode == 0
+
+
+def test_a_broken_pipe_ends_silently(tmp_path: Path, model: Path) -> None:
+    long = tmp_path / "long.csv"
+    long.write_text("text\n" + "free\n" * 100_000)
+    for rows in (long, write(tmp_path / "short.csv")):
+        with subprocess.Popen(
+            command("predict", model, rows), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as running:
+            assert running.stdout is not None
+            assert running.stderr is not None
+            if rows == long:
+                assert running.stdout.readline() == b"label,probability\n"
+            running.stdout.close()
+            assert running.stderr.read() == b""
+            assert running.wait(30) == 0
+
+
+def test_ctrl_c_during_a_long_fit_leaves_nothing(tmp_path: Path) -> None:
+    # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
+    restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    arguments = command("fit", "-", "-o", tmp_path / "m.discern")
+    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=restore) as running:
+        assert running.stdin is not None
+        assert running.stderr is not None
+        running.stdin.write(b"label,text\n")
+        rows = b"ham,one two three\n" * 10_000
+        for _ in range(100):  # the pipe is short: when these are through, they have been read
+            running.stdin.write(rows)
+        feeding = threading.Thread(target=_feed, args=(running.stdin, rows))
+        feeding.start()
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+        assert b"Traceback" not in running.stderr.read()
+        feeding.join()
+    assert list(tmp_path.iterdir()) == []
+
+
+def _feed(stream: typing.IO[bytes], rows: bytes) -> None:
+    try:
+        while True:
+            stream.write(rows)
+    except (BrokenPipeError, ValueError):
+        return
+
+
+def test_a_progress_bar_with_speed_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(options, "SMALL", 0)
+    shown = {}
+    for name, stream, quiet in (
+        ("terminal", Terminal(), False),
+        ("quiet", Terminal(), True),
+        ("pipe", io.StringIO(), False),
+    ):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with options.Input().reading([str(data)], quiet) as how:
+            for _ in range(3):
+                how.progress(5_000_000)
+        shown[name] = stream.getvalue()
+    assert "B/s" in shown["terminal"]
+    assert shown["quiet"] == shown["pipe"] == ""
+
+
+# --------------------------------------------------------------------------------------------------- docs
+
+
+def documented() -> Any:
+    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_page_of_the_command_line_is_up_to_date() -> None:
+    build = documented()
+    assert build.PAGE.read_text("utf-8") == build.page(), "run: make docs"
+
+
+def test_every_command_and_option_has_help() -> None:
+    for info in app.registered_commands:
+        assert info.callback is not None
+        assert info.callback.__doc__, info.callback.__name__
+        for name, parameter in inspect.signature(info.callback, eval_str=True).parameters.items():
+            _, about = typing.get_args(parameter.annotation)
+            assert about.help, (info.callback.__name__, name)
+        assert {"json", "quiet"} <= set(inspect.signature(info.callback).parameters)

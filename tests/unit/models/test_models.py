@@ -1,0 +1,545 @@
+"""Models in a vector space behind the classifier, and the best of them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import pickle
+import random
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import discern.models.file as files
+import discern.models.search as contest
+import discern.models.space_model as spatial
+from discern.analysis.crossvalidation import cross_validate
+from discern.classifier import Classifier, load
+from discern.cli.main import app
+from discern.data.readers import batches
+from discern.data.registry import imported
+from discern.data.roles import MOST_NUMBER, Feature
+from discern.data.strings import DataError
+from discern.data.text import TextSettings
+from discern.models.deciders import Regularization
+from discern.models.file import ModelFileError
+from discern.models.registry import MODELS, public_models
+from discern.models.rows import Folds, Sample, stratified
+from discern.models.search import another_deal
+from discern.models.space import Plan
+from discern.models.space_model import Recipe, SpaceModel
+
+SPACE = tuple(kind.name for kind in MODELS if kind.learn and kind.is_public)
+TUNED = tuple(kind.name for kind in MODELS if kind.is_tuned)
+TOPICS = {
+    "sport": ["match", "goal", "team", "coach", "league", "win", "final", "player"],
+    "trade": ["market", "price", "share", "bank", "export", "growth", "tariff", "profit"],
+    "space": ["orbit", "rocket", "moon", "launch", "planet", "crew", "probe", "star"],
+}
+COMMON = ["the", "and", "of", "today", "said", "new", "more", "people", "report", "year"]
+
+
+def texts(rows: int, seed: int = 0, share: float = 0.35, labels: int = 3) -> list[dict[str, object]]:
+    source = random.Random(seed)
+    found: list[dict[str, object]] = []
+    for _ in range(rows):
+        label = source.choice(list(TOPICS)[:labels])
+        words = [source.choice(TOPICS[label] if source.random() < share else COMMON) for _ in range(8)]
+        found.append({"label": label, "text": " ".join(words)})
+    return found
+
+
+def mixed(rows: int, seed: int = 0) -> list[dict[str, object]]:
+    source = random.Random(seed)
+    found = texts(rows, seed)
+    for row in found:
+        place = list(TOPICS).index(str(row["label"]))
+        row["size"] = source.gauss(place, 1.0) if source.random() > 0.1 else None
+        row["kind"] = source.choice("uvw"[place] + "uvw") if source.random() > 0.1 else "?"
+        row["paid"] = source.choice(["yes", "no"])
+    return found
+
+
+def numbers(rows: int, seed: int = 0) -> list[dict[str, object]]:
+    source = np.random.default_rng(seed)
+    classes = source.integers(0, 2, rows)
+    table = source.normal(size=(rows, 3)) * np.where(classes, 0.4, 2.0)[:, None]
+    return [
+        {"label": "ab"[place], "x": float(x), "y": float(y), "z": float(z)}
+        for place, (x, y, z) in zip(classes, table, strict=True)
+    ]
+
+
+def accuracy(model: Classifier, rows: list[dict[str, object]]) -> float:
+    return float(np.mean(model.predict(rows) == [row["label"] for row in rows]))
+
+
+@pytest.fixture(scope="module")
+def fitted() -> dict[str, Classifier]:
+    return {name: Classifier(model=name).fit(mixed(240)) for name in SPACE}
+
+
+def test_every_model_in_a_space_has_a_learner() -> None:
+    for kind in MODELS:
+        assert kind.is_sum or kind.name == "best" or callable(imported(kind.learn))
+    assert "unit-bayes" not in public_models()
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_every_model_decides_rows_it_has_not_seen(fitted: dict[str, Classifier], name: str) -> None:
+    model = fitted[name]
+    # Near rows listen to all columns alike, also to those that say little.
+    assert accuracy(model, mixed(300, seed=1)) > (0.65 if name == "knn" else 0.85)
+    shares = model.predict_proba(mixed(20, seed=2))
+    assert shares.sum(axis=1) == pytest.approx(1.0)
+    assert (shares.argmax(axis=1) == np.searchsorted(model.labels, model.predict(mixed(20, seed=2)))).all()
+    assert (model.rows, model.winner, model.labels) == (240, name, ("space", "sport", "trade"))
+    assert sum(model.info()["rows_per_label"].values()) == 240
+    assert model.info()["parameters"] > 0
+
+
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize("calibrate", ["auto", False])
+def test_evidence_adds_up_to_the_log_odds(name: str, calibrate: str | bool) -> None:
+    model = Classifier(model=name, calibrate=calibrate).fit(mixed(150))
+    for row in mixed(5, seed=3):
+        evidence = model.explain(row)
+        shares = evidence.probabilities
+        odds = math.log(shares[evidence.label]) - math.log(shares[evidence.against])
+        assert evidence.log_odds == pytest.approx(odds, abs=1e-8)
+        assert evidence.label == model.predict([row])[0]
+        assert evidence.terms
+
+
+@pytest.mark.parametrize("name", SPACE)
+@pytest.mark.parametrize("slim", [False, True])
+def test_files_and_pickles_give_the_same_predictions(
+    fitted: dict[str, Classifier], tmp_path: Path, name: str, slim: bool
+) -> None:
+    model, rows = fitted[name], mixed(30, seed=4)
+    checksum = model.save(tmp_path / "m.discern", slim=slim)
+    loaded = load(tmp_path / "m.discern")
+    expected = model.predict_proba(rows)
+    for other in (loaded, pickle.loads(pickle.dumps(model))):
+        assert np.array_equal(other.predict_proba(rows), expected)
+        assert other.explain(rows[0]) == model.explain(rows[0])
+        assert (other.rows, other.winner, other.checksum()) == (240, name, checksum)
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_what_is_no_sum_refuses_to_change(fitted: dict[str, Classifier], name: str) -> None:
+    model = fitted[name]
+    before = model.predict_proba(mixed(5))
+    for change in (model.learn, model.forget, lambda _: model.merge(model), lambda _: model.decay(0.5)):
+        with pytest.raises(ValueError, match="is not a sum of its rows: train again, or use model='naive-bayes'"):
+            change(mixed(5))
+    assert np.array_equal(model.predict_proba(mixed(5)), before)
+    with pytest.raises(ValueError, match="only naive Bayes gives joint probabilities"):
+        model.log_joint(mixed(5))
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_text_alone_and_missing_values(name: str) -> None:
+    model = Classifier(model=name).fit(texts(150))
+    assert model.predict_one("rocket to the moon, launch of a crew") == "space"
+    assert model.predict(["", "unheard wordless"]).shape == (2,)
+    assert model.explain("unheard wordless").unknown == 3  # the pair too
+    empty = Classifier(model=name).fit([{"label": "ab"[i % 2], "text": ""} for i in range(6)])
+    assert empty.predict_proba(["x"]).tolist() == [pytest.approx([0.5, 0.5])]
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_one_label_and_few_rows(name: str) -> None:
+    alone = Classifier(model=name).fit([{"label": "a", "text": "one two"}, {"label": "a", "text": "two three"}])
+    assert alone.predict(["two", ""]).tolist() == ["a", "a"]
+    assert alone.explain("two").probability == 1.0
+    few = Classifier(model=name).fit([{"label": "a", "text": "one two"}, {"label": "b", "text": "three four"}])
+    assert few.predict(["two one", "four three"]).tolist() == ["a", "b"]
+    assert few.resolved.calibration is None
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_extreme_numbers_and_constant_columns(tmp_path: Path, name: str) -> None:
+    rows = [{"label": "ab"[i % 2], "x": [MOST_NUMBER, -MOST_NUMBER][i % 2], "same": 5, "y": i % 7} for i in range(40)]
+    model = Classifier(model=name, number=["x", "same", "y"]).fit(rows)
+    odd = [{"x": value, "same": MOST_NUMBER, "y": None} for value in (float("nan"), -MOST_NUMBER, 0, 1)]
+    shares = model.predict_proba(odd)
+    assert np.isfinite(shares).all()
+    assert accuracy(model, rows) == 1.0
+    model.save(tmp_path / "m.discern")
+    assert np.array_equal(load(tmp_path / "m.discern").predict_proba(odd), shares)
+
+
+def test_decisions_do_not_depend_on_what_is_read_together() -> None:
+    rows = mixed(60, seed=5)
+    for name in ("linear-svm", "nbsvm", "logistic", "knn"):
+        model = Classifier(model=name).fit(mixed(150))
+        one_by_one = np.vstack([model.predict_proba([row]) for row in rows])
+        assert np.array_equal(one_by_one, model.predict_proba(rows))
+
+
+def test_weights_are_what_a_unit_says(fitted: dict[str, Classifier]) -> None:
+    model = fitted["linear-svm"]
+    strongest = dict(model.weights("space", 8))
+    assert {"rocket", "moon", "orbit"} & {*strongest}
+    assert all(weight > 0 for weight in strongest.values())
+    assert all(weight < 0 for _, weight in model.weights("space", -5))
+    assert "size" in dict(model.weights("trade", 10_000))
+    assert "kind=v" in dict(model.weights("trade", 10_000))
+    assert fitted["knn"].weights("space") == []
+    with pytest.raises(ValueError, match="there is no label 'spice'; did you mean 'space'"):
+        model.weights("spice")
+
+
+def test_features_are_selected() -> None:
+    for select in ("chi2", "mutual-information"):
+        model = Classifier(model="linear-svm", max_terms=12, select=select).fit(texts(300))
+        assert model.solved.terms == 12
+        assert {name for name, _ in model.weights("space", 100)} <= {
+            word for words in TOPICS.values() for word in words
+        }
+
+
+def test_character_n_grams_are_counted_too() -> None:
+    model = Classifier(model="linear-svm", characters=(2, 4)).fit(texts(300))
+    assert model.predict(["rocketeers launched"]).tolist() == ["space"]
+    words = Classifier(model="linear-svm").fit(texts(300))
+    assert words.explain("rocketeers").terms == ()
+    assert model.explain("rocketeers").terms
+
+
+def test_nbsvm_cuts_numbers_into_bins() -> None:
+    model = Classifier(model="nbsvm", number=["x", "y", "z"]).fit(numbers(400))
+    assert all(feature.is_binned for feature in model.features)
+    assert accuracy(model, numbers(300, seed=1)) > 0.8
+    with pytest.raises(ValueError, match="takes numbers in bins"):
+        Classifier(model="nbsvm", numbers="gaussian", number="x").fit(numbers(10))
+
+
+def test_calibration_is_on_rows_left_out() -> None:
+    rows = texts(400, share=0.12)
+    model = Classifier(model="linear-svm", min_df=1).fit(rows)
+    judged = model.evaluate(texts(1000, seed=9, share=0.12))
+    raw = Classifier(model="linear-svm", min_df=1, calibrate=False).fit(rows)
+    assert model.resolved.calibration is not None
+    assert raw.resolved.calibration is None
+    uncalibrated = raw.evaluate(texts(1000, seed=9, share=0.12))
+    assert judged.log_loss < uncalibrated.log_loss
+    assert judged.calibration_error < uncalibrated.calibration_error / 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": "linear-swm"}, "unknown model 'linear-swm'; did you mean 'linear-svm'"),
+        ({"model": "ridge", "max_terms": "auto"}, "max_terms='auto' is for naive Bayes"),
+        ({"model": "naive-bayes", "max_terms": "many"}, "max_terms must be 'auto' or a number of terms above 0"),
+        ({"model": "lda", "priors": "auto"}, "priors='auto' is for naive Bayes"),
+        ({"model": "binary", "characters": (2, 3)}, "characters is for models in a vector space"),
+        ({"model": "ridge", "smoothing": 1.0}, "smoothing is for naive Bayes and 'nbsvm'"),
+        ({"model": "knn", "priors": "uniform"}, "priors can be given for naive Bayes, 'lda' and 'qda'"),
+        ({"model": "ridge", "max_terms": 0}, "max_terms must be 'auto' or a number of terms above 0, not 0"),
+        ({"model": "ridge", "select": "best"}, "select must be one of chi2, mutual-information"),
+        ({"model": "best", "budget": 0}, "budget must be a number of seconds above 0"),
+        ({"model": "linear-svm", "characters": (3, 2)}, "must rise from at least 1"),
+    ],
+)
+def test_bad_settings_are_refused(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Classifier(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["linear-svm", "best"])
+def test_bad_rows_are_refused(name: str) -> None:
+    with pytest.raises(DataError, match="there are no rows to learn from"):
+        Classifier(model=name).fit({"label": [], "text": []})
+    with pytest.raises(DataError, match="no column 'label'"):
+        Classifier(model=name).fit([{"text": "x"}])
+    with pytest.raises(DataError, match="is not a number"):
+        Classifier(model=name, number="x").fit([{"label": "a", "x": "many"}, {"label": "b", "x": 1}])
+    model = Classifier(model="linear-svm", text="text", number="x").fit([{"label": "a", "text": "b", "x": 1}] * 3)
+    with pytest.raises(DataError, match="no column 'x'"):
+        model.predict([{"text": "a", "y": 1}])
+
+
+def test_given_priors_move_discriminants() -> None:
+    rows = numbers(200)
+    shares = [
+        Classifier(model="qda", calibrate=False, priors=priors).fit(rows).predict_proba(rows)[:, 0].mean()
+        for priors in ({"a": 0.5, "b": 0.5}, {"a": 0.99, "b": 0.01})
+    ]
+    assert shares[1] > shares[0]
+
+
+def test_cross_validation_trains_again() -> None:
+    result = cross_validate(Classifier(model="linear-svm"), texts(300), folds=4)
+    assert (len(result.folds), result.total.rows) == (4, 300)
+    fresh = accuracy(Classifier(model="linear-svm").fit(texts(225)), texts(1000, seed=8))
+    assert abs(result.accuracy - fresh) < 0.06
+    with pytest.raises(ValueError, match="give a number of folds"):
+        cross_validate(Classifier(model="linear-svm"), texts(30), folds="leave-one-out")
+    with pytest.raises(ValueError, match="judges one model"):
+        cross_validate(Classifier(model="best"), texts(30), folds=3)
+
+
+def test_labels_and_columns_can_be_called_otherwise(fitted: dict[str, Classifier]) -> None:
+    model = pickle.loads(pickle.dumps(fitted["logistic"]))
+    model.rename_labels(["x", "y", "z"])
+    model.read_text_from("body")
+    row = {**mixed(1, seed=6)[0]}
+    row["body"] = row.pop("text")
+    place = fitted["logistic"].labels.index(str(row["label"]))
+    assert model.predict([row]).tolist() == ["xyz"[place]]
+
+
+# ------------------------------------------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize("name", SPACE)
+def test_files_that_do_not_fit_together_are_refused(fitted: dict[str, Classifier], tmp_path: Path, name: str) -> None:
+    path = tmp_path / "m.discern"
+    fitted[name].save(path)
+    arrays, metadata = files.load(path)
+    for key in arrays:
+        whole = np.array(arrays[key])
+        less = whole[:-1]
+        _refused(tmp_path, {**arrays, key: less}, metadata)
+        _refused(tmp_path, {other: array for other, array in arrays.items() if other != key}, metadata)
+        if whole.dtype.kind == "f":
+            spoiled = whole.copy()
+            spoiled.flat[0] = np.nan
+            _refused(tmp_path, {**arrays, key: spoiled}, metadata)
+    labels, recipe = metadata["fitted"]["labels"], metadata["resolved"]["recipe"]
+    for record, change in (
+        ("resolved", {"recipe": {}}),
+        ("resolved", {"recipe": {**recipe, "model": "naive-bayes"}}),
+        ("resolved", {"recipe": {**recipe, "model": "ridge" if name != "ridge" else "lda"}}),
+        ("resolved", {"recipe": {**recipe, "plan": {**recipe["plan"], "text": []}}}),
+        ("resolved", {"features": metadata["resolved"]["features"][:-1]}),
+        ("resolved", {"leaderboard": 5}),
+        ("resolved", {"calibration": {"kind": "temperature", "temperature": 1.0, "power": 0.5}}),
+        ("fitted", {"labels": labels[:-1]}),
+        ("fitted", {"labels": [labels[0]] * 3}),
+        ("settings", {"model": "naive-bayes"}),
+        ("settings", {"min_df": 0}),
+        ("settings", {"budget": "long"}),
+    ):
+        _refused(tmp_path, arrays, {**metadata, record: {**metadata[record], **change}})
+
+
+def _refused(folder: Path, arrays: dict[str, object], metadata: dict[str, object]) -> None:
+    content, _ = files.encode(arrays, {name: value for name, value in metadata.items() if name != "checksum"})
+    (folder / "bad.discern").write_bytes(content)
+    with pytest.raises(ModelFileError):
+        load(folder / "bad.discern")
+
+
+def test_places_beyond_the_end_are_refused(fitted: dict[str, Classifier], tmp_path: Path) -> None:
+    path = tmp_path / "m.discern"
+    fitted["knn"].save(path)
+    arrays, metadata = files.load(path)
+    for key, value in (
+        ("decider.rows.terms", 1 << 20),
+        ("decider.classes", 3),
+        ("decider.rows.starts", 1 << 20),
+        ("decider.count", 1 << 20),
+        ("decider.count", 0),
+    ):
+        spoiled = np.array(arrays[key]).astype(np.int64)
+        spoiled[-1 if key != "decider.count" else 0] = value
+        _refused(tmp_path, {**arrays, key: spoiled}, metadata)
+
+
+# --------------------------------------------------------------------------------------------------- best
+
+
+def test_the_best_is_found_on_texts(tmp_path: Path) -> None:
+    seen: list[int] = []
+    model = Classifier(model="best", budget=600)  # it ends when there is nothing left to try
+    model.fit(texts(500, share=0.2), watch=lambda results: seen.append(len(results)))
+    assert seen[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert {one["model"] for one in model.leaderboard} == {*TUNED, "naive-bayes"}
+    assert model.leaderboard[0]["status"] == "won"
+    assert model.winner == model.leaderboard[0]["model"]
+    rights = [one["accuracy"] for one in model.leaderboard[1:]]
+    assert rights == sorted(rights, reverse=True)
+    assert accuracy(model, texts(500, seed=3, share=0.2)) > model.leaderboard[0]["accuracy"] - 0.05
+    model.save(tmp_path / "m.discern")
+    loaded = load(tmp_path / "m.discern")
+    assert (loaded.winner, loaded.leaderboard) == (model.winner, model.leaderboard)
+    assert np.array_equal(loaded.predict_proba(texts(20)), model.predict_proba(texts(20)))
+
+
+def test_the_best_of_two_ellipses_is_quadratic() -> None:
+    model = Classifier(model="best", budget=600).fit(numbers(600))
+    by_name = {one["model"]: one["accuracy"] for one in model.leaderboard}
+    assert model.winner in ("qda", "naive-bayes", "knn")
+    assert by_name["qda"] > by_name["logistic"] + 0.1
+    assert "cannot learn more rows" in model.fitted.limitation or model.winner == "naive-bayes"
+
+
+def test_a_winner_that_is_a_sum_can_still_change() -> None:
+    rows = [{"label": "ab"[i % 2], "text": f"w{i % 2} v{i % 5}"} for i in range(200)]
+    model = Classifier(model="best", budget=600).fit(rows)
+    if model.winner != "naive-bayes":  # all are always right: the log loss decides
+        assert all(one["accuracy"] == 1.0 for one in model.leaderboard)
+    few = Classifier(model="best").fit(rows[:40])
+    assert (few.winner, few.leaderboard) == ("naive-bayes", [])
+    assert few.learn(rows[40:60]).rows == 60
+    assert few.forget(rows[40:60]).rows == 40
+
+
+def test_with_no_time_the_first_entry_wins() -> None:
+    start = time.monotonic()
+    model = Classifier(model="best", budget=1e-9).fit(texts(3000))
+    assert [one["model"] for one in model.leaderboard] == ["linear-svm"]
+    assert time.monotonic() - start < 20
+
+
+def test_any_winner_of_a_contest_can_be_loaded(tmp_path: Path) -> None:
+    rows = texts(120)
+    model = Classifier(model="unit-bayes").fit(rows)
+    model.save(tmp_path / "m.discern")
+    loaded = Classifier.load(tmp_path / "m.discern")
+    assert (
+        loaded.predict([row["text"] for row in rows]).tolist() == model.predict([row["text"] for row in rows]).tolist()
+    )
+    assert loaded.winner == "unit-bayes"
+
+
+def test_the_best_at_the_command_line(tmp_path: Path) -> None:
+    data, path = tmp_path / "rows.csv", tmp_path / "m.discern"
+    with data.open("w", newline="") as file:
+        writer = csv.DictWriter(file, ["label", "text"])
+        writer.writeheader()
+        writer.writerows(texts(120))
+    run = CliRunner()
+    shown = run.invoke(app, ["fit", str(data), "-o", str(path), "--model", "best", "--budget", "5m"])
+    assert shown.exit_code == 0, shown.output
+    assert "the best is" in shown.stderr
+    assert "nbsvm" in shown.stderr
+    told = run.invoke(app, ["fit", str(data), "-o", str(path), "--model", "best", "--budget", "300s", "--json"])
+    facts = json.loads(told.stdout)
+    assert facts["leaderboard"][0]["model"] == facts["model"]
+    about = run.invoke(app, ["info", str(path)])
+    assert f"the best of {len(facts['leaderboard'])}" in about.stdout
+    bad = run.invoke(app, ["fit", str(data), "-o", str(path), "--model", "best", "--budget", "soon"])
+    assert bad.exit_code != 0
+    assert "is not a time such as 60s" in bad.output
+    svm = ["fit", str(data), "-o", str(path), "--model", "linear-svm", "--max-terms", "20", "--characters", "2,3"]
+    assert run.invoke(app, svm).exit_code == 0
+    assert "the best 20 by chi2" in run.invoke(app, ["info", str(path)]).stdout
+    refused = run.invoke(app, ["learn", str(path), str(data)])
+    assert refused.exit_code != 0
+
+
+def test_costs_are_chosen_and_models_are_added() -> None:
+    """The sum of linear models is one linear model: its scores, and its evidence, are the sums of theirs."""
+    rows = texts(600, share=0.3)
+    sample = Sample.of(list(batches(rows)), "label", ["text"], 1)
+    words, pairs = TextSettings(), TextSettings(ngrams=(1, 2))
+    other = Recipe("nbsvm", Plan((pairs,), presence=True, min_df=1), Regularization(0.5))
+    recipe = Recipe("linear-svm", Plan((words,)), Regularization(2.0), others=((3.0, other),))
+    features = [Feature("text", "text")]
+    alone = [spatial.fit(sample, features, one) for one in (replace(recipe, others=()), other)]
+    model = spatial.fit(sample, features, recipe)
+    batch = next(iter(batches(texts(50, seed=5))))
+    expected = alone[0].of_batch(batch, 1).scores + 3.0 * alone[1].of_batch(batch, 1).scores
+    np.testing.assert_allclose(model.of_batch(batch, 1).scores, expected, rtol=1e-12, atol=1e-12)
+    folds = stratified(sample.classes, sample.keys, 4)
+    parts = [spatial.held_out(sample, features, one, folds) for one in (replace(recipe, others=()), other)]
+    found = spatial.held_out(sample, features, recipe, folds)
+    np.testing.assert_allclose(found, parts[0] + 3.0 * parts[1], rtol=1e-12, atol=1e-12)
+    one = batch.take(np.arange(batch.rows) == 0)
+    evidence = model.explain(one)
+    assert len({(term.column, term.term) for term in evidence.terms}) == len(evidence.terms)
+    second, first = np.sort(model.of_batch(one, 1).scores[0])[-2:]
+    said = evidence.prior + sum(term.weight for term in evidence.terms)
+    assert said == pytest.approx(first - second)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+    names = [name for name, _ in model.weights(model.labels[0], 10)]
+    assert len(names) == len(set(names)) == 10
+
+
+@pytest.mark.parametrize(
+    ("model", "factor", "message"),
+    [("linear-svm", 0.0, "a factor above 0"), ("linear-svm", float("inf"), "a factor above 0"), ("knn", 1.0, "linear")],
+)
+def test_what_cannot_be_added(model: str, factor: float, message: str) -> None:
+    plan = Plan((TextSettings(),))
+    with pytest.raises(ValueError, match=message):
+        Recipe("ridge", plan, others=((factor, Recipe(model, plan)),))
+
+
+def test_the_best_may_be_a_sum_of_models(tmp_path: Path) -> None:
+    model = Classifier(model="best", budget=600).fit(texts(1500, share=0.5, seed=2))
+    model.save(tmp_path / "m.discern")
+    loaded = load(tmp_path / "m.discern")
+    assert loaded.resolved.recipe == model.resolved.recipe
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
+    assert ("whose scores are added" in shown) == bool(loaded.resolved.recipe and loaded.resolved.recipe.others)
+    assert np.array_equal(loaded.predict_proba(texts(40)), model.predict_proba(texts(40)))
+    assert {one["cost"] for one in model.leaderboard} - {None, 1.0, 30.0}  # costs were changed
+    best, *others = model.leaderboard
+    assert best["accuracy"] >= max(one["accuracy"] for one in others if one["rows"] == best["rows"]) - 0.02
+    assert model.resolved.recipe is not None
+    assert bool(model.resolved.recipe.others) == ("; and " in best["terms"])
+
+
+def test_naive_bayes_of_rows_of_unit_length() -> None:
+    """Its scores are those of naive Bayes, of terms that are there, divided by the root of their number."""
+    rows = [
+        {"label": "a", "text": "red red blue"},
+        {"label": "a", "text": "red green"},
+        {"label": "b", "text": "blue green grey"},
+    ]
+    sample, features = Sample.of(list(batches(rows)), "label", ["text"], 1), [Feature("text", "text")]
+    recipe = Recipe("unit-bayes", Plan((TextSettings(),), presence=True, min_df=1, unit=True), Regularization(2.0))
+    model = spatial.fit(sample, features, recipe)
+    batch = next(iter(batches([{"label": "a", "text": "red red green new"}])))
+    in_a, in_b = {"red": 2, "blue": 1, "green": 1, "grey": 0}, {"red": 0, "blue": 1, "green": 1, "grey": 1}
+    ratios = [math.log((in_b[one] + 0.5) / 5) - math.log((in_a[one] + 0.5) / 6) for one in ("red", "green")]
+    bias = math.log(0.5) * np.mean([1 / math.sqrt(terms) for terms in (2, 2, 3)])
+    first, second = model.of_batch(batch, 1).scores[0]
+    assert second - first == pytest.approx(sum(ratios) / math.sqrt(2) + bias)
+    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+    loaded = SpaceModel.from_arrays(model.labels, features, recipe, model.arrays())
+    assert np.array_equal(loaded.of_batch(batch, 1).scores, model.of_batch(batch, 1).scores)
+    evidence = model.explain(batch)
+    assert evidence.prior + sum(term.weight for term in evidence.terms) == pytest.approx(first - second)
+
+
+def test_rows_are_dealt_alone_to_be_judged_again() -> None:
+    """Equal rows come into different folds, in any order of the rows."""
+    rows = [{"label": "ab"[number % 2], "text": f"w{number % 4}"} for number in range(40)]
+    dealt = []
+    for given in (rows, rows[::-1]):
+        sample = Sample.of(list(batches(given)), "label", ["text"], 1)
+        folds = another_deal(sample, 5)
+        assert sorted(folds.order.tolist()) == list(range(40))
+        parts = [sorted((given[row]["label"], given[row]["text"]) for row in fold) for fold in folds]
+        assert all(len(set(part)) == 4 for part in parts)
+        dealt.append(parts)
+    assert dealt[0] == dealt[1]
+
+
+def test_models_are_added_until_they_are_right_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the sums on the way, that which is right most often on rows dealt anew is kept."""
+    seen: list[int] = []
+
+    def watched(sample: Sample, folds: int) -> Folds:
+        seen.append(folds)
+        return another_deal(sample, folds)
+
+    monkeypatch.setattr(contest, "another_deal", watched)
+    model = Classifier(model="best", budget=600).fit(texts(400, share=0.4, seed=5))
+    assert seen == [contest.AGAIN_FOLDS]
+    best = model.leaderboard[0]
+    winner = best if "; and " not in best["terms"] else model.leaderboard[1]
+    assert best["accuracy"] >= winner["accuracy"]
+    assert best["log_loss"] <= winner["log_loss"] + 1e-9
