@@ -41,9 +41,16 @@ class Registry(Generic[Row]):
     ValueError: unknown color 'bleu'; did you mean 'blue'? There are 'red', 'blue'
     """
 
-    def __init__(self, kind: str, rows: Iterable[Row] = (), fill: Callable[[], None] | None = None) -> None:
-        """``fill`` is called before the first look-up, and adds rows whose modules take time to import."""
-        self._kind, self._rows, self._fill = kind, {row.name: row for row in rows}, fill
+    def __init__(
+        self,
+        kind: str,
+        rows: Iterable[Row] = (),
+        fill: Callable[[], None] | None = None,
+        order: Callable[[Row], Any] | None = None,
+    ) -> None:
+        """``fill`` adds rows before the first look-up; ``order`` is the key by which rows are listed."""
+        self._kind, self._rows = kind, {row.name: row for row in rows}
+        self._fill, self._order = fill, order
 
     def add(self, row: Row) -> None:
         """Add a row; its name must be new."""
@@ -60,7 +67,8 @@ class Registry(Generic[Row]):
         return self._rows
 
     def __iter__(self) -> Iterator[Row]:
-        return iter(tuple(self._ready().values()))
+        rows = tuple(self._ready().values())
+        return iter(rows if self._order is None else sorted(rows, key=self._order))
 
     def __contains__(self, name: object) -> bool:
         return name in self._ready()

@@ -38,7 +38,7 @@ class Reading:
     Parameters
     ----------
     format : str or None
-        The name of a format in :data:`discern.data.formats.FORMATS`. By default the name of the file tells it.
+        The name of a format in ``discern.data.formats.FORMATS``. By default the name of the file tells it.
     progress : callable
         Called with the number of bytes after each block.
     encoding : str or None

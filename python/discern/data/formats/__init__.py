@@ -39,6 +39,8 @@ class Format:
         is to read.
     is_table : bool
         Whether a file is a table of rows. A folder of documents must not contain tables.
+    position : int
+        Where the format stands in lists. Formats of extensions come last.
     spark : mapping or None
         The arguments with which ``spark.read.load`` reads such files. An argument ``encoding`` is replaced by the
         encoding that the user gives. By default Spark cannot read them.
@@ -53,16 +55,16 @@ class Format:
     compresses: bool = False
     is_table: bool = True
     spark: Mapping[str, Any] | None = None
+    position: int = 100
 
 
 def _import_all() -> None:
-    """Import the modules of this folder, the most used format first: each adds its row."""
+    """Import the modules of this folder: each adds its rows."""
     from pkgutil import iter_modules
 
-    names = sorted((module.name for module in iter_modules(__path__)), key=lambda name: (name != "csv", name))
-    for name in names:
-        import_module(f"{__name__}.{name}")
+    for module in iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
 
 
-FORMATS: Registry[Format] = Registry("format", fill=_import_all)
+FORMATS: Registry[Format] = Registry("format", fill=_import_all, order=lambda row: row.position)
 """All file formats by name: one row from each module of this folder, and those of extensions."""

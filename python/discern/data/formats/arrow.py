@@ -68,6 +68,7 @@ def _arrow_batches(found: Iterator[Any], source: str, reading: Reading) -> Itera
 FORMATS.add(
     Format(
         name="parquet",
+        position=3,
         title="Parquet",
         suffixes=(".parquet",),
         about="As in the file.",
@@ -80,6 +81,7 @@ FORMATS.add(
 FORMATS.add(
     Format(
         name="arrow",
+        position=4,
         title="Arrow",
         suffixes=(".arrow", ".feather", ".ipc"),
         about="Arrow files and streams, Feather version 2.",

@@ -215,6 +215,7 @@ _SPARK = {"format": "csv", "header": True, "multiLine": True, "escape": '"', "mo
 FORMATS.add(
     Format(
         name="csv",
+        position=0,
         title="CSV",
         suffixes=(".csv",),
         about="The first line names the columns (RFC 4180). `;`, tab and `|` are recognized as delimiters. Blank lines "
@@ -226,6 +227,7 @@ FORMATS.add(
 FORMATS.add(
     Format(
         name="tsv",
+        position=1,
         title="TSV",
         suffixes=(".tsv", ".tab"),
         about="As `csv`, with a tab as delimiter.",

@@ -53,6 +53,7 @@ def _json_row(line: bytes, source: str, row: int, reading: Reading) -> dict[str,
 FORMATS.add(
     Format(
         name="jsonl",
+        position=2,
         title="JSON lines",
         suffixes=(".jsonl", ".ndjson"),
         about="An object on each line. Blank lines are skipped.",

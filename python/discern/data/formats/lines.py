@@ -69,6 +69,7 @@ def _is_utf8(lines: Strings) -> bool:
 FORMATS.add(
     Format(
         name="text",
+        position=6,
         title="text",
         suffixes=(".txt",),
         about="A column `text`: a document on each line, also on blank ones.",

@@ -92,6 +92,7 @@ def read_columns(path: Path, reading: Reading) -> dict[str, str]:
 FORMATS.add(
     Format(
         name="mbox",
+        position=7,
         title="mbox",
         suffixes=(".mbox",),
         about="The [columns of a mail](mail.md), a message in each row.",
@@ -101,6 +102,7 @@ FORMATS.add(
 FORMATS.add(
     Format(
         name="eml",
+        position=8,
         title="eml",
         suffixes=(".eml",),
         about="The columns of a mail, of a single message.",

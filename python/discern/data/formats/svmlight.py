@@ -89,6 +89,7 @@ def _label(written: bytes) -> str:
 FORMATS.add(
     Format(
         name="svmlight",
+        position=5,
         title="svmlight",
         suffixes=(".svm", ".svmlight", ".libsvm"),
         about="`label`, and a numeric column for each index, 0 where a row does not have it. At most 4,096 indices. "

@@ -189,6 +189,10 @@ class Column(Solved):
         """Return the value of the only row in words."""
         raise NotImplementedError
 
+    def log_coefficients(self, batch: Batch) -> Array:
+        """Return the logarithm of the multinomial coefficient of each row, which no scores hold."""
+        return np.zeros(batch.rows)
+
     def weights_of(self, place: int) -> tuple[Array, Array]:
         """Return the weights of all terms for one class, and summed over the classes; none without a list of terms."""
         return np.zeros(0), np.zeros(0)
@@ -196,10 +200,6 @@ class Column(Solved):
     def names(self, terms: NDArray[Any]) -> list[str]:
         """Return some terms in words."""
         return []
-
-    def log_coefficients(self, batch: Batch) -> Array:
-        """Return the logarithm of what the full likelihood of each row has and the scores have not."""
-        return np.zeros(batch.rows)
 
     @property
     def bias(self) -> Array:
