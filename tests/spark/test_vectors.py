@@ -31,7 +31,7 @@ def logistic_objective(model: Classifier, rows: Any) -> tuple[float, float]:
     """What the model's weights cost, and the least that any cost."""
     matrix, classes = matrix_of(model, rows)
     count = len(model.labels)
-    penalty = np.append(np.full(matrix.shape[1], 1 / model.resolved.recipe.regularization.cost), 0.0)
+    penalty = np.append(np.full(matrix.shape[1], 1 / model.resolved.pipeline.regularization.cost), 0.0)
     objective = PenalizedLoss(LabeledRows(matrix, classes, count), penalty)
     decider = model.solved.decider
     found = np.hstack([decider.weights.T, decider.bias[:, None]])
@@ -81,7 +81,7 @@ def local(matrix: Any, classes: Any, labels: tuple[str, ...]) -> vectors.Vectors
 def test_from_zero_without_a_sample(rows, model) -> None:
     alone = Classifier(model=model, **GIVEN, ngrams=(1, 1)).fit(rows)
     matrix, classes = matrix_of(alone, rows)
-    found = vectors._minimum(local(matrix, classes, alone.labels), alone.resolved.recipe, None, None, None)
+    found = vectors._minimum(local(matrix, classes, alone.labels), alone.resolved.pipeline, None, None, None)
     decider = replace(alone.solved.decider, weights=found[:, :-1].T, bias=found[:, -1])
     alone.take(replace(alone.fitted, learned=replace(alone.solved, decider=decider)))
     ours, least = (logistic_objective if model == "logistic" else hinge_objective)(alone, rows)

@@ -19,7 +19,7 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
-from discern.models.resolving import recipe_of, resolve
+from discern.models.resolving import pipeline_of, resolve
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.settings import Settings
 from discern.models.validation import held_out
@@ -169,9 +169,9 @@ def _in_space(
     """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
     import discern.models.space_model as spatial
 
-    recipe = recipe_of(settings, settings.model)
-    scores = spatial.held_out(sample, features, recipe, left_out)
-    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, recipe)
+    pipeline = pipeline_of(settings, settings.model)
+    scores = spatial.held_out(sample, features, pipeline, left_out)
+    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, pipeline)
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

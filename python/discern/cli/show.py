@@ -252,9 +252,9 @@ def show_info(
 def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
     yield "checksum", about["checksum"]
-    if about["recipe"]:
+    if about["pipeline"]:
         yield "model", f"{about['model']}: cannot learn, forget or merge"
-        for other in about["recipe"].get("others", ()):
+        for other in about["pipeline"].get("others", ()):
             yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
         yield (
@@ -318,7 +318,7 @@ def _smoothing(smoothing: Mapping[str, Any]) -> str:
 def _text_settings(about: Mapping[str, Any]) -> str:
     settings = about["text_settings"]
     shortest, longest = settings["ngrams"]
-    plan = about["recipe"]["plan"] if about["recipe"] else {"text": [], "features": None}
+    layout = about["pipeline"]["layout"] if about["pipeline"] else {"text": [], "max_terms": None}
     parts = [
         f"analyzer {settings['analyzer']}",
         f"tokenizer {settings['tokenizer']}",
@@ -332,10 +332,10 @@ def _text_settings(about: Mapping[str, Any]) -> str:
         parts.append(f"{len(settings['stop_words'])} stop words")
     if settings["pattern"]:
         parts.append(f"pattern {settings['pattern']}")
-    for other in plan["text"][1:]:
+    for other in layout["text"][1:]:
         parts.append("and {} n-grams {} to {}".format(other["analyzer"], *other["ngrams"]))
-    if plan["features"]:
-        parts.append(f"the best {plan['features']:,} by {plan['select']}")
+    if layout["max_terms"]:
+        parts.append(f"the best {layout['max_terms']:,} by {layout['select']}")
     if about["min_df"] > 1:
         parts.append(f"in at least {about['min_df']} rows")
     return ", ".join(parts)

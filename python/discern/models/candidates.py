@@ -10,100 +10,104 @@ from discern.data.text import CHARACTERS, TextSettings
 from discern.models.registry import MODELS
 
 if TYPE_CHECKING:
-    from discern.models.space import Plan
-    from discern.models.space_model import Recipe
+    from discern.models.space import Layout
+    from discern.models.space_model import Pipeline
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model that takes part: its name, its terms in words, and its recipe; naive Bayes has none."""
+    """A model that takes part: its name, its terms in words, and its pipeline; naive Bayes has none."""
 
     model: str
     terms: str
-    recipe: Recipe | None = None
+    pipeline: Pipeline | None = None
 
     def with_cost(self, factor: float) -> Candidate | None:
         """Return the candidate with another cost of an error, or None if it has none."""
-        if self.recipe is None or not MODELS[self.model].is_tuned:
+        if self.pipeline is None or not MODELS[self.model].is_tuned:
             return None
         regularization = replace(
-            self.recipe.regularization, cost=float(f"{factor * self.recipe.regularization.cost:.2g}")
+            self.pipeline.regularization, cost=float(f"{factor * self.pipeline.regularization.cost:.2g}")
         )
-        return replace(self, recipe=replace(self.recipe, regularization=regularization))
+        return replace(self, pipeline=replace(self.pipeline, regularization=regularization))
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of the terms: its name, what it may take (times what the candidate took), and the plan it gives."""
+    """A change of the terms: its name, what it may take (times what the candidate took), and the layout it gives."""
 
     name: str
     slower: float
-    plan: Callable[[Plan], Plan]
+    layout: Callable[[Layout], Layout]
 
     def of(self, candidate: Candidate) -> Candidate | None:
         """Return the changed candidate; None if there is nothing to change."""
-        if candidate.recipe is None:
+        if candidate.pipeline is None:
             return None
-        plan = self.plan(candidate.recipe.plan)
-        if plan == candidate.recipe.plan:
+        layout = self.layout(candidate.pipeline.layout)
+        if layout == candidate.pipeline.layout:
             return None
-        return Candidate(candidate.model, f"{candidate.terms}, {self.name}", replace(candidate.recipe, plan=plan))
+        return Candidate(candidate.model, f"{candidate.terms}, {self.name}", replace(candidate.pipeline, layout=layout))
 
 
-def with_characters(plan: Plan) -> Plan:
+def with_characters(layout: Layout) -> Layout:
     """Count character n-grams within words too."""
-    first = plan.text[0]
-    if len(plan.text) > 1 or first.analyzer != "word":
-        return plan
-    return replace(plan, text=(first, TextSettings("char_wb", lowercase=first.lowercase, ngrams=CHARACTERS)))
+    first = layout.text[0]
+    if len(layout.text) > 1 or first.analyzer != "word":
+        return layout
+    return replace(layout, text=(first, TextSettings("char_wb", lowercase=first.lowercase, ngrams=CHARACTERS)))
 
 
-def with_case(plan: Plan) -> Plan:
+def with_case(layout: Layout) -> Layout:
     """Tell upper from lower case."""
-    return replace(plan, text=tuple(replace(text, lowercase=False) for text in plan.text))
+    return replace(layout, text=tuple(replace(text, lowercase=False) for text in layout.text))
 
 
-def with_punctuation(plan: Plan) -> Plan:
+def with_punctuation(layout: Layout) -> Layout:
     """Count punctuation marks as words, and words of a single letter too."""
-    first = plan.text[0]
+    first = layout.text[0]
     if first.analyzer != "word" or first.tokenizer != "words":
-        return plan
-    return replace(plan, text=(replace(first, analyzer="pattern", pattern=PUNCTUATION), *plan.text[1:]))
+        return layout
+    return replace(layout, text=(replace(first, analyzer="pattern", pattern=PUNCTUATION), *layout.text[1:]))
 
 
-def across_words(plan: Plan) -> Plan:
+def across_words(layout: Layout) -> Layout:
     """Count character n-grams across words, not only within."""
-    return _with_characters(plan, analyzer="char")
+    return _with_characters(layout, analyzer="char")
 
 
-def with_short(plan: Plan) -> Plan:
+def with_short(layout: Layout) -> Layout:
     """Count shorter character n-grams, single characters too: these are words in some scripts."""
-    return _with_characters(plan, ngrams=SHORT_CHARACTERS)
+    return _with_characters(layout, ngrams=SHORT_CHARACTERS)
 
 
-def _with_characters(plan: Plan, **settings: Any) -> Plan:
-    if len(plan.text) < 2 or plan.text[1].analyzer != "char_wb":
-        return plan
-    return replace(plan, text=(plan.text[0], replace(plan.text[1], **settings)))
+def _with_characters(layout: Layout, **settings: Any) -> Layout:
+    if len(layout.text) < 2 or layout.text[1].analyzer != "char_wb":
+        return layout
+    return replace(layout, text=(layout.text[0], replace(layout.text[1], **settings)))
 
 
-def with_triples(plan: Plan) -> Plan:
+def with_triples(layout: Layout) -> Layout:
     """Count three words in a row too."""
-    first = plan.text[0]
+    first = layout.text[0]
     if first.analyzer not in ("word", "pattern") or first.ngrams != (1, 2):
-        return plan
-    return replace(plan, text=(replace(first, ngrams=(1, 3)), *plan.text[1:]))
+        return layout
+    return replace(layout, text=(replace(first, ngrams=(1, 3)), *layout.text[1:]))
 
 
-def with_letters(plan: Plan) -> Plan:
+def with_letters(layout: Layout) -> Layout:
     """Count words of a single letter too."""
-    first = plan.text[0]
-    return replace(plan, text=(replace(first, min_word_length=1), *plan.text[1:])) if first.analyzer == "word" else plan
+    first = layout.text[0]
+    return (
+        replace(layout, text=(replace(first, min_word_length=1), *layout.text[1:]))
+        if first.analyzer == "word"
+        else layout
+    )
 
 
-def with_rare(plan: Plan) -> Plan:
+def with_rare(layout: Layout) -> Layout:
     """Count terms of a single row too."""
-    return replace(plan, min_df=1)
+    return replace(layout, min_df=1)
 
 
 CHANGES = (

@@ -73,8 +73,8 @@ class Fitted:
     @property
     def statistics(self) -> Sums:
         """The sums over all rows learned; raises ValueError where there are none."""
-        if self.resolved.recipe is not None:
-            phrase = MODELS[self.resolved.recipe.model].phrase
+        if self.resolved.pipeline is not None:
+            phrase = MODELS[self.resolved.pipeline.model].phrase
             raise ValueError(f"{phrase} is not a sum of its rows: train again, or use model='naive-bayes'")
         if self.sums is None:
             raise ValueError(SLIM)
@@ -88,7 +88,7 @@ class Fitted:
     @property
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
-        if self.resolved.recipe is not None:
+        if self.resolved.pipeline is not None:
             model = self.model
             return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
         return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
@@ -96,7 +96,7 @@ class Fitted:
     @property
     def is_slim(self) -> bool:
         """Whether it can only predict, although its model is a sum."""
-        return self.sums is None and self.resolved.recipe is None
+        return self.sums is None and self.resolved.pipeline is None
 
     @property
     def can_learn(self) -> bool:
@@ -106,8 +106,8 @@ class Fitted:
     @property
     def winner(self) -> str:
         """The name of the model that was learned; of ``"best"``, which one was."""
-        if self.resolved.recipe is not None:
-            return self.resolved.recipe.model
+        if self.resolved.pipeline is not None:
+            return self.resolved.pipeline.model
         return self.settings.model if self.settings.is_sum else "naive-bayes"
 
     def described(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class Fitted:
         return {
             "model": self.winner,
             "label": self.settings.label,
-            **{name: plain[name] for name in ("features", "min_df", "naive_bayes", "calibration", "recipe")},
+            **{name: plain[name] for name in ("features", "min_df", "naive_bayes", "calibration", "pipeline")},
             "text_settings": plain["text"],
             "text": resolved.text_column,
             "chosen": resolved.chosen,
@@ -292,7 +292,7 @@ class Fitted:
 
     def content(self, slim: bool = False) -> Content:
         """Return what a model file holds, without the statistics if it shall be slim."""
-        slim = slim and self.resolved.recipe is None
+        slim = slim and self.resolved.pipeline is None
         settings = replace(self.settings, ledger=bool(self.settings.ledger)) if slim else self.settings
         metadata = {
             "model": self.winner,
@@ -304,7 +304,7 @@ class Fitted:
                 "decision": None if self.decision is None else self.decision.to_json(),
             },
         }
-        if slim or self.resolved.recipe is not None:
+        if slim or self.resolved.pipeline is not None:
             return self.model.arrays(), metadata
         return {**self.statistics.arrays(), **({} if self.ledger is None else self.ledger.arrays())}, metadata
 
@@ -323,7 +323,7 @@ class Fitted:
         state = cls(settings, resolved, decision=_decision_of(described["decision"], labels))
         if state.winner != metadata["model"] or (state.winner != settings.model and settings.model != "best"):
             raise ValueError("the model is not the one that was asked for")
-        if described["slim"] or resolved.recipe is not None:
+        if described["slim"] or resolved.pipeline is not None:
             return replace(state, learned=state._model_from(labels, dict(arrays)))
         sums = Sums.from_arrays(labels, arrays, statistics_of(resolved.features))
         state = replace(state, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
@@ -332,12 +332,12 @@ class Fitted:
 
     def _model_from(self, labels: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Model | SpaceModel:
         resolved = self.resolved
-        if resolved.recipe is None:
+        if resolved.pipeline is None:
             slim = Model.from_arrays(labels, resolved.features, arrays, resolved.naive_bayes, resolved.text)
             return slim.calibrated(resolved.calibration)
         from discern.models.space_model import SpaceModel
 
-        model = SpaceModel.from_arrays(labels, resolved.features, resolved.recipe, arrays)
+        model = SpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
         return model.calibrated(resolved.calibration)
 
 

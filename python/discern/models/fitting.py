@@ -15,7 +15,7 @@ from discern.data.source import Reading
 from discern.data.strings import DataError
 from discern.models.fitted import Fitted, empty_ledger, sum_rows, with_names
 from discern.models.resolved import Resolved
-from discern.models.resolving import candidates, changes, choose, initial, needs_validation, recipe_of
+from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
 from discern.models.settings import Settings
 
 if TYPE_CHECKING:
@@ -105,11 +105,11 @@ class Job:
         many = sample.rows >= LEAST_VALIDATED
         if settings.model == "best":
             return self._best(sample, watch, deadline if many else None)
-        recipe = recipe_of(settings, settings.model)
-        fitted = self._learned(sample, Resolved(settings.naive_bayes, settings.text, self.features, recipe=recipe))
+        pipeline = pipeline_of(settings, settings.model)
+        fitted = self._learned(sample, Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline))
         if settings.calibrate is False or not (many or settings.calibrate is True):
             return fitted
-        return _calibrated(fitted, calibration_of(sample, self.features, recipe))
+        return _calibrated(fitted, calibration_of(sample, self.features, pipeline))
 
     def _best(self, sample: Sample, watch: Watch | None, deadline: float | None) -> Fitted:
         """Compare models until the deadline and learn the best; without one it is naive Bayes."""
@@ -134,8 +134,10 @@ class Job:
         if winner.resolved is not None:
             fitted = self._summed(sample, replace(winner.resolved, calibration=calibration, leaderboard=leaderboard))
         else:
-            recipe = winner.candidate.recipe
-            resolved = Resolved(settings.naive_bayes, settings.text, features, recipe=recipe, leaderboard=leaderboard)
+            pipeline = winner.candidate.pipeline
+            resolved = Resolved(
+                settings.naive_bayes, settings.text, features, pipeline=pipeline, leaderboard=leaderboard
+            )
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
 
@@ -146,19 +148,19 @@ class Job:
         """Learn a model in a vector space from all rows, without calibration."""
         import discern.models.space_model as space_model
 
-        assert resolved.recipe is not None
-        return in_space(self.given, resolved, space_model.fit(sample, self.features, resolved.recipe))
+        assert resolved.pipeline is not None
+        return in_space(self.given, resolved, space_model.fit(sample, self.features, resolved.pipeline))
 
 
 def in_space(given: Settings, resolved: Resolved, model: Any) -> Fitted:
     """Return the state of a model in a vector space; its columns and term settings are those of the model."""
-    plan = model.recipe.plan
+    layout = model.pipeline.layout
     resolved = replace(
         resolved,
-        recipe=model.recipe,
+        pipeline=model.pipeline,
         features=model.features,
-        text=plan.text[0],
-        min_df=plan.min_df,
+        text=layout.text[0],
+        min_df=layout.min_df,
         calibration=model.calibration,
     )
     return Fitted(given, resolved, learned=model)

@@ -15,14 +15,14 @@ from discern.learners.smoothing import smoothing_to_json
 
 if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature
-    from discern.models.space_model import Recipe
+    from discern.models.space_model import Pipeline
 
 
 @dataclass(frozen=True)
 class Resolved:
     """Settings without anything left open, and how good they are on held-out rows.
 
-    ``recipe`` says how a model in a vector space is learned; without it the model is naive Bayes over all columns.
+    ``pipeline`` says how a model in a vector space is learned; without it the model is naive Bayes over all columns.
     """
 
     naive_bayes: NaiveBayesSettings
@@ -34,14 +34,14 @@ class Resolved:
     rows: int = 0
     """The number of rows that it was validated on; 0 if nothing was chosen."""
     min_df: int = 1
-    recipe: Recipe | None = None
+    pipeline: Pipeline | None = None
     leaderboard: tuple[dict[str, Any], ...] = ()
     """How the models did that were compared, the best first."""
 
     @property
     def chosen(self) -> dict[str, Any] | None:
         """What validation chose, and how good it is; None if it chose nothing."""
-        if math.isnan(self.log_loss) or self.recipe is not None:
+        if math.isnan(self.log_loss) or self.pipeline is not None:
             return None
         naive_bayes = self.naive_bayes
         return {
@@ -92,7 +92,7 @@ class Resolved:
             "accuracy": None if math.isnan(self.accuracy) else self.accuracy,
             "rows": self.rows,
             "min_df": self.min_df,
-            "recipe": None if self.recipe is None else self.recipe.to_json(),
+            "pipeline": None if self.pipeline is None else self.pipeline.to_json(),
             "leaderboard": list(self.leaderboard),
         }
 
@@ -106,7 +106,7 @@ class Resolved:
         if not isinstance(leaderboard, list) or not all(isinstance(one, dict) for one in leaderboard):
             raise ValueError("the leaderboard is not a list of results")
         json.dumps(leaderboard, allow_nan=False)  # refuse now what could not be saved again
-        calibration, recipe = values["calibration"], values["recipe"]
+        calibration, pipeline = values["calibration"], values["pipeline"]
         figures = (values[name] for name in ("log_loss", "accuracy"))
         log_loss, accuracy = (math.nan if figure is None else float(figure) for figure in figures)
         text = TextSettings.from_json(values["text"])
@@ -119,12 +119,12 @@ class Resolved:
             accuracy,
             int(values["rows"]),
             int(values["min_df"]),
-            _recipe(recipe),
+            _pipeline(pipeline),
             tuple(leaderboard),
         )
-        if resolved.recipe is not None and text not in resolved.recipe.plan.text:
-            raise ValueError("the recipe is that of another model")
-        if resolved.recipe is not None and resolved.calibration is not None and resolved.calibration.power:
+        if resolved.pipeline is not None and text not in resolved.pipeline.layout.text:
+            raise ValueError("the pipeline is that of another model")
+        if resolved.pipeline is not None and resolved.calibration is not None and resolved.calibration.power:
             raise ValueError("the calibration is that of naive Bayes")
         return resolved
 
@@ -137,9 +137,9 @@ def _calibration(values: Any) -> Temperature | None:
     return Temperature.from_json(values)
 
 
-def _recipe(values: Any) -> Recipe | None:
+def _pipeline(values: Any) -> Pipeline | None:
     if values is None:
         return None
-    from discern.models.space_model import Recipe
+    from discern.models.space_model import Pipeline
 
-    return Recipe.from_json(values)
+    return Pipeline.from_json(values)

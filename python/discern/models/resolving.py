@@ -16,7 +16,7 @@ from discern.models.settings import Settings
 if TYPE_CHECKING:
     from discern.models.candidates import Candidate, Change
     from discern.models.rows import Sample
-    from discern.models.space_model import Recipe
+    from discern.models.space_model import Pipeline
 
 # ------------------------------------------------------------------------------------------------- naive Bayes
 
@@ -73,10 +73,10 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
 # --------------------------------------------------------------------------------------------- a vector space
 
 
-def recipe_of(settings: Settings, model: str, characters: tuple[int, int] | None = None) -> Recipe:
+def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | None = None) -> Pipeline:
     """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
-    from discern.models.space import Plan
-    from discern.models.space_model import Recipe, regularization_of
+    from discern.models.space import Layout
+    from discern.models.space_model import Pipeline, regularization_of
 
     kind, text, lengths = MODELS[model], settings.text, settings.characters or characters
     if settings.ngrams is None:
@@ -88,9 +88,9 @@ def recipe_of(settings: Settings, model: str, characters: tuple[int, int] | None
         raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
     most = settings.max_terms if isinstance(settings.max_terms, int) else kind.max_terms
     least = settings.min_df or (1 if kind.presence else 2)
-    plan = Plan(texts, kind.presence, least, most, settings.select.replace("-", "_"), unit=kind.is_unit)
+    layout = Layout(texts, kind.presence, least, most, settings.select.replace("-", "_"), unit=kind.is_unit)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
-    return Recipe(model, plan, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
+    return Pipeline(model, layout, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
 
 
 # ------------------------------------------------------------------------------------------ search for the best
@@ -110,7 +110,7 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
     terms = "words and pairs of words" if words and free else f"{settings.text.analyzer} n-grams"
     found = [_candidate(settings, kind.name, terms) for kind in searched(has_text=True)]
     if words:
-        both = Candidate("linear-svm", f"{terms}, characters", recipe_of(settings, "linear-svm", CHARACTERS))
+        both = Candidate("linear-svm", f"{terms}, characters", pipeline_of(settings, "linear-svm", CHARACTERS))
         found.insert(2, both)
     if rows > ENOUGH:
         return [one for one in found if one.model != "unit-bayes"]
@@ -124,18 +124,18 @@ def _candidate(settings: Settings, model: str, terms: str) -> Candidate:
 
     if MODELS[model].is_sum:
         return Candidate(model, terms and "words, or pairs too")
-    recipe = recipe_of(settings, model)
+    pipeline = pipeline_of(settings, model)
     if MODELS[model].is_unit and not settings.has_own_tokens:
-        plan = with_punctuation(recipe.plan)
-        if plan != recipe.plan:
-            return Candidate(model, f"{terms}, punctuation", replace(recipe, plan=plan))
-    return Candidate(model, terms, recipe)
+        layout = with_punctuation(pipeline.layout)
+        if layout != pipeline.layout:
+            return Candidate(model, f"{terms}, punctuation", replace(pipeline, layout=layout))
+    return Candidate(model, terms, pipeline)
 
 
-def _single_words(settings: Settings) -> Recipe:
-    recipe = recipe_of(settings, "linear-svm")
-    text: TextSettings = replace(recipe.plan.text[0], ngrams=(1, 1))
-    return replace(recipe, plan=replace(recipe.plan, text=(text, *recipe.plan.text[1:])))
+def _single_words(settings: Settings) -> Pipeline:
+    pipeline = pipeline_of(settings, "linear-svm")
+    text: TextSettings = replace(pipeline.layout.text[0], ngrams=(1, 1))
+    return replace(pipeline, layout=replace(pipeline.layout, text=(text, *pipeline.layout.text[1:])))
 
 
 def changes(settings: Settings, features: Sequence[Feature]) -> list[Change]:

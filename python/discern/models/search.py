@@ -118,7 +118,7 @@ class Result:
             "model": self.candidate.model,
             "terms": self.candidate.terms,
             "rows": self.rows,
-            "cost": None if self.candidate.recipe is None else self.candidate.recipe.regularization.cost,
+            "cost": None if self.candidate.pipeline is None else self.candidate.pipeline.regularization.cost,
             "accuracy": self.accuracy,
             "log_loss": self.log_loss,
             "seconds": round(self.seconds, 3),
@@ -258,7 +258,7 @@ class Search:
             if candidate is None or not self._is_time(change.slower * winner.seconds, learning):
                 continue
             tried = self._evaluate(part, candidate, folds)
-            part.keep_only(candidate.recipe.plan.text if candidate.recipe is not None else ())
+            part.keep_only(candidate.pipeline.layout.text if candidate.pipeline is not None else ())
             if tried.beats(winner):
                 winner = tried
             results = [*results, tried]
@@ -333,10 +333,10 @@ class Search:
         tuned = MODELS[winner.candidate.model].is_tuned and MODELS[other.candidate.model].is_tuned
         if not tuned or winner.rows != other.rows:
             return False
-        assert winner.candidate.recipe is not None
-        assert other.candidate.recipe is not None
+        assert winner.candidate.pipeline is not None
+        assert other.candidate.pipeline is not None
         has_numbers = any(feature.role == "number" for feature in self.features)
-        return not has_numbers or winner.candidate.recipe.numbers == other.candidate.recipe.numbers
+        return not has_numbers or winner.candidate.pipeline.numbers == other.candidate.pipeline.numbers
 
     def _learning(self, results: list[Result]) -> float:
         return sum(one.learning(self.sample.rows) for one in _each_once(results))
@@ -345,8 +345,8 @@ class Search:
 
     def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
         start, resolved, lengths = time.monotonic(), None, None
-        if candidate.recipe is not None:
-            scores = spatial.held_out(part, self.features, candidate.recipe, folds)
+        if candidate.pipeline is not None:
+            scores = spatial.held_out(part, self.features, candidate.pipeline, folds)
         else:
             resolved = self.choose(part)
             scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
@@ -395,17 +395,17 @@ def sum_of(results: Sequence[Result]) -> Array:
 def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
     """Return the first of some results with the others added, some perhaps twice, and the scores of rows left out.
 
-    Scores are divided by their temperatures and added; in the recipe, all are in units of the first.
+    Scores are divided by their temperatures and added; in the pipeline, all are in units of the first.
     """
     first, unit = chosen[0], chosen[0].calibration.temperature / chosen.count(chosen[0])
-    assert first.candidate.recipe is not None
+    assert first.candidate.pipeline is not None
     others, terms = [], [first.candidate.terms]
     for one in _each_once(chosen)[1:]:
-        assert one.candidate.recipe is not None
-        others.append((unit * chosen.count(one) / one.calibration.temperature, one.candidate.recipe))
+        assert one.candidate.pipeline is not None
+        others.append((unit * chosen.count(one) / one.calibration.temperature, one.candidate.pipeline))
         terms.append(f"and {one.candidate.model}: {one.candidate.terms}")
-    recipe = replace(first.candidate.recipe, others=tuple(others))
-    return Candidate(first.candidate.model, "; ".join(terms), recipe), unit * sum_of(chosen)
+    pipeline = replace(first.candidate.pipeline, others=tuple(others))
+    return Candidate(first.candidate.model, "; ".join(terms), pipeline), unit * sum_of(chosen)
 
 
 def _each_once(results: Sequence[Result]) -> list[Result]:
@@ -415,11 +415,11 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 def limitation(results: Sequence[Result]) -> str:
     """Describe what a winner that is no sum gives up, and what it gains."""
     winner = results[0]
-    if winner.candidate.recipe is None:
+    if winner.candidate.pipeline is None:
         return ""
     gain = ""
     for other in results[1:]:
-        if other.candidate.recipe is None and other.rows >= min(FIRST, winner.rows):
+        if other.candidate.pipeline is None and other.rows >= min(FIRST, winner.rows):
             gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
     return f"{winner.candidate.model} cannot learn more rows, forget or merge{gain}"
 

@@ -41,19 +41,19 @@ class Space:
 
     @classmethod
     def of(
-        cls, plan: Plan, features: Sequence[Feature], columns: Sequence[Any], labels: tuple[str, ...]
+        cls, layout: Layout, features: Sequence[Feature], columns: Sequence[Any], labels: tuple[str, ...]
     ) -> tuple[Space, Masks]:
-        """Solve the space of all columns, in the order of ``plan.parts``, from their statistics.
+        """Solve the space of all columns, in the order of ``layout.parts``, from their statistics.
 
         Kept rows may stand for their statistic. Also returns which terms of each column have an axis.
         """
-        parts = list(plan.parts(features))
+        parts = list(layout.parts(features))
         kinds = [kind_of(feature).axes for feature, _ in parts]
-        masks = [kind.candidates(column, plan.min_df) for kind, column in zip(kinds, columns, strict=True)]
-        if plan.features is not None:
-            _keep_best(plan.features, plan.select, columns, masks, labels)
+        masks = [kind.candidates(column, layout.min_df) for kind, column in zip(kinds, columns, strict=True)]
+        if layout.max_terms is not None:
+            _keep_best(layout.max_terms, layout.select, columns, masks, labels)
         laid_out = (
-            kind.of(feature, column, mask, text, plan)
+            kind.of(feature, column, mask, text, layout)
             for kind, (feature, text), column, mask in zip(kinds, parts, columns, masks, strict=True)
         )
         return cls(tuple(laid_out)), masks
@@ -124,13 +124,13 @@ class Space:
 
     @classmethod
     def from_arrays(
-        cls, plans: Sequence[Plan], features: Sequence[Feature], arrays: Mapping[str, NDArray[Any]]
+        cls, layouts: Sequence[Layout], features: Sequence[Feature], arrays: Mapping[str, NDArray[Any]]
     ) -> Space:
         """Make a space of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
-        parts = ((plan, feature, text) for plan in plans for feature, text in plan.parts(features))
+        parts = ((layout, feature, text) for layout in layouts for feature, text in layout.parts(features))
         axes = (
-            kind_of(feature).axes.from_arrays(feature, arrays_of(arrays, place), text, plan)
-            for place, (plan, feature, text) in enumerate(parts)
+            kind_of(feature).axes.from_arrays(feature, arrays_of(arrays, place), text, layout)
+            for place, (layout, feature, text) in enumerate(parts)
         )
         return cls(tuple(axes))
 
@@ -163,17 +163,17 @@ def joined(parts: Sequence[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Layout:
     """How columns become axes.
 
     ``text`` are the settings that each text column is counted with, one after the other. Terms that fewer than
-    ``min_df`` rows hold have no axis (if that leaves any), and of the others only the ``features`` best by ``select``.
+    ``min_df`` rows hold have no axis (if that leaves any), and of the others only the ``max_terms`` best by ``select``.
     """
 
     text: tuple[TextSettings, ...]
     presence: bool = False
     min_df: int = 2
-    features: int | None = None
+    max_terms: int | None = None
     select: str = "chi2"
     unit: bool = False
     """Whether the ones of ``presence`` are divided by the square root of their number."""
@@ -187,25 +187,25 @@ class Plan:
                 yield feature, None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as plain values."""
+        """Return the layout as plain values."""
         return {
             "text": [text.to_json() for text in self.text],
             "presence": self.presence,
             "min_df": self.min_df,
-            "features": self.features,
+            "max_terms": self.max_terms,
             "select": self.select,
             **({"unit": True} if self.unit else {}),
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Plan:
-        """Make a plan of what :meth:`to_json` gave."""
-        features = values["features"]
+    def from_json(cls, values: Mapping[str, Any]) -> Layout:
+        """Make a layout from what :meth:`to_json` returned."""
+        max_terms = values["max_terms"]
         return cls(
             tuple(TextSettings.from_json(text) for text in values["text"]),
             bool(values["presence"]),
             int(values["min_df"]),
-            None if features is None else int(features),
+            None if max_terms is None else int(max_terms),
             str(values["select"]),
             bool(values.get("unit", False)),
         )
@@ -226,18 +226,18 @@ class Columns:
 
     sample: Sample
     features: tuple[Feature, ...]
-    plan: Plan
+    layout: Layout
 
     @cached_property
     def rows(self) -> list[ColumnRows]:
         """The columns, each as its kind keeps it."""
-        parts = self.plan.parts(self.features)
-        return [self.sample.column(feature, text or self.plan.text[0]) for feature, text in parts]
+        parts = self.layout.parts(self.features)
+        return [self.sample.column(feature, text or self.layout.text[0]) for feature, text in parts]
 
     def fitted(self, rows: NDArray[np.int64] | None = None) -> Fitted:
         """Solve the space of all rows, or of some, by what is known of these rows alone."""
         taken = self.rows if rows is None else [column.take(rows) for column in self.rows]
-        space, masks = Space.of(self.plan, self.features, taken, self.sample.labels)
+        space, masks = Space.of(self.layout, self.features, taken, self.sample.labels)
         return Fitted(space, space.of_rows(taken, masks), masks)
 
     def seen_by(self, fitted: Fitted, rows: NDArray[np.int64]) -> Any:

@@ -24,7 +24,7 @@ from discern.models.deciders import Contribution, Decider, Regularization, Table
 from discern.models.evidence import Evidence, TermEvidence, in_order
 from discern.models.registry import MODELS
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.space import Columns, Plan, Space
+from discern.models.space import Columns, Layout, Space
 from discern.models.validation import with_numbers
 from discern.statistics.statistic import arrays_of
 
@@ -38,15 +38,15 @@ FOLDS = 3
 
 
 @dataclass(frozen=True)
-class Recipe:
+class Pipeline:
     """Everything that decides what is learned from rows, but the rows."""
 
     model: str
-    plan: Plan
+    layout: Layout
     regularization: Regularization = field(default_factory=Regularization)
     priors: str | tuple[tuple[str, float], ...] = "data"
     numbers: str = "gaussian"
-    others: tuple[tuple[float, Recipe], ...] = ()
+    others: tuple[tuple[float, Pipeline], ...] = ()
     """Linear models whose scores are added to this one's, each times a factor."""
 
     def __post_init__(self) -> None:
@@ -59,16 +59,16 @@ class Recipe:
                 raise ValueError("only linear models can be added")
 
     @property
-    def parts(self) -> tuple[tuple[float, Recipe], ...]:
-        """The recipes whose scores are added, each alone with its factor."""
+    def parts(self) -> tuple[tuple[float, Pipeline], ...]:
+        """The pipelines whose scores are added, each alone with its factor."""
         return (1.0, replace(self, others=())), *self.others
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as plain values."""
+        """Return the pipeline as plain values."""
         others = [{"factor": factor, **other.to_json()} for factor, other in self.others]
         return {
             "model": self.model,
-            "plan": self.plan.to_json(),
+            "layout": self.layout.to_json(),
             "cost": self.regularization.cost,
             "smoothing": smoothing_to_json(self.regularization.smoothing),
             "numbers": self.numbers,
@@ -77,12 +77,12 @@ class Recipe:
         }
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Recipe:
-        """Make a recipe of what :meth:`to_json` gave."""
+    def from_json(cls, values: Mapping[str, Any]) -> Pipeline:
+        """Make a pipeline of what :meth:`to_json` gave."""
         regularization = Regularization(float(values["cost"]), smoothing_from_json(values["smoothing"]))
         return cls(
             str(values["model"]),
-            Plan.from_json(values["plan"]),
+            Layout.from_json(values["layout"]),
             regularization,
             stored_priors(values["priors"]),
             str(values["numbers"]),
@@ -104,7 +104,7 @@ class SpaceModel:
 
     labels: tuple[str, ...]
     class_rows: NDArray[np.int64]
-    recipe: Recipe
+    pipeline: Pipeline
     space: Space
     decider: Decider
     calibration: Temperature | None = None
@@ -168,7 +168,7 @@ class SpaceModel:
             axes, own = self.space.axis(place)
             term, column = axes.value(own, batch), axes.feature.name
             terms.append(TermEvidence(term, counts.get(place, 1), self._scale * weight, column))
-        if self.recipe.others:
+        if self.pipeline.others:
             terms = merged_terms(terms)
         for row, place, weight in spoken.rows:
             terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
@@ -185,7 +185,7 @@ class SpaceModel:
         odds = self.decider.odds(self.labels.index(label))
         if odds is None:
             return []
-        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top) * (1 + len(self.recipe.others))]
+        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top) * (1 + len(self.pipeline.others))]
         names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
         found: dict[str, float] = {}
         for name, weight in zip(names, (self._scale * odds[order]).tolist(), strict=True):
@@ -211,7 +211,11 @@ class SpaceModel:
 
     @classmethod
     def from_arrays(
-        cls, labels: tuple[str, ...], features: Sequence[Feature], recipe: Recipe, arrays: Mapping[str, NDArray[Any]]
+        cls,
+        labels: tuple[str, ...],
+        features: Sequence[Feature],
+        pipeline: Pipeline,
+        arrays: Mapping[str, NDArray[Any]],
     ) -> SpaceModel:
         """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         class_rows = arrays["class_rows"]
@@ -219,11 +223,11 @@ class SpaceModel:
             raise ValueError("the labels do not fit their rows")
         if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
             raise ValueError("a label has no rows")
-        space = Space.from_arrays([part.plan for _, part in recipe.parts], features, arrays)
+        space = Space.from_arrays([part.layout for _, part in pipeline.parts], features, arrays)
         space.ready()
         own = arrays_of(arrays, "decider")
-        decider = MODELS[recipe.model].decider_class.from_arrays(own, space.width, len(labels))
-        return cls(labels, class_rows.astype(np.int64), recipe, space, decider)
+        decider = MODELS[pipeline.model].decider_class.from_arrays(own, space.width, len(labels))
+        return cls(labels, class_rows.astype(np.int64), pipeline, space, decider)
 
 
 def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
@@ -245,66 +249,66 @@ def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
 # ------------------------------------------------------------------------------------------------- learning
 
 
-def fit(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> SpaceModel:
+def fit(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> SpaceModel:
     """Learn from all rows of a sample, without calibration."""
     class_rows = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
-    priors = np.exp(log_priors(sample.labels, class_rows, recipe.priors))
-    space, decider = _learned(sample, features, recipe, priors)
-    if recipe.others:
+    priors = np.exp(log_priors(sample.labels, class_rows, pipeline.priors))
+    space, decider = _learned(sample, features, pipeline, priors)
+    if pipeline.others:
         learned = [(1.0, space, decider)]
-        learned += [(factor, *_learned(sample, features, other, priors)) for factor, other in recipe.others]
+        learned += [(factor, *_learned(sample, features, other, priors)) for factor, other in pipeline.others]
         space = Space(tuple(axes for _, part, _ in learned for axes in part.axes))
         decider = added([(factor, part) for factor, _, part in learned])
-    return SpaceModel(sample.labels, class_rows, recipe, space, decider)
+    return SpaceModel(sample.labels, class_rows, pipeline, space, decider)
 
 
-def _learned(sample: Sample, features: Sequence[Feature], recipe: Recipe, priors: Array) -> tuple[Space, Decider]:
-    fitted = columns_of(sample, features, recipe).fitted()
+def _learned(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, priors: Array) -> tuple[Space, Decider]:
+    fitted = columns_of(sample, features, pipeline).fitted()
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
-    return fitted.space, learn(recipe.model, table, recipe.regularization)
+    return fitted.space, learn(pipeline.model, table, pipeline.regularization)
 
 
-def columns_of(sample: Sample, features: Sequence[Feature], recipe: Recipe) -> Columns:
-    """Return the rows of a sample by column, numbers cut as the recipe has it."""
-    return Columns(sample, with_numbers(sample, features, recipe.numbers), recipe.plan)
+def columns_of(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> Columns:
+    """Return the rows of a sample by column, numbers cut as the pipeline has it."""
+    return Columns(sample, with_numbers(sample, features, pipeline.numbers), pipeline.layout)
 
 
-def held_out(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
+def held_out(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: Folds) -> Array:
     """Score rows, in the order of the folds, under the model of all rows but their fold's.
 
     A label that only rows of the fold have gets no score there: −∞.
     """
-    parts = [factor * _held_out_alone(sample, features, part, folds) for factor, part in recipe.parts]
+    parts = [factor * _held_out_alone(sample, features, part, folds) for factor, part in pipeline.parts]
     return np.asarray(sum(parts[1:], start=parts[0]))
 
 
-def _held_out_alone(sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: Folds) -> Array:
-    columns, every = columns_of(sample, features, recipe), np.arange(sample.rows)
+def _held_out_alone(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: Folds) -> Array:
+    columns, every = columns_of(sample, features, pipeline), np.arange(sample.rows)
     parts = []
     for fold in folds:
         rest = np.setdiff1d(every, fold, assume_unique=True)
-        parts.append(_scores_without(columns, recipe, rest, fold))
+        parts.append(_scores_without(columns, pipeline, rest, fold))
     return np.concatenate(parts)
 
 
-def _scores_without(columns: Columns, recipe: Recipe, rest: NDArray[np.int64], fold: NDArray[np.int64]) -> Array:
+def _scores_without(columns: Columns, pipeline: Pipeline, rest: NDArray[np.int64], fold: NDArray[np.int64]) -> Array:
     sample, fitted = columns.sample, columns.fitted(rest)
     present, classes = np.unique(sample.classes[rest], return_inverse=True)
     labels = tuple(sample.labels[place] for place in present)
     class_rows = np.bincount(classes, minlength=len(labels)).astype(np.int64)
-    priors = recipe.priors
+    priors = pipeline.priors
     if not isinstance(priors, str):
         priors = tuple((label, share) for label, share in priors if label in labels)
     shares = np.exp(log_priors(labels, class_rows, priors))
     table = Table(fitted.matrix, classes.astype(np.int32), shares, fitted.space.has_text, sample.threads)
-    decider = learn(recipe.model, table, recipe.regularization)
+    decider = learn(pipeline.model, table, pipeline.regularization)
     scores = np.full((len(fold), len(sample.labels)), -np.inf)
     scores[:, present] = decider.scores(columns.seen_by(fitted, fold))
     return scores
 
 
 def calibration_of(
-    sample: Sample, features: Sequence[Feature], recipe: Recipe, folds: int = FOLDS
+    sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: int = FOLDS
 ) -> Temperature | None:
     """Fit a temperature to the scores of rows left out; None if there is nothing to fit it to."""
     if len(sample.labels) < 2 or sample.rows < 2 * folds:
@@ -312,4 +316,4 @@ def calibration_of(
     left_out = stratified(sample.classes, sample.keys, folds)
     if len(left_out.ends) < 2:  # all rows are the same
         return None
-    return Temperature.fit(held_out(sample, features, recipe, left_out), sample.classes[left_out.order])
+    return Temperature.fit(held_out(sample, features, pipeline, left_out), sample.classes[left_out.order])

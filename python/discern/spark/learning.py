@@ -18,7 +18,7 @@ from discern.data.text import TextSettings
 from discern.models.fitted import Fitted
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
-from discern.models.resolving import needs_validation, recipe_of, resolve
+from discern.models.resolving import needs_validation, pipeline_of, resolve
 from discern.models.rows import LEAST_VALIDATED, Sample, row_keys
 from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.parquet import map_rows
@@ -97,16 +97,16 @@ def _fit_space(rows: Rows) -> Fitted:
             f"{settings.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, {known}; or "
             "learn from a part of the rows on one machine"
         )
-    recipe, sample = recipe_of(settings, settings.model), None
+    pipeline, sample = pipeline_of(settings, settings.model), None
     features = rows.features
-    cuts = recipe.numbers != "gaussian" and any(feature.role == "number" for feature in features)
-    if cuts or settings.calibrate is not False or recipe.model not in ("lda", "qda"):
+    cuts = pipeline.numbers != "gaussian" and any(feature.role == "number" for feature in features)
+    if cuts or settings.calibrate is not False or pipeline.model not in ("lda", "qda"):
         sample = rows.sample()
-        features = with_numbers(sample, features, recipe.numbers)
-    model = fit_space(rows.frame, features, recipe, settings.label, sample)
+        features = with_numbers(sample, features, pipeline.numbers)
+    model = fit_space(rows.frame, features, pipeline, settings.label, sample)
     many = int(model.class_rows.sum()) >= LEAST_VALIDATED
     if sample is not None and settings.calibrate is not False and (many or settings.calibrate is True):
-        model = model.calibrated(calibration_of(sample, rows.features, recipe))
+        model = model.calibrated(calibration_of(sample, rows.features, pipeline))
     return in_space(settings, Resolved(settings.naive_bayes, settings.text, features), model)
 
 

@@ -27,8 +27,8 @@ from discern.models.columns.arrays import sparse
 from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
 from discern.models.file import load, save
 from discern.models.rows import Sample
-from discern.models.space import Plan, Space
-from discern.models.space_model import Recipe, SpaceModel
+from discern.models.space import Layout, Space
+from discern.models.space_model import Pipeline, SpaceModel
 from discern.spark.frames import (
     columns_of,
     map_partitions,
@@ -63,36 +63,36 @@ PARTS = "partition int, sums binary"
 
 
 def fit_space(
-    frame: DataFrame, features: Sequence[Feature], recipe: Recipe, label: str, sample: Sample | None = None
+    frame: DataFrame, features: Sequence[Feature], pipeline: Pipeline, label: str, sample: Sample | None = None
 ) -> SpaceModel:
     """Learn a model in a vector space, without calibration; what is minimised starts at the optimum of a sample."""
-    labels, class_rows, columns = _statistics(frame, features, recipe.plan, label)
-    space, _ = Space.of(recipe.plan, features, columns, labels)
-    priors = np.exp(log_priors(labels, class_rows, recipe.priors))
+    labels, class_rows, columns = _statistics(frame, features, pipeline.layout, label)
+    space, _ = Space.of(pipeline.layout, features, columns, labels)
+    priors = np.exp(log_priors(labels, class_rows, pipeline.priors))
     if len(labels) < 2 or not space.width:  # there is nothing to tell apart, or nothing to tell by
         nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
-        return SpaceModel(labels, class_rows, recipe, space, learn(recipe.model, nothing, recipe.regularization))
-    with Vectors(frame, label, labels, class_rows, recipe.plan, space) as vectors:
-        decider = _decider(vectors, recipe, priors, sample)
-    return SpaceModel(labels, class_rows, recipe, space, decider)
+        return SpaceModel(labels, class_rows, pipeline, space, learn(pipeline.model, nothing, pipeline.regularization))
+    with Vectors(frame, label, labels, class_rows, pipeline.layout, space) as vectors:
+        decider = _decider(vectors, pipeline, priors, sample)
+    return SpaceModel(labels, class_rows, pipeline, space, decider)
 
 
 def _statistics(
-    frame: DataFrame, features: Sequence[Feature], plan: Plan, label: str
+    frame: DataFrame, features: Sequence[Feature], layout: Layout, label: str
 ) -> tuple[tuple[str, ...], NDArray[np.int64], list[Statistic]]:
     """Count all columns; for each further setting of texts, the texts again. Return labels, their rows, and columns."""
     texts = tuple(feature for feature in features if feature.role == "text")
-    counted = [tuple(features), *(texts for _ in plan.text[1:] if texts)]
+    counted = [tuple(features), *(texts for _ in layout.text[1:] if texts)]
     sums = [
-        sums_of(frame, Counting(label, columns, text), plan.min_df)
-        for columns, text in zip(counted, plan.text, strict=False)
+        sums_of(frame, Counting(label, columns, text), layout.min_df)
+        for columns, text in zip(counted, layout.text, strict=False)
     ]
     found = {
         (feature, text if feature in texts else None): statistic
-        for columns, text, part in zip(counted, plan.text, sums, strict=False)
+        for columns, text, part in zip(counted, layout.text, sums, strict=False)
         for feature, statistic in zip(columns, part.columns, strict=True)
     }
-    return sums[0].labels, sums[0].class_rows, [found[part] for part in plan.parts(features)]
+    return sums[0].labels, sums[0].class_rows, [found[part] for part in layout.parts(features)]
 
 
 # ----------------------------------------------------------------------------------------------- rows as vectors
@@ -107,11 +107,11 @@ class Vectors:
         label: str,
         labels: tuple[str, ...],
         class_rows: NDArray[np.int64],
-        plan: Plan,
+        layout: Layout,
         space: Space,
     ) -> None:
         self.labels, self.space, self.rows = labels, space, int(class_rows.sum())
-        metadata = {"plan": plan.to_json(), "features": [feature.to_json() for feature in space.features]}
+        metadata = {"layout": layout.to_json(), "features": [feature.to_json() for feature in space.features]}
         shipped = ship(session_of(frame), partial(save, arrays=space.arrays(), metadata=metadata), read_space)
         names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
         task = partial(vectors_of_partition, shipped, label, labels)
@@ -145,7 +145,7 @@ def read_space(path: str) -> Space:
     """Read a space that was written to a file."""
     arrays, metadata = load(path)
     features = [Feature.from_json(feature) for feature in metadata["features"]]
-    return Space.from_arrays([Plan.from_json(metadata["plan"])], features, arrays)
+    return Space.from_arrays([Layout.from_json(metadata["layout"])], features, arrays)
 
 
 def vectors_of_partition(
@@ -218,17 +218,17 @@ def _decode_sums(content: Any) -> dict[str, Array]:
 # ------------------------------------------------------------------------------------------------------ learning
 
 
-def _decider(vectors: Vectors, recipe: Recipe, priors: Array, sample: Sample | None) -> Decider:
-    if recipe.model in ("lda", "qda"):
-        pooled = recipe.model == "lda"
+def _decider(vectors: Vectors, pipeline: Pipeline, priors: Array, sample: Sample | None) -> Decider:
+    if pipeline.model in ("lda", "qda"):
+        pooled = pipeline.model == "lda"
         scatter = scatter_of(vectors, pooled)
         solve = linear_of_scatter if pooled else quadratic_of_scatter
         return solve(scatter, priors, vectors.space.has_text)
     width, count = vectors.space.width, len(vectors.labels)
-    joint = recipe.model == "linear-svm" or count == 2 or count * width <= MOST_JOINT
+    joint = pipeline.model == "linear-svm" or count == 2 or count * width <= MOST_JOINT
     alone: list[int | None] = [None] if joint else list(range(count))
     table = None if sample is None or sample.labels != vectors.labels else _table(vectors.space, sample)
-    found = np.vstack([_minimum(vectors, recipe, one, sample, table) for one in alone])
+    found = np.vstack([_minimum(vectors, pipeline, one, sample, table) for one in alone])
     return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), count)
 
 
@@ -238,9 +238,9 @@ def _table(space: Space, sample: Sample) -> Any:
     return scipy.sparse.vstack([space.of_batch(batch, sample.threads)[0] for batch in sample.batches], format="csr")
 
 
-def _minimum(vectors: Vectors, recipe: Recipe, alone: int | None, sample: Sample | None, table: Any) -> Array:
+def _minimum(vectors: Vectors, pipeline: Pipeline, alone: int | None, sample: Sample | None, table: Any) -> Array:
     """Minimize, from the optimum of the sample, errors costing as much as if it were all rows: few rounds are left."""
-    hinge, cost = recipe.model == "linear-svm", recipe.regularization.cost
+    hinge, cost = pipeline.model == "linear-svm", pipeline.regularization.cost
     objective = (_hinge if hinge else _logistic)(vectors, cost, alone)
     if sample is None or table is None:
         return minimum(objective, np.zeros(objective.shape))

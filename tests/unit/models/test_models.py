@@ -31,8 +31,8 @@ from discern.models.file import ModelFileError
 from discern.models.registry import MODELS, public_models
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.search import another_deal
-from discern.models.space import Plan
-from discern.models.space_model import Recipe, SpaceModel
+from discern.models.space import Layout
+from discern.models.space_model import Pipeline, SpaceModel
 
 SPACE = tuple(kind.name for kind in MODELS if kind.learn and kind.is_public)
 TUNED = tuple(kind.name for kind in MODELS if kind.is_tuned)
@@ -314,12 +314,12 @@ def test_files_that_do_not_fit_together_are_refused(fitted: dict[str, Classifier
             spoiled = whole.copy()
             spoiled.flat[0] = np.nan
             _refused(tmp_path, {**arrays, key: spoiled}, metadata)
-    labels, recipe = metadata["fitted"]["labels"], metadata["resolved"]["recipe"]
+    labels, pipeline = metadata["fitted"]["labels"], metadata["resolved"]["pipeline"]
     for record, change in (
-        ("resolved", {"recipe": {}}),
-        ("resolved", {"recipe": {**recipe, "model": "naive-bayes"}}),
-        ("resolved", {"recipe": {**recipe, "model": "ridge" if name != "ridge" else "lda"}}),
-        ("resolved", {"recipe": {**recipe, "plan": {**recipe["plan"], "text": []}}}),
+        ("resolved", {"pipeline": {}}),
+        ("resolved", {"pipeline": {**pipeline, "model": "naive-bayes"}}),
+        ("resolved", {"pipeline": {**pipeline, "model": "ridge" if name != "ridge" else "lda"}}),
+        ("resolved", {"pipeline": {**pipeline, "layout": {**pipeline["layout"], "text": []}}}),
         ("resolved", {"features": metadata["resolved"]["features"][:-1]}),
         ("resolved", {"leaderboard": 5}),
         ("resolved", {"calibration": {"kind": "temperature", "temperature": 1.0, "power": 0.5}}),
@@ -443,17 +443,17 @@ def test_costs_are_chosen_and_models_are_added() -> None:
     rows = texts(600, share=0.3)
     sample = Sample.of(list(batches(rows)), "label", ["text"], 1)
     words, pairs = TextSettings(), TextSettings(ngrams=(1, 2))
-    other = Recipe("nbsvm", Plan((pairs,), presence=True, min_df=1), Regularization(0.5))
-    recipe = Recipe("linear-svm", Plan((words,)), Regularization(2.0), others=((3.0, other),))
+    other = Pipeline("nbsvm", Layout((pairs,), presence=True, min_df=1), Regularization(0.5))
+    pipeline = Pipeline("linear-svm", Layout((words,)), Regularization(2.0), others=((3.0, other),))
     features = [Feature("text", "text")]
-    alone = [spatial.fit(sample, features, one) for one in (replace(recipe, others=()), other)]
-    model = spatial.fit(sample, features, recipe)
+    alone = [spatial.fit(sample, features, one) for one in (replace(pipeline, others=()), other)]
+    model = spatial.fit(sample, features, pipeline)
     batch = next(iter(batches(texts(50, seed=5))))
     expected = alone[0].of_batch(batch, 1).scores + 3.0 * alone[1].of_batch(batch, 1).scores
     np.testing.assert_allclose(model.of_batch(batch, 1).scores, expected, rtol=1e-12, atol=1e-12)
     folds = stratified(sample.classes, sample.keys, 4)
-    parts = [spatial.held_out(sample, features, one, folds) for one in (replace(recipe, others=()), other)]
-    found = spatial.held_out(sample, features, recipe, folds)
+    parts = [spatial.held_out(sample, features, one, folds) for one in (replace(pipeline, others=()), other)]
+    found = spatial.held_out(sample, features, pipeline, folds)
     np.testing.assert_allclose(found, parts[0] + 3.0 * parts[1], rtol=1e-12, atol=1e-12)
     one = batch.take(np.arange(batch.rows) == 0)
     evidence = model.explain(one)
@@ -461,7 +461,7 @@ def test_costs_are_chosen_and_models_are_added() -> None:
     second, first = np.sort(model.of_batch(one, 1).scores[0])[-2:]
     said = evidence.prior + sum(term.weight for term in evidence.terms)
     assert said == pytest.approx(first - second)
-    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
+    assert Pipeline.from_json(json.loads(json.dumps(pipeline.to_json()))) == pipeline
     names = [name for name, _ in model.weights(model.labels[0], 10)]
     assert len(names) == len(set(names)) == 10
 
@@ -471,24 +471,24 @@ def test_costs_are_chosen_and_models_are_added() -> None:
     [("linear-svm", 0.0, "a factor above 0"), ("linear-svm", float("inf"), "a factor above 0"), ("knn", 1.0, "linear")],
 )
 def test_what_cannot_be_added(model: str, factor: float, message: str) -> None:
-    plan = Plan((TextSettings(),))
+    layout = Layout((TextSettings(),))
     with pytest.raises(ValueError, match=message):
-        Recipe("ridge", plan, others=((factor, Recipe(model, plan)),))
+        Pipeline("ridge", layout, others=((factor, Pipeline(model, layout)),))
 
 
 def test_the_best_may_be_a_sum_of_models(tmp_path: Path) -> None:
     model = Classifier(model="best", budget=600).fit(texts(1500, share=0.5, seed=2))
     model.save(tmp_path / "m.discern")
     loaded = load(tmp_path / "m.discern")
-    assert loaded.resolved.recipe == model.resolved.recipe
+    assert loaded.resolved.pipeline == model.resolved.pipeline
     shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
-    assert ("whose scores are added" in shown) == bool(loaded.resolved.recipe and loaded.resolved.recipe.others)
+    assert ("whose scores are added" in shown) == bool(loaded.resolved.pipeline and loaded.resolved.pipeline.others)
     assert np.array_equal(loaded.predict_proba(texts(40)), model.predict_proba(texts(40)))
     assert {one["cost"] for one in model.leaderboard} - {None, 1.0, 30.0}  # costs were changed
     best, *others = model.leaderboard
     assert best["accuracy"] >= max(one["accuracy"] for one in others if one["rows"] == best["rows"]) - 0.02
-    assert model.resolved.recipe is not None
-    assert bool(model.resolved.recipe.others) == ("; and " in best["terms"])
+    assert model.resolved.pipeline is not None
+    assert bool(model.resolved.pipeline.others) == ("; and " in best["terms"])
 
 
 def test_naive_bayes_of_rows_of_unit_length() -> None:
@@ -499,16 +499,18 @@ def test_naive_bayes_of_rows_of_unit_length() -> None:
         {"label": "b", "text": "blue green grey"},
     ]
     sample, features = Sample.of(list(batches(rows)), "label", ["text"], 1), [Feature("text", "text")]
-    recipe = Recipe("unit-bayes", Plan((TextSettings(),), presence=True, min_df=1, unit=True), Regularization(2.0))
-    model = spatial.fit(sample, features, recipe)
+    pipeline = Pipeline(
+        "unit-bayes", Layout((TextSettings(),), presence=True, min_df=1, unit=True), Regularization(2.0)
+    )
+    model = spatial.fit(sample, features, pipeline)
     batch = next(iter(batches([{"label": "a", "text": "red red green new"}])))
     in_a, in_b = {"red": 2, "blue": 1, "green": 1, "grey": 0}, {"red": 0, "blue": 1, "green": 1, "grey": 1}
     ratios = [math.log((in_b[one] + 0.5) / 5) - math.log((in_a[one] + 0.5) / 6) for one in ("red", "green")]
     bias = math.log(0.5) * np.mean([1 / math.sqrt(terms) for terms in (2, 2, 3)])
     first, second = model.of_batch(batch, 1).scores[0]
     assert second - first == pytest.approx(sum(ratios) / math.sqrt(2) + bias)
-    assert Recipe.from_json(json.loads(json.dumps(recipe.to_json()))) == recipe
-    loaded = SpaceModel.from_arrays(model.labels, features, recipe, model.arrays())
+    assert Pipeline.from_json(json.loads(json.dumps(pipeline.to_json()))) == pipeline
+    loaded = SpaceModel.from_arrays(model.labels, features, pipeline, model.arrays())
     assert np.array_equal(loaded.of_batch(batch, 1).scores, model.of_batch(batch, 1).scores)
     evidence = model.explain(batch)
     assert evidence.prior + sum(term.weight for term in evidence.terms) == pytest.approx(first - second)

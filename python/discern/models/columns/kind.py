@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
     from discern.models.rows import Folds, Sample
-    from discern.models.space import Plan
+    from discern.models.space import Layout
     from discern.statistics.counts import Seen
     from discern.statistics.statistic import Statistic
 
@@ -226,12 +226,12 @@ class Axes(Solved):
 
     @classmethod
     @abstractmethod
-    def of(cls, feature: Feature, column: Any, mask: Mask, text: TextSettings | None, plan: Plan) -> Self:
+    def of(cls, feature: Feature, column: Any, mask: Mask, text: TextSettings | None, layout: Layout) -> Self:
         """Lay out the axes of a column by its statistic, or by rows that stand for it; ``mask`` are its terms."""
 
     @classmethod
     @abstractmethod
-    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         """Make the axes from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
 
     @abstractmethod

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from discern.data.text import TextSettings
     from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
-    from discern.models.space import Plan
+    from discern.models.space import Layout
 
 
 class LevelSum(ColumnSum):
@@ -213,7 +213,7 @@ class LevelAxes(_Levels, Axes):
 
     @classmethod
     def of(
-        cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, plan: Plan
+        cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
         """Lay out an axis for each level that a row has; bins in their order."""
         levels = column.terms.to_list()
@@ -249,7 +249,7 @@ class LevelAxes(_Levels, Axes):
         return strings_to_arrays("levels", Strings.of(self.levels))
 
     @classmethod
-    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
         if len(set(levels)) < len(levels):
             raise ValueError("a level is there twice")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from discern.learners.bayes import NaiveBayesSettings
     from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
-    from discern.models.space import Plan
+    from discern.models.space import Layout
 
 
 VARIANCE_FLOOR = 1e-9
@@ -180,7 +180,7 @@ class NumberAxes(Axes):
 
     @classmethod
     def of(
-        cls, feature: Feature, column: Moments | NumberRows, mask: Mask, text: TextSettings | None, plan: Plan
+        cls, feature: Feature, column: Moments | NumberRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
         """Lay out the axis; numbers that are all alike are measured by their magnitude."""
         mean, deviation, magnitude = column.location()
@@ -213,7 +213,7 @@ class NumberAxes(Axes):
         return {"place": np.array([self.mean, self.scale])}
 
     @classmethod
-    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         place = arrays["place"]
         if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
             raise ValueError("a number has no scale")

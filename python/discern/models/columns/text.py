@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.models.columns.kind import Array, Arrays, Mask
     from discern.models.rows import Folds, Sample
-    from discern.models.space import Plan
+    from discern.models.space import Layout
 
 
 FEW = 8
@@ -368,12 +368,14 @@ class TextAxes(_Terms, Axes):
         return np.asarray(found if found.any() else column.term_documents > 0)
 
     @classmethod
-    def of(cls, feature: Feature, column: Counts | TextRows, mask: Mask, text: TextSettings | None, plan: Plan) -> Self:
+    def of(
+        cls, feature: Feature, column: Counts | TextRows, mask: Mask, text: TextSettings | None, layout: Layout
+    ) -> Self:
         """Lay out an axis for each of the terms in ``mask``."""
         assert text is not None
         assert mask is not None
-        idf = None if plan.presence else TF_IDF.idf(column.term_documents[mask], column.rows)
-        return cls(feature, text, column.terms.take(mask), idf, plan.presence, plan.unit)
+        idf = None if layout.presence else TF_IDF.idf(column.term_documents[mask], column.rows)
+        return cls(feature, text, column.terms.take(mask), idf, layout.presence, layout.unit)
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -413,13 +415,13 @@ class TextAxes(_Terms, Axes):
         return strings_to_arrays("terms", self.terms) | ({} if self.idf is None else {"idf": self.idf})
 
     @classmethod
-    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, plan: Plan) -> Self:
+    def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         assert text is not None
         terms = strings_from_arrays("terms", arrays, is_sorted=True)
-        idf = None if plan.presence else float_array(arrays["idf"])
+        idf = None if layout.presence else float_array(arrays["idf"])
         if idf is not None and idf.shape != (len(terms),):
             raise ValueError("the weights do not fit the terms")
-        return cls(feature, text, terms, idf, plan.presence, plan.unit)
+        return cls(feature, text, terms, idf, layout.presence, layout.unit)
 
 
 KIND = Kind(TextSum, TextRows, TextColumn, TextAxes)
