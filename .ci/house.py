@@ -1,0 +1,104 @@
+"""Check the layout of the sources and their words: short files, few files a folder, functions that fit in the eye.
+
+    python .ci/house.py
+
+The words are those for which the field has a better one. Each pattern stands beside the word to use instead.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import statistics
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_LINES, MOST_FILES = 500, 18
+LONG_BODY, MOST_LONG, MEDIAN_BODY = 60, 3, 6
+WORDS = {
+    r"\bSaid\b|\b_?said\b|\bsays\b": "scores, predictions, or a plain verb",
+    r"\bSpoken\b|\bspoken\b|\bspeaks?\b": "contribution",
+    r"\bStandings?\b|\bstandings\b": "result",
+    r"\b[Cc]ontests?\b": "search",
+    r"\bKept[A-Z]\w*": "…Rows",
+    r"\bStrength\b": "Regularization",
+    r"\bRecipes?\b": "Pipeline",
+    r"\b_?[Jj]udge[ds]?\b|\b_?[Jj]udging\b": "predict, evaluate",
+    r"\btake_back\b": "forget",
+    r"\b_?exchange[sd]?\(": "relabel",
+    r"\bgives_up\b|\bgives up\b": "limitation",
+    r"\blikeness\b": "similarity",
+    r"\bA_LITTLE_MORE\b": "ROUNDING_MARGIN",
+    r"\bpatience\b|\bPATIENCE\b": "cancel, timeout",
+    r"\bclass (Desk|Trail|Turns|Pace|Rest|Glance|Lone|Seats|Stretch)\b": "a name for what it does",
+    r'^ *"""(Give|Say)\b': "an imperative verb or Return",
+}
+ALLOWED = {
+    "patience": ("perceptron",),  # early stopping, as scikit-learn calls it
+}
+
+
+def sources() -> list[Path]:
+    """Return the files of the package and of the Rust core."""
+    return sorted([*ROOT.glob("python/discern/**/*.py"), *ROOT.glob("rust/src/**/*.rs")])
+
+
+def pages() -> list[Path]:
+    """Return what users read."""
+    made = ROOT / "docs" / "api", ROOT / "docs" / "course"
+    found = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
+    return [path for path in found if not any(folder in path.parents for folder in made) and "decisions" not in path.parts]
+
+
+def layout() -> list[str]:
+    """Return what is wrong with sizes of files and folders."""
+    found = [
+        f"{path.relative_to(ROOT)} has {lines} lines; at most {MOST_LINES}"
+        for path in sources()
+        if (lines := len(path.read_text("utf-8").splitlines())) > MOST_LINES
+    ]
+    for folder in sorted({path.parent for path in sources() if path.suffix == ".py"}):
+        files = len(list(folder.glob("*.py")))
+        if files > MOST_FILES + 1:  # __init__.py does not count
+            found.append(f"{folder.relative_to(ROOT)} has {files} files; at most {MOST_FILES} and __init__.py")
+    return found
+
+
+def functions() -> list[str]:
+    """Return what is wrong with the lengths of function bodies."""
+    bodies: dict[str, int] = {}
+    for path in sources():
+        if path.suffix == ".py":
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    body = node.body[1:] if ast.get_docstring(node) else node.body
+                    lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
+                    bodies[f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"] = lines
+    long = [f"{name}: {lines} lines" for name, lines in bodies.items() if lines > LONG_BODY]
+    found = [] if len(long) <= MOST_LONG else [f"more than {MOST_LONG} functions have more than {LONG_BODY} lines", *long]
+    median = statistics.median(bodies.values())
+    return found if median <= MEDIAN_BODY else [*found, f"the median of function bodies is {median} lines"]
+
+
+def words() -> list[str]:
+    """Return where a word stands that has a better one."""
+    found = []
+    for path in [*sources(), *pages()]:
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            for pattern, better in WORDS.items():
+                match = re.search(pattern, line)
+                if match and not any(part in str(path) for part in ALLOWED.get(match.group().lower(), ())):
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {match.group()!r}; use {better}")
+    return found
+
+
+def main() -> int:
+    """Print what is wrong."""
+    found = [*layout(), *functions(), *words()]
+    print(*found, sep="\n", end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
