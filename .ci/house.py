@@ -48,7 +48,9 @@ def pages() -> list[Path]:
     """Return what users read."""
     made = ROOT / "docs" / "api", ROOT / "docs" / "course"
     found = [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]
-    return [path for path in found if not any(folder in path.parents for folder in made) and "decisions" not in path.parts]
+    return [
+        path for path in found if not any(folder in path.parents for folder in made) and "decisions" not in path.parts
+    ]
 
 
 def layout() -> list[str]:
@@ -76,7 +78,9 @@ def functions() -> list[str]:
                     lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
                     bodies[f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"] = lines
     long = [f"{name}: {lines} lines" for name, lines in bodies.items() if lines > LONG_BODY]
-    found = [] if len(long) <= MOST_LONG else [f"more than {MOST_LONG} functions have more than {LONG_BODY} lines", *long]
+    found = (
+        [] if len(long) <= MOST_LONG else [f"more than {MOST_LONG} functions have more than {LONG_BODY} lines", *long]
+    )
     median = statistics.median(bodies.values())
     return found if median <= MEDIAN_BODY else [*found, f"the median of function bodies is {median} lines"]
 

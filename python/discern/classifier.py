@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.models.file as files
 from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.source import Reading
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from discern.models.evidence import Evidence
     from discern.models.search import Watch
     from discern.models.space_model import SpaceModel
-
-SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
 
 
 class Classifier(Exclusive):
@@ -375,14 +372,8 @@ class Classifier(Exclusive):
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
-        fitted, parts = self.fitted, []
-        model = fitted.model
-        if not isinstance(model, Model):
-            raise ValueError(f"only naive Bayes gives joint probabilities, not {fitted.winner!r}")
-        for batch, scored in fitted.scored(batches(data), self.threads):
-            coefficients = model.log_coefficients(batch)[:, None] if full else 0.0
-            parts.append(scored.scores + coefficients)
-        return np.concatenate(parts) if parts else np.zeros((0, len(model.labels)))
+        parts = list(self.fitted.log_joint(batches(data), full, self.threads))
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
     def predict_one(self, text: str) -> str:
         """Return the label of one text, as fast as can be.
@@ -393,22 +384,7 @@ class Classifier(Exclusive):
         >>> model.predict_one("some y2")
         'b'
         """
-        fitted = self.fitted
-        model, decision = fitted.model, fitted.decision
-        quick = model.__dict__.get("quick")
-        if quick is not None and decision is None:
-            return quick(text)  # type: ignore[no-any-return]
-        if decision is not None or not isinstance(model, Model):
-            if [feature.role for feature in model.features] == ["text"]:
-                return str(self.predict([text])[0])
-            raise ValueError(SEVERAL_COLUMNS)
-        column = model.only_text
-        if column is None:
-            raise ValueError(SEVERAL_COLUMNS)
-        if column.is_seldom_used():
-            return model.labels[column.best_of(text)]
-        model.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
-        return column.scorer(text)  # type: ignore[no-any-return]
+        return self.fitted.predict_one(text)
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Evaluate the model on rows with labels."""
@@ -464,16 +440,7 @@ class Classifier(Exclusive):
         is written is read back and compared before it takes the place of the old file; if it differs, the old file
         stays and ModelFileError is raised.
         """
-        arrays, metadata = self.fitted.content(slim)
-
-        def check(written: dict[str, NDArray[Any]], described: dict[str, Any]) -> None:
-            again, same = Fitted.from_content(written, described).content(slim)
-            if again.keys() != arrays.keys() or not all(np.array_equal(again[name], arrays[name]) for name in arrays):
-                raise ValueError("the numbers read differ from those written")
-            if same != metadata:
-                raise ValueError("the settings read differ from those written")
-
-        return files.save(path, arrays, metadata, check)
+        return self.fitted.save(path, slim=slim)
 
     def without_statistics(self) -> Classifier:
         """Return a slim copy: it can predict, but not learn, forget or merge."""
@@ -481,16 +448,12 @@ class Classifier(Exclusive):
 
     def checksum(self) -> str:
         """Return the checksum that the model file would have."""
-        return files.encode(*self.fitted.content())[1]
+        return self.fitted.checksum()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Classifier:
         """Read a model that :meth:`save` wrote."""
-        arrays, metadata = files.load(path)
-        try:
-            fitted = Fitted.from_content(arrays, metadata)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-            raise files.ModelFileError(f"{str(path)!r} is damaged: {error}") from error
+        fitted = Fitted.load(path)
         return cls.of(fitted.settings, fitted)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ one as it is. A model file holds a state whole; nothing is guessed when it is lo
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern.models.file as files
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.data.strings import DataError
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
+SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -171,6 +174,33 @@ class Fitted:
         if total is None:
             raise DataError("there are no rows to evaluate on")
         return total if self.decision is None else total.decided_by(self.decision)
+
+    def predict_one(self, text: str) -> str:
+        """Return the label of one text, as fast as possible."""
+        model = self.model
+        quick = model.__dict__.get("quick")
+        if quick is not None and self.decision is None:
+            return quick(text)  # type: ignore[no-any-return]
+        if self.decision is not None or not isinstance(model, Model):
+            if [feature.role for feature in model.features] == ["text"]:
+                [(_, scored)] = self.scored([Batch({"text": [text]}, 1)], None)
+                return str(self.decided(scored)[0])
+            raise ValueError(SEVERAL_COLUMNS)
+        column = model.only_text
+        if column is None:
+            raise ValueError(SEVERAL_COLUMNS)
+        if column.is_seldom_used():
+            return model.labels[column.best_of(text)]
+        model.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
+        return column.scorer(text)  # type: ignore[no-any-return]
+
+    def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
+        """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
+        model = self.model
+        if not isinstance(model, Model):
+            raise ValueError(f"only naive Bayes gives joint probabilities, not {self.winner!r}")
+        for batch, scored in self.scored(stream, threads):
+            yield scored.scores + (model.log_coefficients(batch)[:, None] if full else 0.0)
 
     def explained(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
@@ -307,6 +337,32 @@ class Fitted:
         if slim or self.resolved.pipeline is not None:
             return self.model.arrays(), metadata
         return {**self.statistics.arrays(), **({} if self.ledger is None else self.ledger.arrays())}, metadata
+
+    def save(self, path: str | os.PathLike[str], *, slim: bool = False) -> str:
+        """Write a model file, read it back, compare, put it in its place, and return its checksum."""
+        arrays, metadata = self.content(slim)
+
+        def check(written: dict[str, NDArray[Any]], described: dict[str, Any]) -> None:
+            again, same = Fitted.from_content(written, described).content(slim)
+            if again.keys() != arrays.keys() or not all(np.array_equal(again[name], arrays[name]) for name in arrays):
+                raise ValueError("the numbers read differ from those written")
+            if same != metadata:
+                raise ValueError("the settings read differ from those written")
+
+        return files.save(path, arrays, metadata, check)
+
+    def checksum(self) -> str:
+        """Return the checksum that the model file would have."""
+        return files.encode(*self.content())[1]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Fitted:
+        """Read a model file."""
+        arrays, metadata = files.load(path)
+        try:
+            return cls.from_content(arrays, metadata)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+            raise files.ModelFileError(f"{str(path)!r} is damaged: {error}") from error
 
     @classmethod
     def from_content(cls, arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, Any]) -> Fitted:
