@@ -61,6 +61,8 @@ define lint_python
 	@$(BIN)/ruff check --quiet .
 	@echo "==> mypy --strict"
 	@$(BIN)/mypy
+	@echo "==> sizes of files and functions, and words"
+	@$(BIN)/python .ci/house.py
 	@echo "==> lint-imports"
 	@PYTHONPATH=python $(BIN)/lint-imports >$(MADE)/imports.log 2>&1 || { cat $(MADE)/imports.log; exit 1; }
 	@! grep -rnE --include='*.py' '^ *(from discern import|import discern *$$)' python/discern || \
