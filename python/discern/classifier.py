@@ -81,8 +81,8 @@ class Classifier(Exclusive):
         For ``"best"``: the seconds that comparing and learning may take.
     analyzer, tokenizer, lowercase, stop_words, stem, min_word_length, pattern
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
-        ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes says whether words are
-        stemmed, in the language that they seem to be of.
+        ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
+        are stemmed, in the language that they seem to be of.
     threads : int, optional
         By default all cores. The result is the same with any number.
 

@@ -85,7 +85,7 @@ def test_spark_is_imported_only_when_it_is_used(run_python) -> None:
 
 def test_a_worker_imports_what_counts_and_nothing_else(run_python) -> None:
     run_python(
-        "import sys, discern.spark.sums, discern.spark.judging, discern.spark.learning\n"
+        "import sys, discern.spark.sums, discern.spark.predicting, discern.spark.learning\n"
         "assert not {'scipy', 'sklearn', 'pandas', 'pyspark'} & set(sys.modules)"
     )
 

@@ -85,7 +85,7 @@ def _of_costs(labels: Sequence[str], costs: Sequence[str]) -> Decision:
 
 
 def _number(written: str, what: str) -> tuple[str, float]:
-    """Read NAME=NUMBER; the error says what was expected."""
+    """Read NAME=NUMBER; ``what`` names the expected form in the error."""
     name, _, number = written.rpartition("=")
     try:
         return name, float(number)

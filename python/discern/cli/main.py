@@ -31,7 +31,7 @@ COMMANDS = (
 """All commands, in the order of the help."""
 EXIT_CODES = {
     0: "success (also if the output pipe is closed early)",
-    1: "bad data or a bad model file: one sentence on stderr says what is wrong, where, and what to do",
+    1: "bad data or a bad model file: one sentence on stderr states what is wrong, where, and what to do",
     2: "wrong usage: an unknown command or option, or an invalid value",
     3: "discern filter only: the message could not be classified; it is passed on unchanged",
     130: "interrupted by Ctrl-C; no half-written file is left behind",

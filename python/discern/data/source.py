@@ -42,8 +42,8 @@ class Reading:
     progress : callable
         Called with the number of bytes after each block.
     encoding : str or None
-        The encoding of the files. By default UTF-8, or what a byte order mark says. With ``"auto"`` a file that is
-        neither is read as UTF-16 or Windows-1252.
+        The encoding of the files. By default UTF-8, unless a byte order mark names another. With ``"auto"`` a file
+        that is neither is read as UTF-16 or Windows-1252.
     on_error : {"stop", "skip", "keep"}
         What to do with a row that cannot be read: refuse the file, leave the row out, or keep what can be read of it.
     at_once : bool

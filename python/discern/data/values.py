@@ -149,7 +149,7 @@ def label_text(value: Any) -> str:
 
 
 def merged(numbers: NDArray[np.int32], names: Iterable[str]) -> tuple[NDArray[np.int32], list[str]]:
-    """Give equal names one number; ``numbers`` are the indices of rows into ``names``.
+    """Assign one number to equal names; ``numbers`` are the indices of rows into ``names``.
 
     Examples
     --------

@@ -34,8 +34,8 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     these have what is new here: ``n_neighbors="auto"``, ``partial_fit``, ``forget``, ``save`` and ``load``. Neighbours
     are ranked by distance, equally near ones by row; of classes with equally many votes the first of ``classes_``
     wins, as in scikit-learn. Other metrics, sparse rows with the Euclidean distance, several outputs and the
-    algorithms ``"kd_tree"`` and ``"ball_tree"`` are left to scikit-learn. Threads are not those of ``n_jobs`` but as
-    many as there are cores, or as ``DISCERN_THREADS`` says; the results do not depend on them.
+    algorithms ``"kd_tree"`` and ``"ball_tree"`` are left to scikit-learn. ``n_jobs`` does not set the number of
+    threads: it is the number of cores, or the value of ``DISCERN_THREADS``; the results do not depend on them.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Covariances from scatter: divisors, shrinkage, and what makes rows white.
 
 No covariance is inverted: each is taken apart as D V Λ Vᵀ D, with D the standard deviations and V Λ Vᵀ the
-correlations, and W = D⁻¹ V Λ^(−½) makes its rows white: Σ⁻¹ = W Wᵀ. The smallest of Λ says whether Σ can be used as it
-is; if not, its correlations are shrunk, and the message of the model says so.
+correlations, and W = D⁻¹ V Λ^(−½) makes its rows white: Σ⁻¹ = W Wᵀ. The smallest of Λ shows whether Σ can be used as it
+is; if not, its correlations are shrunk, and the model reports it in its message.
 """
 
 from __future__ import annotations

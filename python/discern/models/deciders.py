@@ -1,8 +1,8 @@
-"""Decisions in a vector space: linear, quadratic, or by the nearest rows; each with what every axis says.
+"""Decisions in a vector space: linear, quadratic, or by the nearest rows; each with the contribution of every axis.
 
-A decider is learned from a matrix and the number of each row's class, and gives scores of rows × classes. How much each
-axis (of a linear or quadratic one) or each near row said for one class against another adds up to the difference of
-their scores.
+A decider is learned from a matrix and the number of each row's class, and gives scores of rows × classes. The
+contributions of the axes (of a linear or quadratic one) or of the near rows to one class against another add up to the
+difference of their scores.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NEAR_CHOSEN = 2000
 
 @dataclass(frozen=True)
 class Contribution:
-    """What was said for one class against another: to begin with, by axes that are zero, by axes and by near rows."""
+    """Contributions to one class against another: of the prior, of axes that are zero, of axes and of near rows."""
 
     prior: float
     absent: float
@@ -83,9 +83,9 @@ class Linear:
     def contribution(self, row: Any, label: int, against: int) -> Contribution:
         """Return what each axis contributes for the only row of a matrix."""
         weights = self.of_functions(self.weights[row.indices])
-        said = row.data * (weights[:, label] - weights[:, against])
+        contributed = row.data * (weights[:, label] - weights[:, against])
         bias = self.of_functions(self.bias[None, :])[0]
-        axes = dict(zip(row.indices.tolist(), said.tolist(), strict=True))
+        axes = dict(zip(row.indices.tolist(), contributed.tolist(), strict=True))
         return Contribution(float(bias[label] - bias[against]), 0.0, axes)
 
     @classmethod
@@ -151,14 +151,14 @@ class Quadratic:
 
     def contribution(self, row: Any, label: int, against: int) -> Contribution:
         """Return what each axis contributes for the only row of a matrix: its share of the two quadratic forms."""
-        values, said = row.toarray()[0], np.zeros(row.shape[1])
+        values, contributed = row.toarray()[0], np.zeros(row.shape[1])
         for place, sign in ((label, -0.5), (against, 0.5)):
             apart = values - self.means[place]
-            said += sign * apart * ((apart @ self.matrices[place]) @ self.matrices[place].T)
-        there = np.zeros(len(said), bool)
+            contributed += sign * apart * ((apart @ self.matrices[place]) @ self.matrices[place].T)
+        there = np.zeros(len(contributed), bool)
         there[row.indices] = True
-        axes = {place: float(said[place]) for place in row.indices.tolist()}
-        return Contribution(float(self.levels[label] - self.levels[against]), float(said[~there].sum()), axes)
+        axes = {place: float(contributed[place]) for place in row.indices.tolist()}
+        return Contribution(float(self.levels[label] - self.levels[against]), float(contributed[~there].sum()), axes)
 
     @classmethod
     def constant(cls, table: Table) -> Quadratic:
@@ -221,14 +221,14 @@ class Nearest:
     def contribution(self, row: Any, label: int, against: int) -> Contribution:
         """Return what each near row contributes: its part in the votes of its class."""
         places, votes = (found[0] for found in self._votes(row))
-        classes, said = self.known.classes[places], np.zeros(len(places))
+        classes, contributed = self.known.classes[places], np.zeros(len(places))
         for place, sign in ((label, 1.0), (against, -1.0)) if label != against else ():
             own = classes == place
             total = float(votes[own].sum())
             if total > 0:
-                said[own] = sign * votes[own] / total * np.log1p(total / self.shares[place])
-        spoke = np.flatnonzero(said)
-        rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(said[i])) for i in spoke)
+                contributed[own] = sign * votes[own] / total * np.log1p(total / self.shares[place])
+        voting = np.flatnonzero(contributed)
+        rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(contributed[i])) for i in voting)
         return Contribution(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
 
     @classmethod
@@ -356,9 +356,9 @@ def learn_nbsvm(table: Table, regularization: Regularization) -> Decider:
 def learn_unit_bayes(table: Table, regularization: Regularization) -> Decider:
     """Solve naive Bayes of terms that are there, each class against the rest, as a linear decider.
 
-    On rows of unit length its scores are divided by √(terms): words that depend on each other say less together, and
-    with that its probabilities are good enough to be added to those of others. The more an error costs, the less the
-    counts are smoothed.
+    On rows of unit length its scores are divided by √(terms): words that depend on each other contribute less together,
+    and with that its probabilities are good enough to be added to those of others. The more an error costs, the less
+    the counts are smoothed.
     """
     there = table.matrix.copy()
     there.data = np.ones_like(there.data)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TermEvidence:
-    """What one term said: ``weight`` nats for the label and against the runner-up, all its occurrences together.
+    """The contribution of one term: ``weight`` nats for the label, against the runner-up, from all its occurrences.
 
     In a text column the term is a word; in another column it is the value. ``written`` is how a stem
     stands in the text.
@@ -53,8 +53,8 @@ class Evidence:
     """Why a row was given its label: the terms of the sum that decided it.
 
     ``prior + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over ``against``.
-    ``absent`` is what the words that do not occur said; only the Bernoulli model listens to them. If the probabilities
-    are calibrated, so is the evidence: it adds up to the log odds of the probabilities shown.
+    ``absent`` is the contribution of the words that do not occur; only the Bernoulli model uses them. If the
+    probabilities are calibrated, so is the evidence: it adds up to the log odds of the probabilities shown.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Evidence:
 def in_order(
     terms: Iterable[TermEvidence], batch: Batch, texts: Iterable[tuple[str, TextSettings]]
 ) -> tuple[TermEvidence, ...]:
-    """Return what terms said, the strongest first, each with how it is written in the only row of a batch.
+    """Return the evidence of terms, the strongest first, each with how it is written in the only row of a batch.
 
     ``texts`` are the text columns with the settings they are read with.
     """

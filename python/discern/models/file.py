@@ -26,7 +26,7 @@ _TYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I64": "<i8", "
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be used: the message says why."""
+    """A model file that cannot be used: the message gives the reason."""
 
 
 Check = Callable[[dict[str, "NDArray[Any]"], dict[str, Any]], None]

@@ -190,7 +190,7 @@ class Model:
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
         """Return the terms of all columns by their mean log odds against the other labels, strongest first.
 
-        ``top`` of them; with a negative number, those that speak most against the label.
+        ``top`` of them; with a negative number, those with the strongest evidence against the label.
         """
         if label not in self.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")

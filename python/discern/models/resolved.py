@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Resolved:
     """Settings without anything left open, and how good they are on held-out rows.
 
-    ``pipeline`` says how a model in a vector space is learned; without it the model is naive Bayes over all columns.
+    ``pipeline`` is how a model in a vector space is learned; without it the model is naive Bayes over all columns.
     """
 
     naive_bayes: NaiveBayesSettings

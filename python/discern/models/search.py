@@ -46,7 +46,7 @@ BETTER = 0.5
 """A change is kept that makes the winner better by so many standard errors of the difference."""
 SUM_BETTER = 0.1
 """A model is added that makes the sum better by so many: sums of models err less than those they are made of, so that
-less must speak for them than for a change."""
+less evidence is required for them than for a change."""
 COUNTING = 0.15
 """The share of the time that goes into counting; the rest is learning, of three rows in four for each fold."""
 STEP, CHEAP = 0.4, 0.01
@@ -413,7 +413,7 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 
 
 def limitation(results: Sequence[Result]) -> str:
-    """Describe what a winner that is no sum gives up, and what it gains."""
+    """Describe what a winner that is no sum cannot do, and what it gains."""
     winner = results[0]
     if winner.candidate.pipeline is None:
         return ""

@@ -133,13 +133,13 @@ class SpaceModel:
         return replace(self, calibration=calibration)
 
     def of_batch(self, batch: Batch, threads: int | None) -> Scores:
-        """Score the rows of a batch, and say how many terms are known and unknown."""
+        """Score the rows of a batch, and count how many terms are known and unknown."""
         matrix, known, unknown = self.space.of_batch(batch, threads)
         return Scores(self.decider.scores(matrix), known, unknown)
 
-    def posterior(self, said: Scores, raw: bool = False) -> Array:
+    def posterior(self, found: Scores, raw: bool = False) -> Array:
         """Turn scores into probabilities."""
-        return posterior(said.scores) if self.calibration is None or raw else self.calibration(said.scores)
+        return posterior(found.scores) if self.calibration is None or raw else self.calibration(found.scores)
 
     @property
     def _scale(self) -> float:
@@ -148,37 +148,37 @@ class SpaceModel:
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
-        said = Scores(self.decider.scores(matrix), known, unknown)
-        order = np.argsort(-said.scores[0], kind="stable")
+        found = Scores(self.decider.scores(matrix), known, unknown)
+        order = np.argsort(-found.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        spoken = self.decider.contribution(matrix, label, against)
+        contribution = self.decider.contribution(matrix, label, against)
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
-            probabilities=dict(zip(self.labels, self.posterior(said)[0].tolist(), strict=True)),
-            prior=self._scale * spoken.prior,
-            absent=self._scale * spoken.absent,
-            terms=in_order(self._terms(spoken, batch), batch, self.space.texts),
+            probabilities=dict(zip(self.labels, self.posterior(found)[0].tolist(), strict=True)),
+            prior=self._scale * contribution.prior,
+            absent=self._scale * contribution.absent,
+            terms=in_order(self._terms(contribution, batch), batch, self.space.texts),
             unknown=int(unknown[0]),
         )
 
-    def _terms(self, spoken: Contribution, batch: Batch) -> list[TermEvidence]:
+    def _terms(self, contribution: Contribution, batch: Batch) -> list[TermEvidence]:
         counts, terms = self.space.counts(batch), []
-        for place, weight in spoken.axes.items():
+        for place, weight in contribution.axes.items():
             axes, own = self.space.axis(place)
             term, column = axes.value(own, batch), axes.feature.name
             terms.append(TermEvidence(term, counts.get(place, 1), self._scale * weight, column))
         if self.pipeline.others:
             terms = merged_terms(terms)
-        for row, place, weight in spoken.rows:
+        for row, place, weight in contribution.rows:
             terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
         return terms
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
-        """Return what a unit of each term or value says for a label, against the mean of the others, strongest first.
+        """Return the contribution of a unit of each term or value to a label, strongest first.
 
-        ``top`` of them; with a negative number, those that speak most against the label. A model that is not linear
-        has none.
+        It is measured against the mean of the other labels. ``top`` of them; with a negative number, those with the
+        strongest evidence against the label. A model that is not linear has none.
         """
         if label not in self.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
@@ -189,7 +189,7 @@ class SpaceModel:
         names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
         found: dict[str, float] = {}
         for name, weight in zip(names, (self._scale * odds[order]).tolist(), strict=True):
-            found.setdefault(name, weight)  # of models that are added, that which says most
+            found.setdefault(name, weight)  # of models that are added, the strongest
         return list(found.items())[: abs(top)]
 
     @property
@@ -231,7 +231,7 @@ class SpaceModel:
 
 
 def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
-    """Return each term once, with what it said in all models that are added.
+    """Return each term once, with the sum of its contributions to all models that are added.
 
     Examples
     --------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FEW_VALIDATED, MOST_FINALISTS = 1000, 5
-"""So many rows are left out in turn to judge all candidates by; so many candidates are judged by more."""
+"""The number of held-out rows that all candidates are evaluated on; the number of candidates evaluated on more."""
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
 CLEARLY_LESS = 1.01
@@ -76,8 +76,8 @@ def held_out(
         return _trained_again(sample, features, settings, text, folds, min_df)
     if has_text and settings.event_model.held_out == "contrast":
         return contrasted(sample, features, [settings], text, folds, min_df)[0]
-    said, lengths = _scores(sample, features, settings, text, folds, min_df)
-    return Scores(_held_out_priors(sample, settings, folds) + said, lengths, np.zeros(len(lengths), np.int64))
+    scored, lengths = _scores(sample, features, settings, text, folds, min_df)
+    return Scores(_held_out_priors(sample, settings, folds) + scored, lengths, np.zeros(len(lengths), np.int64))
 
 
 def _scores(
@@ -113,8 +113,8 @@ def contrasted(
     for one in models:
         scores, lengths = _scores(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
         share = one.own if one.contrasts else 0.0
-        for said, known in columns:
-            own, rest = said[smoothings.index(one.smoothing)]
+        for scored, known in columns:
+            own, rest = scored[smoothings.index(one.smoothing)]
             scores = scores + (share * own if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
             lengths = lengths + known
         found.append(Scores(np.asarray(scores), lengths, nothing))
@@ -167,17 +167,17 @@ def _trained_again(
 # ------------------------------------------------------------------------------------------------- choosing
 
 
-def judge(sample: Sample, choice: Resolved, folds: Folds, min_df: int) -> Resolved:
-    """Fit the calibration of a choice and say how good it then is on rows left out."""
-    said = held_out(sample, choice.features, choice.naive_bayes, choice.text, folds, min_df)
-    return judged(choice, said, sample.classes[folds.order])
+def evaluate(sample: Sample, choice: Resolved, folds: Folds, min_df: int) -> Resolved:
+    """Fit the calibration of a choice and evaluate it on held-out rows."""
+    found = held_out(sample, choice.features, choice.naive_bayes, choice.text, folds, min_df)
+    return evaluated(choice, found, sample.classes[folds.order])
 
 
-def judged(choice: Resolved, said: Scores, classes: NDArray[np.int32]) -> Resolved:
-    """Do the same by what was said of the rows."""
-    finite = np.where(np.isneginf(said.scores), -1e300, said.scores)
-    calibration = Temperature.fit(said.scores, classes, said.known if np.ptp(said.known) else None)
-    probabilities = calibration(finite, said.known)
+def evaluated(choice: Resolved, found: Scores, classes: NDArray[np.int32]) -> Resolved:
+    """Like :func:`evaluate`, but from scores of held-out rows."""
+    finite = np.where(np.isneginf(found.scores), -1e300, found.scores)
+    calibration = Temperature.fit(found.scores, classes, found.known if np.ptp(found.known) else None)
+    probabilities = calibration(finite, found.known)
     right = np.maximum(probabilities[np.arange(len(classes)), classes], 1e-12)
     return replace(
         choice,
@@ -211,7 +211,7 @@ def choose(
     """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
     priors; by folds, the number of terms.
 
-    Every candidate is calibrated before it is judged: all of them on few rows, the best of them on more.
+    Every candidate is calibrated before it is evaluated: all of them on few rows, the best of them on more.
     """
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
@@ -220,7 +220,7 @@ def choose(
         few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
 
     def ranked(choices: Sequence[Resolved], folds: Folds) -> list[Resolved]:
-        return sorted((judge(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
+        return sorted((evaluate(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
 
     found = start
     if numbers and any(feature.role == "number" for feature in start.features):
@@ -238,7 +238,7 @@ def choose(
             other = replace(found, text=replace(found.text, ngrams=span))
             found = best([found, *ranked([_changed(other, other.naive_bayes.event, one) for one in near], many)])
     if stems and has_text and (language := _language(sample, found)):
-        stemmed = judge(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
+        stemmed = evaluate(sample, replace(found, text=replace(found.text, stem=language)), many, min_df)
         if stemmed.log_loss < found.log_loss:
             near = [one for one in _near(found.naive_bayes.smoothing, candidates) if one != found.naive_bayes.smoothing]
             others = ranked([_changed(stemmed, stemmed.naive_bayes.event, one) for one in near], many)
@@ -249,7 +249,7 @@ def choose(
         found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
     if most_terms and has_text:
         found = _with_fewer_terms(sample, found, most_terms, min_df)
-    final = judge(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
+    final = evaluate(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
     return replace(found, calibration=final.calibration)
 
 
@@ -268,7 +268,7 @@ def _if_clearly_better(choice: Resolved, other: Resolved) -> Resolved:
 def _or_contrast(sample: Sample, found: Resolved, min_df: int) -> Resolved:
     """Return a model that compares a class with the rest, if it is better on the same folds.
 
-    With two classes it says nothing new. It is better if it has less log loss, or is right clearly more often.
+    With two classes it adds nothing new. It is better if it has less log loss, or is right clearly more often.
     """
     folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows)).holding(MOST_VALIDATED)
     classes = sample.classes[folds.order]
@@ -282,18 +282,18 @@ def _or_contrast(sample: Sample, found: Resolved, min_df: int) -> Resolved:
         held_out(sample, found.features, found.naive_bayes, found.text, folds, min_df),
         *contrasted(sample, found.features, models, found.text, folds, min_df),
     ]
-    rights = [_rights(said, classes) for said in answers]
+    rights = [_rights(scored, classes) for scored in answers]
     # All are calibrated that may win: found itself, and those that are right most often.
     order = [0, *sorted(range(1, len(answers)), key=lambda place: -rights[place].mean())[:MOST_FINALISTS]]
     choices = [found, *(replace(found, naive_bayes=one) for one in models)]
-    finalists = [judged(choices[place], answers[place], classes) for place in order]
+    finalists = [evaluated(choices[place], answers[place], classes) for place in order]
     chosen, sharpest = best(finalists), max(finalists, key=lambda choice: choice.accuracy)
     gains = rights[order[finalists.index(sharpest)]] - rights[order[finalists.index(chosen)]]
     return sharpest if gains.mean() > CLEAR * gains.std() / len(gains) ** 0.5 else chosen
 
 
-def _rights(said: Scores, classes: NDArray[np.int32]) -> Array:
-    return np.asarray(said.scores.argmax(axis=1) == classes, np.float64)
+def _rights(scored: Scores, classes: NDArray[np.int32]) -> Array:
+    return np.asarray(scored.scores.argmax(axis=1) == classes, np.float64)
 
 
 def _with_priors(choice: Resolved, priors: str) -> Resolved:
@@ -306,8 +306,8 @@ def _with_fewer_terms(sample: Sample, found: Resolved, numbers: Sequence[int], m
     largest = max(len(column.terms) for column in texts)
     folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
     fewer = [replace(found.naive_bayes, most_terms=most) for most in sorted(numbers) if most < largest]
-    judged = [judge(sample, replace(found, naive_bayes=one), folds, min_df) for one in (*fewer, found.naive_bayes)]
-    return best(judged)
+    choices = [evaluate(sample, replace(found, naive_bayes=one), folds, min_df) for one in (*fewer, found.naive_bayes)]
+    return best(choices)
 
 
 def _changed(choice: Resolved, event: str, smoothing: Smoothing) -> Resolved:

@@ -104,7 +104,7 @@ _HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] 
 
 @dataclass(frozen=True)
 class Route:
-    """An address of the API: the method of the worker that answers it, and what its OpenAPI description says."""
+    """An address of the API: the method of the worker that answers it, and its OpenAPI description."""
 
     path: str
     answer: str

@@ -1,4 +1,4 @@
-"""Learning, predicting and judging on Spark: the extra ``discern[spark]``.
+"""Training, prediction and evaluation on Spark: the extra ``discern[spark]``.
 
 Spark only has to count and add; what comes of the sums is the model that one machine would have made.
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 from discern.data.lazy import from_homes
 
 if TYPE_CHECKING:
-    from discern.spark.judging import cross_validate, evaluate, predict
     from discern.spark.learning import fit
     from discern.spark.ml import SparkClassifier, SparkClassifierModel
+    from discern.spark.predicting import cross_validate, evaluate, predict
 
 __all__ = ["SparkClassifier", "SparkClassifierModel", "cross_validate", "evaluate", "fit", "predict"]
 
 _HOMES = {
     "SparkClassifier": "discern.spark.ml",
     "SparkClassifierModel": "discern.spark.ml",
-    "cross_validate": "discern.spark.judging",
-    "evaluate": "discern.spark.judging",
+    "cross_validate": "discern.spark.predicting",
+    "evaluate": "discern.spark.predicting",
     "fit": "discern.spark.learning",
-    "predict": "discern.spark.judging",
+    "predict": "discern.spark.predicting",
 }
 
 

@@ -100,7 +100,7 @@ def partition_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
 
 
 def located(batch: pa.RecordBatch, source: str, row: int) -> pa.RecordBatch:
-    """Note where the rows of a batch stand, for what is said of them."""
+    """Note where the rows of a batch stand, for error messages."""
     return batch.replace_schema_metadata({_PLACE: f"{row} {source}"})
 
 
@@ -117,7 +117,7 @@ def record(**columns: Any) -> pa.RecordBatch:
 
 @contextmanager
 def one_sentence() -> Iterator[None]:
-    """Let what a partition found wrong with its rows be said here, without the traces of two languages."""
+    """Raise the data error of a partition again in one sentence, without the tracebacks of Python and Java."""
     from pyspark.errors import PySparkException
 
     try:

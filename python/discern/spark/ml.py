@@ -23,8 +23,8 @@ from pyspark.ml.util import (
 
 from discern.classifier import Classifier
 from discern.learners.smoothing import smoothing_from_json, smoothing_to_json
-from discern.spark.judging import predict
 from discern.spark.learning import fit
+from discern.spark.predicting import predict
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

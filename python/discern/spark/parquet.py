@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from discern.spark.frames import Work
 
 SWITCH = "spark.discern.workersReadParquet"
-"""The setting that says whether workers read files themselves, ``true`` or ``false``."""
+"""The setting for whether workers read files themselves, ``true`` or ``false``."""
 FEW_FILES = 64
 """The footers of so many files are read here, those of more by Spark's workers."""
 BATCH = 1 << 20
@@ -174,7 +174,7 @@ def describe_files(paths: list[str], columns: dict[str, Any], batches: Iterator[
 
 
 def row_groups(path: str, columns: dict[str, Any]) -> list[tuple[int, Groups] | None]:
-    """Return the row groups of a file with their sizes in bytes; none if its columns are not those that Spark says."""
+    """Return the row groups of a file with their sizes in bytes; none if its columns differ from Spark's schema."""
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
@@ -182,7 +182,7 @@ def row_groups(path: str, columns: dict[str, Any]) -> list[tuple[int, Groups] | 
         with parquet.ParquetFile(path) as file:
             schema, metadata = file.schema_arrow, file.metadata
     except (OSError, pa.ArrowException):
-        return [None]  # whatever it is, Spark says it
+        return [None]  # Spark reports the error
     if any(schema.names.count(name) != 1 or str(schema.field(name).type) not in columns[name] for name in columns):
         return [None]
     found: list[tuple[int, Groups] | None] = []

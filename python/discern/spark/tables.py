@@ -79,7 +79,7 @@ def sums_of_partition(
 def _sums(estimator: Any, batch: Batch, label: str, names: list[str]) -> tuple[Array, Any]:
     column = batch.column(label)
     if column.null_count:
-        batch.labels(label)  # says which row has none
+        batch.labels(label)  # raises, naming the row that has none
     classes, numbers = np.unique(column.to_numpy(zero_copy_only=False), return_inverse=True)
     table = np.column_stack([numbers_of(batch, name) for name in names])
     missing = np.argwhere(np.isnan(table))

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class Counts(Statistic):
     """How often each term occurs in each class, and in how many documents: all that naive Bayes needs of its data.
 
-    Entry i says that term ``entry_terms[i]`` occurs ``occurrences[i]`` times in ``documents[i]`` documents of class
+    Entry i: term ``entry_terms[i]`` occurs ``occurrences[i]`` times in ``documents[i]`` documents of class
     ``entry_classes[i]``. Terms and labels are sorted, entries too; nothing has a count of zero.
 
     Examples

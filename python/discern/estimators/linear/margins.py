@@ -77,8 +77,8 @@ class _LargeMargin(LinearClassifierMixin, BaseClassifier):
 class LinearSVC(SparseCoefMixin, _LargeMargin):
     """The linear support vector machine, with scikit-learn's parameters and attributes.
 
-    What differs: ``tol`` is the relative duality gap, so that ``certificate_`` says how far from the optimum the result
-    can be at most; a weight of 2 is the same as the row twice, and the order of the rows does not matter, both to the
+    What differs: ``tol`` is the relative duality gap, so that ``certificate_`` bounds the distance of the result
+    from the optimum; a weight of 2 is the same as the row twice, and the order of the rows does not matter, both to the
     last bit; ``C=float("inf")`` is the hard margin, which is found or proved not to exist
     (:class:`~discern.NotSeparableError`); and with ``penalize_intercept=False`` the intercept is free, as in the
     textbook. Only the ``l2`` penalty is there.

@@ -124,7 +124,7 @@ class OnlineClassifier(BaseClassifier):
         try:
             learned = learn(lesson, rule, self._states, settings)
         except ValueError:
-            refuse_unfit(X, self)  # says more
+            refuse_unfit(X, self)  # its message is more precise
             raise
         self._states = [state for state, _ in learned]
         lines = [rule.linear(state) for state in self._states]

@@ -1,4 +1,4 @@
-"""Predicting, judging and cross-validating on Spark frames."""
+"""Prediction, evaluation and cross-validation on Spark frames."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from discern.analysis.crossvalidation import CrossValidation
 
-JUDGED = "fold int, evaluation string"
+EVALUATIONS = "fold int, evaluation string"
 
 
 def predict(
@@ -92,25 +92,25 @@ def predict_partition(
         yield pa.RecordBatch.from_arrays([*batch.columns, *columns], names=[*batch.schema.names, *names])
 
 
-# ------------------------------------------------------------------------------------------------------ judging
+# --------------------------------------------------------------------------------------------------- evaluation
 
 
 def evaluate(frame: DataFrame, model: Classifier) -> Evaluation:
-    """Judge a model on the rows of a frame: the same figures as :meth:`discern.Classifier.evaluate` gives.
+    """Evaluate a model on the rows of a frame: the same figures as :meth:`discern.Classifier.evaluate` returns.
 
     What the rows add up to is kept, not the rows: there are no curves.
     """
     names = [model.label, *(feature.name for feature in model.features)]
     rows = columns_of(frame, names)
     shipped = [distribute(session_of(frame), model)]
-    [judged] = _judged(map_rows(rows, partial(judge_partition, shipped, names), JUDGED), 1)
-    return judged
+    [evaluation] = _sum_evaluations(map_rows(rows, partial(evaluate_partition, shipped, names), EVALUATIONS), 1)
+    return evaluation
 
 
-def judge_partition(
+def evaluate_partition(
     shipped: list[Callable[[], Classifier]], names: list[str], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Judge the rows of a partition, each by the model of its fold."""
+    """Evaluate the rows of a partition, each with the model of its fold."""
     totals: dict[int, Evaluation] = {}
     for batch in partition_batches(batches):
         numbers = fold_numbers(row_keys(batch, names), len(shipped))
@@ -151,7 +151,7 @@ def _read_evaluation(written: str) -> Evaluation:
     )
 
 
-def _judged(parts: DataFrame, folds: int) -> list[Evaluation]:
+def _sum_evaluations(parts: DataFrame, folds: int) -> list[Evaluation]:
     """Add up the evaluations of all partitions, for each fold."""
     with one_sentence():
         table = parts.toArrow()
@@ -160,7 +160,7 @@ def _judged(parts: DataFrame, folds: int) -> list[Evaluation]:
         part = _read_evaluation(written)
         totals[fold] = totals[fold] + part if fold in totals else part
     if len(totals) < folds:
-        raise DataError("there are no rows to judge by" if not totals else "a fold has no rows; use fewer folds")
+        raise DataError("there are no rows to evaluate on" if not totals else "a fold has no rows; use fewer folds")
     return [totals[fold] for fold in range(folds)]
 
 
@@ -168,14 +168,15 @@ def _judged(parts: DataFrame, folds: int) -> list[Evaluation]:
 
 
 def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) -> CrossValidation:
-    """Judge a classifier on rows of a frame that are left out, exactly as if it were trained again without them.
+    """Evaluate a classifier on held-out rows of a frame, exactly as if it were trained again without them.
 
-    Few rows, and models in a vector space, are judged on the driver as :func:`discern.cross_validate` does. Many rows
-    are counted in one pass, each fold apart; a fold's model is the total minus the fold; a second pass judges each row
-    by the model that never saw it. Folds are then dealt by the keys of rows: rows that are the same stay together.
+    Few rows, and models in a vector space, are evaluated on the driver as :func:`discern.cross_validate` does. Many
+    rows are counted in one pass, each fold apart; a fold's model is the total minus the fold; a second pass evaluates
+    each row with the model that never saw it. Folds are then dealt by the keys of rows: rows that are the same stay
+    together.
     There are no figures of single rows then.
     """
-    # Not above: a worker that predicts or judges needs neither.
+    # Not above: a worker that predicts or evaluates needs neither.
     import discern.analysis.crossvalidation as single
     from discern.models.fitted import Fitted
     from discern.models.resolving import resolve
@@ -201,11 +202,11 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
     for fold in sums:
         model = Classifier.of(classifier.settings, Fitted(classifier.settings, resolved, total - fold))
         shipped.append(distribute(session_of(frame), model))
-    judging = partial(judge_partition, shipped, counting.names)
-    parts = map_rows(columns_of(frame, counting.names), judging, JUDGED)
-    judged = _judged(parts, folds)
-    whole = judged[0]
-    for part in judged[1:]:
+    work = partial(evaluate_partition, shipped, counting.names)
+    parts = map_rows(columns_of(frame, counting.names), work, EVALUATIONS)
+    evaluations = _sum_evaluations(parts, folds)
+    whole = evaluations[0]
+    for part in evaluations[1:]:
         whole = whole + part
     none = np.zeros((0, len(total.labels)))
-    return single.CrossValidation(tuple(judged), whole, total.labels, none, np.zeros(0, np.str_))
+    return single.CrossValidation(tuple(evaluations), whole, total.labels, none, np.zeros(0, np.str_))
