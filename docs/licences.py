@@ -116,7 +116,7 @@ def main() -> None:
     if "--check" in sys.argv:
         check(packages, crates())
         return
-    words = "\nThe stop words in `python/discern/stopwords` have their own licence, beside them.\n"
+    words = "\nThe stop words in `python/discern/data/stopwords` have their own licence, beside them.\n"
     text = HEAD + table("Python packages", packages) + table("Rust crates", crates()) + words
     (FOLDER / "licences.md").write_text(text, encoding="utf-8")
 

@@ -45,10 +45,10 @@ losses = {}
 
 for method in ("gaussian", "logistic", "isotonic"):
     model = CalibratedClassifier(BasicLinearClassifier(), method=method).fit(X, y)
-    judged = Evaluation.of(answers, model.predict(tests), model.predict_proba(tests), [0, 1])
-    print(f"{method:<9} calibration error {judged.calibration_error:.4f}, log loss {judged.log_loss:.4f}")
-    losses[method] = judged.log_loss
-    assert judged.calibration_error < 0.05
+    evaluation = Evaluation.of(answers, model.predict(tests), model.predict_proba(tests), [0, 1])
+    print(f"{method:<9} calibration error {evaluation.calibration_error:.4f}, log loss {evaluation.log_loss:.4f}")
+    losses[method] = evaluation.log_loss
+    assert evaluation.calibration_error < 0.05
 assert losses["gaussian"] < losses["isotonic"]
 
 # %%

@@ -54,9 +54,9 @@ plt.show()
 
 X, y = defaults.load()
 model = LinearDiscriminantAnalysis().fit(X, y)
-judged = Evaluation.of(y, model.predict(X), model.predict_proba(X), model.classes_)
-print(judged.confusion.tolist(), judged.at(0.2, "Yes").confusion.tolist())
+evaluation = Evaluation.of(y, model.predict(X), model.predict_proba(X), model.classes_)
+print(evaluation.confusion.tolist(), evaluation.at(0.2, "Yes").confusion.tolist())
 if "DEFAULT_CSV" in os.environ:
-    assert judged.confusion.tolist() == [[9644, 252], [23, 81]]
-    assert judged.at(0.2, "Yes").confusion.tolist() == [[9432, 138], [235, 195]]
-assert judged.at(0.2, "Yes").sensitivity("Yes") > 2 * judged.sensitivity("Yes")
+    assert evaluation.confusion.tolist() == [[9644, 252], [23, 81]]
+    assert evaluation.at(0.2, "Yes").confusion.tolist() == [[9432, 138], [235, 195]]
+assert evaluation.at(0.2, "Yes").sensitivity("Yes") > 2 * evaluation.sensitivity("Yes")

@@ -26,8 +26,8 @@ plt.show()
 # On the real customers the area is 0.9496; those that are drawn here come near to it. It is the share of pairs in the
 # right order, which can be counted:
 
-judged = Evaluation.of(y, model.predict(X), model.predict_proba(X), model.classes_)
-area = judged.auc("Yes")
+evaluation = Evaluation.of(y, model.predict(X), model.predict_proba(X), model.classes_)
+area = evaluation.auc("Yes")
 scores = model.predict_proba(X)[:, 1]
 others = np.sort(scores[y == "No"])
 below, at_most = (np.searchsorted(others, scores[y == "Yes"], side) for side in ("left", "right"))
