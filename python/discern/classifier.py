@@ -384,7 +384,10 @@ class Classifier(Exclusive):
         >>> model.predict_one("some y2")
         'b'
         """
-        return self.fitted.predict_one(text)
+        fitted = self._fitted
+        if fitted is None or fitted.quick is None:
+            return self.fitted.predict_one(text)
+        return fitted.quick(text)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Evaluate the model on rows with labels."""

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -63,6 +63,9 @@ class Fitted:
     """The columns that are not used, and why; not saved."""
     limitation: str = ""
     """What the winner of a search cannot do that naive Bayes can; not saved."""
+
+    quick: ClassVar[Any] = None
+    """The fast way from one text to its label, once some texts have come."""
 
     @cached_property
     def model(self) -> Model | SpaceModel:
@@ -176,11 +179,8 @@ class Fitted:
         return total if self.decision is None else total.decided_by(self.decision)
 
     def predict_one(self, text: str) -> str:
-        """Return the label of one text, as fast as possible."""
+        """Return the label of one text."""
         model = self.model
-        quick = model.__dict__.get("quick")
-        if quick is not None and self.decision is None:
-            return quick(text)  # type: ignore[no-any-return]
         if self.decision is not None or not isinstance(model, Model):
             if [feature.role for feature in model.features] == ["text"]:
                 [(_, scored)] = self.scored([Batch({"text": [text]}, 1)], None)
@@ -191,7 +191,7 @@ class Fitted:
             raise ValueError(SEVERAL_COLUMNS)
         if column.is_seldom_used():
             return model.labels[column.best_of(text)]
-        model.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
+        self.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
         return column.scorer(text)  # type: ignore[no-any-return]
 
     def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
