@@ -46,16 +46,16 @@ class Classifier(Exclusive):
         words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardised, and a category has an
         axis for each value. ``"best"`` compares those that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
-        A number is Laplace's α. ``"auto"`` chooses by the log loss of rows left out one by one, after calibration, if
-        there are at least 100 rows; with fewer it is Laplace's with α = 1. A smoothing that is given leaves nothing to
-        choose: words are then counted one by one, multinomial, unless told otherwise.
+        A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
+        with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
+        is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag : str or list of str, optional
         The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``).
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
     calibrate : "auto" or bool
-        Whether probabilities are calibrated on rows left out; ``"auto"``: if the smoothing is chosen by validation too.
+        Whether to calibrate probabilities on held-out rows; ``"auto"`` does so if validation chooses the smoothing too.
     priors : {"data", "uniform", "auto"} or mapping of label to probability
         ``"auto"``: whichever of the first two validation favours.
     normalization : {"documents", "vocabulary"}

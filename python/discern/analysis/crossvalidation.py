@@ -155,7 +155,7 @@ def cross_validate(
 def _as_sums(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores and probabilities of rows left out of sums."""
+    """Return scores and probabilities of held-out rows, for a model that is a sum."""
     found = resolve(settings, sample, features)
     scored = held_out(sample, found.features, found.naive_bayes, found.text, left_out, found.min_df)
     if found.calibration is None:

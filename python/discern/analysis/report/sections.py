@@ -48,7 +48,7 @@ def _percent(share: float) -> str:
 
 
 def _shortened(text: str, most: int = 160) -> str:
-    """Return a text on one line, cut after so many characters."""
+    """Return a text on one line, cut after a number of characters."""
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1] + "…"
 
