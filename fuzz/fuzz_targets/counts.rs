@@ -20,6 +20,7 @@ static TEXT: LazyLock<Arc<Text>> = LazyLock::new(|| {
         longest_gram: 2,
         stop_words: HashSet::new(),
         stemmer: None,
+        symbols: false,
     })
 });
 

@@ -69,7 +69,7 @@ fn texts() -> Vec<Arc<Text>> {
     let pattern = Analyzer::Pattern(regex::bytes::Regex::new(r"\w+ ?\w").unwrap());
     let plain = |analyzer, script, lowercase, (shortest_gram, longest_gram), stops: bool, stemmer| {
         let stop_words = if stops { HashSet::from([b"the".to_vec(), b"a".to_vec()]) } else { HashSet::new() };
-        Arc::new(Text { analyzer, script, lowercase, shortest_gram, longest_gram, stop_words, stemmer })
+        Arc::new(Text { analyzer, script, lowercase, shortest_gram, longest_gram, stop_words, stemmer, symbols: false })
     };
     vec![
         plain(words(1), Script::World, true, (1, 1), false, None),

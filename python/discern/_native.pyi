@@ -24,8 +24,10 @@ class Text:
         stemmer: str | None = None,
         shortest: int = 2,
         pattern: str | None = None,
+        symbols: bool = False,
     ) -> Text: ...
     def terms(self, document: str) -> list[bytes]: ...
+    def lengths(self, documents: Any, threads: int) -> NDArray[np.int64]: ...
 
 @final
 class Rows:
@@ -62,9 +64,6 @@ class Vocabulary:
     def __new__(cls, text: Text, offsets: NDArray[np.int64], bytes: NDArray[np.uint8]) -> Vocabulary: ...
     def __len__(self) -> int: ...
     def rows(self, documents: Any, threads: int) -> tuple[Rows, NDArray[np.int64]]: ...
-    def best(
-        self, document: Any, weights: NDArray[np.float64], bias: NDArray[np.float64], presence: bool
-    ) -> int | None: ...
 
 @final
 class Scorer:
@@ -75,6 +74,7 @@ class Scorer:
         bias: list[float],
         labels: list[Any],
         presence: bool,
+        scaled: tuple[list[float], float, float, float] | None = None,
     ) -> Scorer: ...
     def score(
         self, documents: Any, threads: int, strict: bool = False

@@ -13,6 +13,7 @@ from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.source import Reading
 from discern.data.values import label_text
+from discern.learners.bayes import posterior
 from discern.models.exclusive import Exclusive, one_at_a_time
 from discern.models.fitted import Fitted, Receipt
 from discern.models.fitting import fit
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.novelty import NoveltyEvaluation
     from discern.models.evidence import Evidence
     from discern.models.search import Watch
     from discern.models.space_model import SpaceModel
@@ -214,7 +216,7 @@ class Classifier(Exclusive):
     @property
     def features(self) -> tuple[Feature, ...]:
         """The predictor columns: those learned from, or before that those given."""
-        return self.settings.columns if self._fitted is None else self._fitted.resolved.features
+        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
 
     @property
     def decision(self) -> Decision | None:
@@ -341,7 +343,7 @@ class Classifier(Exclusive):
         """Yield, batch by batch, the label of each row and the probability of each label."""
         fitted = self.fitted  # learning in another thread may put a new state in its place meanwhile
         for _, scores in fitted.scored(batches(data, reading), self.threads):
-            yield fitted.decided(scores), fitted.model.posterior(scores)
+            yield fitted.decided(scores), posterior(scores.scores)
 
     @one_at_a_time
     def decide_by(self, decision: Decision | None) -> Classifier:
@@ -366,9 +368,37 @@ class Classifier(Exclusive):
         With ``raw`` it is the posterior without calibration.
         """
         fitted = self.fitted
-        scored = fitted.scored(batches(data, reading), self.threads)
-        probabilities = [fitted.model.posterior(scores, raw) for _, scores in scored]
+        scored = fitted.scored(batches(data, reading), self.threads, raw)
+        probabilities = [posterior(scores.scores) for _, scores in scored]
         return np.concatenate(probabilities) if probabilities else np.zeros((0, len(fitted.labels)))
+
+    def novelty(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
+        """Return how unusual each row is: the share of training rows, left out of the model, that are less unusual.
+
+        Of rows like those in training, 5% have a novelty above 0.95. A row is unusual if its terms are, or if the model
+        cannot tell its label. Only naive Bayes has it; a slim model may not.
+
+        Examples
+        --------
+        >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
+        >>> model = Classifier().fit(rows)
+        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
+        >>> bool(usual < 0.95), bool(unusual > 0.95)
+        (True, True)
+        """
+        fitted = self.fitted
+        found = [fitted.novelty(batch, self.threads) for batch in batches(data, reading)]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def evaluate_novelty(self, data: Any, *, level: float = 0.05, reading: Reading | None = None) -> NoveltyEvaluation:
+        """Evaluate how well novelty finds rows whose label the model does not know.
+
+        Parameters
+        ----------
+        level : float
+            The share of rows with known labels that may be taken for unknown.
+        """
+        return self.fitted.evaluated_novelty(batches(data, reading), level, self.threads)
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""

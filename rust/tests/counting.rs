@@ -106,6 +106,7 @@ fn text(analyzer: Analyzer, lowercase: bool, grams: (usize, usize), stops: &[&st
         longest_gram: grams.1,
         stop_words: stops.iter().map(|word| word.as_bytes().to_vec()).collect(),
         stemmer: None,
+        symbols: false,
     })
 }
 
@@ -863,6 +864,7 @@ fn words_in_the_manner_of_python() {
         longest_gram: 1,
         stop_words: HashSet::new(),
         stemmer: None,
+        symbols: false,
     };
     assert_eq!(said(&settings, "ÉaΣ ΑΣ' É É_ ΣΑ"), ["éaς", "ας", "é_", "σα"]);
     let wanted = ["ασ", "xς", "i\u{307}", "é2", "ab"]; // the apostrophe is looked past

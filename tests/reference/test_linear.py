@@ -213,38 +213,76 @@ def test_another_seed_finds_the_same_optimum():
 # ------------------------------------------------------------------------------------------------- NB-SVM
 
 
-def wang_and_manning(X, y, C=1.0, alpha=1.0, beta=0.25):
-    """The model of the paper, for two classes, with LIBLINEAR."""
-    X = (X > 0).astype(float)
+def wang_and_manning(X, y, C=1.0, alpha=1.0, beta=0.25, loss="squared_hinge", binarize=True, fit_intercept=True):
+    """The model of the paper, for two classes, with LIBLINEAR: its coefficients and its intercept."""
+    X = (X > 0).astype(float) if binarize else X
     p, q = (alpha + X[y == label].sum(axis=0) for label in (1, 0))
     ratio = np.log(p / p.sum()) - np.log(q / q.sum())
-    machine = reference.LinearSVC(C=C, fit_intercept=False, tol=1e-10, max_iter=1_000_000, dual=True).fit(X * ratio, y)
+    machine = reference.LinearSVC(
+        C=C, loss=loss, fit_intercept=fit_intercept, intercept_scaling=1, tol=1e-10, max_iter=1_000_000, dual=True
+    ).fit(X * ratio, y)
     weights = machine.coef_[0]
-    return ((1 - beta) * np.abs(weights).mean() + beta * weights) * ratio
+    coef = ((1 - beta) * np.abs(weights).mean() + beta * weights) * ratio
+    return coef, beta * machine.intercept_[0] if fit_intercept else 0.0
 
 
-@pytest.mark.parametrize("options", [{}, {"C": 0.1}, {"alpha": 0.5, "beta": 0.7}, {"beta": 0.0}], ids=str)
+def documents(seed, shares, rows=80, columns=30, common=0.3, own=0.4):
+    """Return counts of terms, some more frequent in a class, and the classes in these shares."""
+    random = np.random.default_rng(seed)
+    y = random.choice(len(shares), rows, p=shares)
+    belongs = np.arange(columns) % (len(shares) + 1) == y[:, None]
+    return random.poisson(common + own * belongs), y
+
+
+OPTIONS = [
+    {},
+    {"fit_intercept": False},
+    {"C": 0.1},
+    {"alpha": 0.5, "beta": 0.7},
+    {"beta": 0.0},
+    {"beta": 1.0},
+    {"loss": "hinge"},
+    {"binarize": False},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("share", [0.5, 0.1])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_nbsvm_is_the_model_of_the_paper(options, sparse):
-    random = np.random.default_rng(13)
-    y = random.integers(0, 2, 80)
-    X = random.poisson(0.3 + 0.4 * y[:, None] * (np.arange(30) < 8), (80, 30))
+@pytest.mark.parametrize("shape", [(80, 30), (300, 8)], ids=["dual", "primal"])
+def test_nbsvm_is_the_model_of_the_paper(options, share, sparse, shape):
+    X, y = documents(13, [1 - share, share], *shape)
     given = scipy.sparse.csr_array(X) if sparse else X
     model = discern.NBSVM(tol=1e-10, max_iter=100_000, **options).fit(given, y)
-    expected = wang_and_manning(X, y, **options)
-    np.testing.assert_allclose(model.coef_[0], expected, atol=1e-5)
-    np.testing.assert_allclose(model.decision_function(given), (X > 0) @ expected, atol=1e-4)
-    assert not model.intercept_.any()
+    coef, intercept = wang_and_manning(X, y, **options)
+    np.testing.assert_allclose(model.coef_[0], coef, atol=1e-4)
+    np.testing.assert_allclose(model.intercept_, [intercept], atol=1e-4)
+    rows = (X > 0) if options.get("binarize", True) else X
+    np.testing.assert_allclose(model.decision_function(given), rows @ coef + intercept, atol=1e-3)
+    has_intercept = options.get("fit_intercept", True) and options.get("beta") != 0.0
+    assert bool(model.intercept_.any()) == has_intercept
 
 
 def test_nbsvm_of_more_classes_is_one_against_the_rest():
-    random = np.random.default_rng(14)
-    X, y = random.poisson(0.5, (90, 12)), random.integers(0, 3, 90)
+    X, y = documents(14, [0.7, 0.2, 0.1], rows=120, columns=12)
     model = discern.NBSVM(tol=1e-9, max_iter=100_000).fit(X, y)
     for label in range(3):
         alone = discern.NBSVM(tol=1e-9, max_iter=100_000).fit(X, y == label)
         np.testing.assert_allclose(model.coef_[label], alone.coef_[0], atol=1e-4)
+        np.testing.assert_allclose(model.intercept_[label], alone.intercept_[0], atol=1e-4)
         np.testing.assert_allclose(model.log_count_ratio_[label], alone.log_count_ratio_[0], rtol=1e-12)
+        coef, intercept = wang_and_manning(X, (y == label).astype(int))
+        np.testing.assert_allclose(model.coef_[label], coef, atol=1e-4)
+        assert model.intercept_[label] == pytest.approx(intercept, abs=1e-4)
+
+
+@pytest.mark.parametrize("shares", [[0.1, 0.9], [0.9, 0.1], [0.2, 0.8], [0.05, 0.15, 0.8]], ids=str)
+def test_with_uneven_labels_the_intercept_of_nbsvm_is_worth_points(shares):
+    X, y = documents(16, shares, rows=1000, columns=20, common=0.1, own=0.2)
+    rows, true = documents(17, shares, rows=1000, columns=20, common=0.1, own=0.2)
+    without, model = (discern.NBSVM(fit_intercept=fit_intercept).fit(X, y) for fit_intercept in (False, True))
+    assert model.score(rows, true) > without.score(rows, true) + 0.01
+    assert model.predict(np.zeros((1, 20), int)).tolist() == [np.argmax(shares)]
 
 
 def test_nbsvm_takes_other_smoothings_and_weights():
@@ -254,6 +292,7 @@ def test_nbsvm_takes_other_smoothings_and_weights():
     repeated = np.repeat(np.arange(60), weights)
     again = discern.NBSVM(smoothing=JelinekMercer(0.5)).fit(X[repeated], y[repeated])
     assert np.array_equal(mixed.coef_, again.coef_)
+    assert np.array_equal(mixed.intercept_, again.intercept_)
     counts = (X[repeated] > 0)[y[repeated] == 1].sum(axis=0)
     total = (X[repeated] > 0).sum(axis=0)
     own = 0.5 * counts / counts.sum() + 0.5 * total / total.sum()
@@ -265,7 +304,5 @@ def test_nbsvm_composes_with_the_vectorizer():
     texts = ["good fun", "a good and funny film", "bad", "so bad and dull", "dull, bad, long"]
     model = make_pipeline(discern.CountVectorizer(ngram_range=(1, 2)), discern.NBSVM()).fit(texts, list("ppnnn"))
     assert model.predict(["good film", "dull film"]).tolist() == ["p", "n"]
-    found, ratios = fit_nbsvm(
-        indicators(np.eye(2)), np.array([0, 1]), 2, MarginSettings(intercept="none"), smoothing=Laplace(1.0)
-    )
+    found, ratios = fit_nbsvm(indicators(np.eye(2)), np.array([0, 1]), 2, MarginSettings(), smoothing=Laplace(1.0))
     assert found.coef.shape == ratios.shape == (1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
+from discern.models.held_out import held_out
 from discern.models.resolving import pipeline_of, resolve
 from discern.models.rows import Folds, Sample, stratified
 from discern.models.settings import Settings
-from discern.models.validation import held_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from discern.evaluation.scaling import EvidenceScaling
 
 MEANS = ("accuracy", "log_loss", "brier")
 FIGURES = (*MEANS, "calibration_error")
@@ -158,9 +160,8 @@ def _as_sums(
     """Return scores and probabilities of held-out rows, for a model that is a sum."""
     found = resolve(settings, sample, features)
     scored = held_out(sample, found.features, found.naive_bayes, found.text, left_out, found.min_df)
-    if found.calibration is None:
-        return scored.scores, posterior(scored.scores)
-    return scored.scores, found.calibration(scored.scores, scored.known)
+    scores = scored.calibrated(cast("EvidenceScaling | None", found.calibration))
+    return scores, posterior(scores)
 
 
 def _in_space(

@@ -26,8 +26,8 @@ from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings
-from discern.models.rows import Sample, row_keys
-from discern.models.validation import held_out
+from discern.models.held_out import held_out
+from discern.models.rows import Folds, Sample, row_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -155,7 +155,7 @@ def doubtful(data: Any, share: float = 0.01, *, text: str = "text", label_column
     if not whole:
         return np.zeros(0, bool)
     sample = Sample.of(whole, label_column, [text], None)
-    folds = sample.left_out(sample.rows)
+    folds = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
     scores = held_out(sample, [Feature(text, "text")], NaiveBayesSettings("binary"), TextSettings(), folds).scores
     rows, own = np.arange(len(scores)), sample.classes[folds.order]
     mine = scores[rows, own].copy()

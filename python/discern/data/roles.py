@@ -13,12 +13,15 @@ import discern._native as _native
 from discern.data.batch import Batch, as_texts, row_sizes, typed_numbers, values_of
 from discern.data.bins import assign
 from discern.data.strings import DataError, Strings
+from discern.data.text import VIEWS
 from discern.data.values import canonical
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 ROLES = ("text", "number", "category", "flag")
+LENGTH = "length"
+"""The role of the number of words of a text."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
 """Values of a category or flag that mean a missing one."""
@@ -38,20 +41,29 @@ LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
 class Feature:
     """A predictor column: its name, its role, and the edges of its bins if it is a binned number.
 
-    A number without edges has a normal density in each class.
+    A number without edges has a normal density in each class. Of a text, more can be used than its terms: its length
+    (the role ``"length"``), and terms of another ``view``; these are derived from the column of the same name.
     """
 
     name: str
     role: str
     edges: tuple[float, ...] | None = None
+    view: str = ""
 
     def __post_init__(self) -> None:
-        if self.role not in ROLES:
+        if self.view and (self.role != "text" or self.view not in VIEWS):
+            raise ValueError(f"the column {self.name!r} cannot be viewed as {self.view!r}")
+        if self.role not in (*ROLES, LENGTH):
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
         if self.edges is not None and not (
             self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
         ):
             raise ValueError(f"the edges of {self.name!r} must rise")
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether this is derived from a text column that is a predictor itself."""
+        return self.role == LENGTH or bool(self.view)
 
     @property
     def is_binned(self) -> bool:
@@ -66,13 +78,15 @@ class Feature:
     def to_json(self) -> dict[str, Any]:
         """Return the feature as plain values."""
         edges = None if self.edges is None else [_edge_to_json(edge) for edge in self.edges]
-        return {"name": self.name, "role": self.role, "edges": edges}
+        view = {"view": self.view} if self.view else {}
+        return {"name": self.name, "role": self.role, "edges": edges, **view}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Feature:
         """Make a feature from the result of :meth:`to_json`."""
         edges = values["edges"]
-        return cls(str(values["name"]), values["role"], None if edges is None else tuple(float(edge) for edge in edges))
+        edges = None if edges is None else tuple(float(edge) for edge in edges)
+        return cls(str(values["name"]), values["role"], edges, values.get("view", ""))
 
     def bins(self) -> list[str]:
         """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""

@@ -20,6 +20,8 @@ CHARACTERS = (2, 5)
 """The default lengths of character n-grams."""
 ANALYZERS = ("word", "char", "char_wb", "pattern", "given")
 TOKENIZERS = ("words", "sklearn")
+VIEWS = ("symbols", "characters")
+"""Other ways in which a text is cut into terms, beside its words: with symbols as words; character n-grams."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class TextSettings:
         The language whose Snowball stemmer is used, such as ``"english"``.
     min_word_length : int
         The number of characters of the shortest words to use.
+    symbols : bool
+        Whether punctuation marks, emoji and other symbols are words, too, each alone.
     pattern : str or None
         A regular expression (linear time: no look-around, no back-references), for the analyzer ``"pattern"``.
 
@@ -63,6 +67,7 @@ class TextSettings:
     stem: str | None = None
     min_word_length: int = 2
     pattern: str | None = None
+    symbols: bool = False
 
     def __post_init__(self) -> None:
         if self.analyzer not in ANALYZERS:
@@ -71,6 +76,8 @@ class TextSettings:
             raise ValueError(f"tokenizer must be 'words' or 'sklearn', not {self.tokenizer!r}")
         if self.pattern is not None and self.analyzer != "pattern":
             raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")
+        if self.symbols and self.analyzer != "word":
+            raise ValueError(f"symbols is for analyzer='word', not for {self.analyzer!r}")
 
     @cached_property
     def native(self) -> _native.Text:
@@ -84,7 +91,31 @@ class TextSettings:
             stemmer=self.stem,
             shortest=self.min_word_length,
             pattern=self.pattern,
+            symbols=self.symbols,
         )
+
+    def view(self, name: str) -> TextSettings:
+        """Return the settings of a view: another way in which the same text is cut into terms.
+
+        Examples
+        --------
+        >>> TextSettings(ngrams=(1, 2)).view("symbols").terms("Win!")
+        ['win', '!', 'win !']
+        >>> len(TextSettings().view("characters").terms("Win!"))
+        14
+        """
+        if name == "symbols":
+            return replace(self, symbols=True, min_word_length=1, stem=None)
+        if name == "characters":
+            return TextSettings("char_wb", tokenizer=self.tokenizer, lowercase=self.lowercase, ngrams=CHARACTERS)
+        return self
+
+    @property
+    def words(self) -> TextSettings:
+        """The settings that cut texts into words, to count them."""
+        if self.analyzer == "given":
+            return self
+        return TextSettings(tokenizer=self.tokenizer, lowercase=False, min_word_length=1)
 
     @cached_property
     def _unstemmed(self) -> TextSettings:

@@ -70,7 +70,7 @@ class GaussianMap:
     @classmethod
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weights: Array | None = None) -> GaussianMap:
         """Take means, variances (by maximum likelihood) and priors of the two classes."""
-        weights = _checked(scores, positive, weights)
+        weights = check_calibrated(scores, positive, weights)
         overall = float(np.average(scores, weights=weights))
         floor = LEAST_SHARE * float(np.average((scores - overall) ** 2, weights=weights))
         means, deviations, priors = [], [], []
@@ -118,7 +118,7 @@ class LogisticMap:
     @classmethod
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weights: Array | None = None) -> LogisticMap:
         """Minimise the cross-entropy with Platt's targets."""
-        weights = _checked(scores, positive, weights)
+        weights = check_calibrated(scores, positive, weights)
         positives, negatives = float(weights[positive].sum()), float(weights[~positive].sum())
         targets = np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
         unit = float(np.abs(scores).max(initial=0.0)) or 1.0  # Newton's steps then do not depend on the scores' scale
@@ -134,7 +134,7 @@ class LogisticMap:
             return float(value), design.T @ (shares * (chance - targets)), design.T @ curved
 
         start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-        slope, offset = _least(objective, start)
+        slope, offset = least(objective, start)
         return cls(float(slope / unit), float(offset))
 
     def __call__(self, scores: Array) -> Array:
@@ -165,7 +165,7 @@ class IsotonicMap:
         """Pool equal scores first, then neighbors whose shares fall."""
         from scipy.optimize import isotonic_regression
 
-        weights = _checked(scores, positive, weights)
+        weights = check_calibrated(scores, positive, weights)
         counted = weights > 0
         places, inverse = np.unique(scores[counted], return_inverse=True)
         mass = np.bincount(inverse, weights[counted])
@@ -239,69 +239,38 @@ class OneAgainstRest:
 
 @dataclass(frozen=True)
 class Temperature:
-    """Softmax of scores / (temperature · length^power): the decision stays the same, only its confidence changes.
+    """Softmax of scores / temperature: the decision stays the same, only its confidence changes.
 
-    With lengths of documents given, ``power`` is fitted too, between 0 and 1. Words are not independent, so the
-    evidence of a long document is worth less than the sum of its words: 0 trusts every word in full, 1 only their mean.
-
-    Both are found by minimizing the log loss. One row in so many as there are is taken for wrong (each true class
-    counts 1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
+    It is found by minimizing the log loss. One row in so many as there are is taken for wrong (each true class counts
+    1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
 
     Examples
     --------
     >>> scores = np.log([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1], [0.9, 0.1]]) * 3  # three times too confident
     >>> fitted = Temperature.fit(np.repeat(scores, 250, axis=0), np.arange(1000) % 10 == 0)
-    >>> round(fitted.temperature, 1), fitted.power
-    (3.0, 0.0)
+    >>> round(fitted.temperature, 1)
+    3.0
     >>> fitted(scores[:1]).round(2).tolist()
     [[0.9, 0.1]]
     """
 
     temperature: float = 1.0
-    power: float = 0.0
 
     def __post_init__(self) -> None:
-        if not (1e-131 <= self.temperature <= 1e131 and 0 <= self.power <= 1):
-            raise ValueError(
-                f"a temperature must be above 0 (and from 1e-131 to 1e131) and its power from 0 to 1, "
-                f"not {self.temperature!r} and {self.power!r}"
-            )
+        if not 1e-131 <= self.temperature <= 1e131:
+            raise ValueError(f"a temperature must be from 1e-131 to 1e131, not {self.temperature!r}")
 
     @classmethod
-    def fit(
-        cls, scores: Array, classes: NDArray[Any], lengths: NDArray[Any] | None = None, weights: Array | None = None
-    ) -> Temperature:
-        """Fit to scores of rows × classes; ``classes`` are numbers of columns, ``lengths`` the terms of each row."""
+    def fit(cls, scores: Array, classes: NDArray[Any], weights: Array | None = None) -> Temperature:
+        """Fit to scores of rows × classes; ``classes`` are numbers of columns."""
         scores = _columns(scores)
         rows = _Targets.of(scores, np.asarray(classes, np.int64), weights)
-        unit = 1.0 / (rows.spread() or 1.0)
-        if lengths is None:
-            (level,) = _least(lambda parameters: rows.loss(parameters, np.ones((len(scores), 1))), np.log([unit]))
-            return cls(_bounded(-level))
-        logs = np.log(np.maximum(np.asarray(lengths, np.float64), 1.0))
-        center = float(np.average(logs, weights=rows.shares))
-        design = np.column_stack([np.ones(len(logs)), center - logs])
-        level, power = _least(lambda parameters: rows.loss(parameters, design), np.array([np.log(unit), 0.0]))
-        if not 0.0 <= power <= 1.0:  # the best within the bounds lies on the nearer one
-            power = min(max(power, 0.0), 1.0)
-            fixed = rows.scaled(np.exp(power * design[:, 1]))
-            (level,) = _least(lambda parameters: fixed.loss(parameters, design[:, :1]), np.log([unit]))
-        return cls(_bounded(-level - power * center), float(power))
+        (level,) = least(rows.loss, np.log([1.0 / (rows.spread() or 1.0)]))
+        return cls(_bounded(-level))
 
-    def __call__(self, scores: Array, lengths: NDArray[Any] | None = None) -> Array:
+    def __call__(self, scores: Array) -> Array:
         """Return the probability of each class for each row."""
-        scores = _columns(scores)
-        if self.power and lengths is None:
-            raise ValueError(
-                "this temperature was fitted with the lengths of documents: pass the lengths of these rows too"
-            )
-        if not self.power or lengths is None:
-            return posterior(scores / self.temperature)
-        return posterior(scores / self.divisors(lengths)[:, None])
-
-    def divisors(self, lengths: NDArray[Any]) -> Array:
-        """Return what the scores of each row are divided by."""
-        return np.asarray(self.temperature * np.maximum(np.asarray(lengths, np.float64), 1.0) ** self.power)
+        return posterior(_columns(scores) / self.temperature)
 
     def to_json(self) -> dict[str, Any]:
         """Return the map as plain values."""
@@ -309,8 +278,8 @@ class Temperature:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Temperature:
-        """Return the temperature that :meth:`to_json` gave as plain values; raises ValueError if it is invalid."""
-        return cls(float(values["temperature"]), float(values["power"]))
+        """Return the temperature that :meth:`to_json` returned as plain values; raises ValueError if it is invalid."""
+        return cls(float(values["temperature"]))
 
 
 @dataclass(frozen=True)
@@ -323,7 +292,7 @@ class _Targets:
 
     @classmethod
     def of(cls, scores: Array, classes: NDArray[np.int64], weights: Array | None) -> _Targets:
-        weights = _checked(scores, classes, weights)
+        weights = check_calibrated(scores, classes, weights)
         if classes.min() < 0 or classes.max() >= scores.shape[1]:
             raise ValueError(f"the class numbers must be from 0 to {scores.shape[1] - 1}, a column of the scores each")
         finite = scores[np.isfinite(scores)]
@@ -339,28 +308,23 @@ class _Targets:
         """Return the mean distance of the scores from the best: what a temperature may be like."""
         return float(self.shares @ np.abs(self.scores).mean(axis=1))
 
-    def scaled(self, factors: Array) -> _Targets:
-        """Return the scores times a factor a row."""
-        return _Targets(self.scores * factors[:, None], self.target * factors, self.shares)
+    def loss(self, parameters: Array) -> tuple[float, Array, Array]:
+        """Return the log loss of scores · exp(parameter), its gradient and its curvature.
 
-    def loss(self, parameters: Array, design: Array) -> tuple[float, Array, Array]:
-        """Return the log loss of scores · exp(design · parameters), its gradient and its curvature.
-
-        With s the factor of a row, z its scores and p their softmax: ℓ = log Σ exp(sz) − s·target, so that
+        With s the factor, z the scores of a row and p their softmax: ℓ = log Σ exp(sz) − s·target, so that
         ℓ′ = E_p[z] − target and ℓ″ = Var_p[z]; in log s the derivatives are sℓ′ and s²ℓ″ + sℓ′.
         """
-        factors = np.exp(np.clip(design @ parameters, -300.0, 300.0))
-        powers = np.exp(factors[:, None] * self.scores)
+        factor = float(np.exp(np.clip(parameters[0], -300.0, 300.0)))
+        powers = np.exp(factor * self.scores)
         totals = powers.sum(axis=1)
         means = (powers * self.scores).sum(axis=1) / totals
         variances = np.maximum((powers * self.scores**2).sum(axis=1) / totals - means**2, 0.0)
-        slopes = factors * (means - self.target)
-        value = float(self.shares @ (np.log(totals) - factors * self.target))
-        convex = self.shares * factors**2 * variances
-        curvature = design.T @ (design * (convex + self.shares * slopes)[:, None])
-        if np.linalg.eigvalsh(curvature)[0] <= 0:  # far from the minimum only this part is sure to be convex
-            curvature = design.T @ (design * convex[:, None])
-        return value, design.T @ (self.shares * slopes), curvature
+        value = float(self.shares @ (np.log(totals) - factor * self.target))
+        slope = factor * float(self.shares @ (means - self.target))
+        convex = factor**2 * float(self.shares @ variances)
+        # Far from the minimum only the first part is sure to be convex.
+        curvature = convex + slope if convex + slope > 0 else convex
+        return value, np.array([slope]), np.array([[curvature]])
 
 
 # ---------------------------------------------------------------------------------------------- any of them
@@ -418,6 +382,7 @@ class _Loss(Objective[Expansion]):
     """A smooth function of few parameters, with its value, gradient and Hessian."""
 
     function: Callable[[Array], tuple[float, Array, Array]]
+    enough: float
     scale = 1.0
 
     def at(self, point: Array) -> Expansion:
@@ -429,7 +394,7 @@ class _Loss(Objective[Expansion]):
 
     def is_stationary(self, state: Expansion, tol: float) -> bool:
         flat = np.abs(state.gradient).max() < tol
-        return bool(flat or -float(state.gradient @ self._whole_step(state)) < ENOUGH)
+        return bool(flat or -float(state.gradient @ self._whole_step(state)) < self.enough)
 
     def _whole_step(self, state: Expansion) -> Array:
         assert state.hessian is not None
@@ -437,9 +402,12 @@ class _Loss(Objective[Expansion]):
         return -np.linalg.solve(state.hessian + ridge, state.gradient)
 
 
-def _least(function: Callable[[Array], tuple[float, Array, Array]], start: Array) -> Array:
-    """Return the parameters for which a function is least."""
-    return minimize(_Loss(function), start, tol=1e-12, max_iter=100, rounding=0.0).state.point
+def least(function: Callable[[Array], tuple[float, Array, Array]], start: Array, enough: float = ENOUGH) -> Array:
+    """Return the parameters for which a function is least, given its value, gradient and curvature.
+
+    ``enough`` is the smallest decrease for which a step is taken.
+    """
+    return minimize(_Loss(function, enough), start, tol=1e-12, max_iter=100, rounding=0.0).state.point
 
 
 def _bounded(log_temperature: float) -> float:
@@ -460,7 +428,7 @@ def _columns(scores: Array) -> Array:
     return np.hstack([-scores / 2, scores / 2]) if scores.shape[1] == 1 else scores
 
 
-def _checked(scores: Array, classes: NDArray[Any], weights: Array | None) -> Array:
+def check_calibrated(scores: Array, classes: NDArray[Any], weights: Array | None) -> Array:
     """Return the weights, 1 where none are given; refuses what does not fit together."""
     if len(scores) == 0 or len(scores) != len(classes):
         raise ValueError(f"calibration needs scores with a class each, not {len(scores)} and {len(classes)}")

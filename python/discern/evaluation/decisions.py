@@ -65,6 +65,8 @@ class Decision:
     unsure_label: str = "unsure"
     weights: tuple[float, ...] | None = None
     """The factor of the probability of each of ``labels``: new prior over old prior."""
+    max_false_alarms: float | None = None
+    """Answer "unsure" for rows whose novelty is above 1 minus this share of rows like those in training."""
 
     def __post_init__(self) -> None:
         size = len(self.labels)
@@ -80,7 +82,9 @@ class Decision:
             raise ValueError("a threshold is a number of at least 0 and needs the label that it is for")
         if self.unsure is not None and (not np.isfinite(self.unsure) or self.threshold is not None):
             raise ValueError('the cost of "unsure" must be a number, and cannot be combined with a threshold')
-        if self.unsure is not None and self.unsure_label in self.labels:
+        if self.max_false_alarms is not None and not 0 < self.max_false_alarms < 1:
+            raise ValueError(f"max_false_alarms must be a share between 0 and 1, not {self.max_false_alarms!r}")
+        if self.may_be_unsure and self.unsure_label in self.labels:
             raise ValueError(f"{self.unsure_label!r} is a label already; choose another word for unsure")
         if self.weights is not None and (
             len(self.weights) != size or not np.isfinite(self.weights).all() or min(self.weights) < 0
@@ -138,7 +142,7 @@ class Decision:
                 f"the decision has a threshold for the label {self.positive!r}, which would be gone; clear it first "
                 "(discern decide --clear, or decide_by(None))"
             )
-        if self.unsure is not None and self.unsure_label in labels:
+        if self.may_be_unsure and self.unsure_label in labels:
             raise ValueError(
                 f"the decision answers {self.unsure_label!r} when it is unsure, so no label can have that name; clear "
                 "it first (discern decide --clear, or decide_by(None)) or use another label"
@@ -166,16 +170,24 @@ class Decision:
 
     # ------------------------------------------------------------------------------------------------- deciding
 
-    def __call__(self, probabilities: Any, labels: Any) -> NDArray[Any]:
-        """Return the label of each row."""
+    @property
+    def may_be_unsure(self) -> bool:
+        """Whether "unsure" is an answer."""
+        return self.unsure is not None or self.max_false_alarms is not None
+
+    def __call__(self, probabilities: Any, labels: Any, novelty: Any = None) -> NDArray[Any]:
+        """Return the label of each row; ``novelty`` is needed by a decision with ``max_false_alarms``."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         if shares.ndim != 2 or shares.shape[1] != len(names):
             raise ValueError(f"probabilities of shape {shares.shape} do not fit {len(names)} labels")
         given = labels if isinstance(labels, np.ndarray) else np.asarray(list(labels))
-        choices = given if self.unsure is None else np.array([*names, self.unsure_label], object)
+        choices = given if not self.may_be_unsure else np.array([*names, self.unsure_label], object)
         if not len(shares):
             return choices[:0]
-        return choices[self._places(self.adjusted(shares, names), names)]
+        places = self._places(self.adjusted(shares, names), names)
+        if self.max_false_alarms is not None and novelty is not None:
+            places = np.where(np.asarray(novelty) > 1.0 - self.max_false_alarms, len(names), places)
+        return choices[places]
 
     def adjusted(self, shares: Floats, names: Sequence[Any]) -> Floats:
         """Return the probabilities under the new class priors."""
@@ -262,6 +274,10 @@ class Decision:
             parts = ["the label of least expected cost"]
         if self.unsure is not None:
             parts.append(f"{self.unsure_label} at a cost of {self.unsure:g}")
+        if self.max_false_alarms is not None:
+            parts.append(
+                f"{self.unsure_label} for rows more unusual than {1 - self.max_false_alarms:.4g} of those in training"
+            )
         if self.weights is not None:
             parts.append("for new class priors")
         return ", ".join(parts)
@@ -275,6 +291,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "unsure": float,
     "unsure_label": str,
     "weights": lambda weights: tuple(map(float, weights)),
+    "max_false_alarms": float,
 }
 """How each part of a decision is read from plain values."""
 

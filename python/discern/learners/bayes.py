@@ -197,6 +197,8 @@ class NaiveBayesSettings:
     select : {"chi2", "mutual_information"}
     own : float
         For ``"contrast"`` and ``"binary-contrast"``: the share of the class itself, 0 is ``"complement"``.
+    views : tuple of (str, smoothing)
+        Other ways in which texts are cut into terms, each with its smoothing; see :meth:`TextSettings.view`.
     """
 
     event: str = "multinomial"
@@ -207,6 +209,7 @@ class NaiveBayesSettings:
     most_terms: int | None = None
     select: str = "chi2"
     own: float = 0.5
+    views: tuple[tuple[str, Smoothing], ...] = ()
 
     def __post_init__(self) -> None:
         event = self.event_model
@@ -245,6 +248,20 @@ class NaiveBayesSettings:
         """Whether a class is compared with the rest, with its own share."""
         return self.event_model.contrasts
 
+    @property
+    def generative(self) -> NaiveBayesSettings:
+        """The settings of the model of the same counts that has likelihoods: of terms within their class."""
+        if self.event_model.has_prior:
+            return replace(self, views=())
+        return replace(self, event="binary" if self.presence else "multinomial", views=())
+
+    def of_view(self, view: str) -> NaiveBayesSettings:
+        """Return the settings for the terms of a view of texts, which is always multinomial."""
+        if not view:
+            return self
+        event = "binary" if self.presence else "multinomial"
+        return replace(self, event=event, smoothing=dict(self.views)[view], most_terms=None)
+
     def without_labels(self, gone: Container[str]) -> NaiveBayesSettings:
         """Return the settings without the given priors of some labels."""
         if isinstance(self.priors, str):
@@ -272,6 +289,7 @@ class NaiveBayesSettings:
             "level_smoothing": self.level_smoothing,
             **({} if self.most_terms is None else {"most_terms": self.most_terms, "select": self.select}),
             **({"own": self.own} if self.contrasts else {}),
+            **({"views": {view: smoothing_to_json(one) for view, one in self.views}} if self.views else {}),
         }
 
     @classmethod
@@ -286,6 +304,7 @@ class NaiveBayesSettings:
             None if values.get("most_terms") is None else int(values["most_terms"]),
             str(values.get("select", "chi2")),
             float(values.get("own", 0.5)),
+            tuple((str(view), smoothing_from_json(one)) for view, one in values.get("views", {}).items()),
         )
 
 

@@ -337,6 +337,15 @@ def fit_nbsvm(
 ) -> tuple[LinearMargins, Array]:
     """Fit an NB-SVM; return its decision functions, on the unscaled columns, and the log count ratios.
 
+    The intercept is the weight of a constant feature, which has no ratio: its share, as that of each weight, is β.
+
+    Examples
+    --------
+    >>> X, classes = np.array([[1, 0], [1, 1], [1, 1]]), np.array([0, 1, 1])
+    >>> found, ratios = fit_nbsvm(X, classes, 2, MarginSettings())
+    >>> (X @ found.coef[0] + found.intercept[0] > 0).tolist()
+    [False, True, True]
+
     Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
     """
     table = _taken(X)
@@ -351,9 +360,11 @@ def fit_nbsvm(
         scales=ratios,
         threads=threads,
     )
-    # Equation 7: w' = (1 − β) w̄ + β w, with w̄ the mean magnitude of w.
+    # Equation 7: w' = (1 − β) w̄ + β w, with w̄ the mean magnitude of w. An intercept that keeps its size while the
+    # weights shrink would outweigh them.
     mean = np.abs(found.coef).mean(axis=1, keepdims=True)
-    return replace(found, coef=((1 - beta) * mean + beta * found.coef) * ratios), ratios
+    coef = ((1 - beta) * mean + beta * found.coef) * ratios
+    return replace(found, coef=coef, intercept=beta * found.intercept), ratios
 
 
 # --------------------------------------------------------------------------------------------- the hard margin

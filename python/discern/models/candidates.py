@@ -66,9 +66,9 @@ def with_case(layout: Layout) -> Layout:
 def with_punctuation(layout: Layout) -> Layout:
     """Count punctuation marks as words, and words of a single letter too."""
     first = layout.text[0]
-    if first.analyzer != "word" or first.tokenizer != "words":
+    if first.analyzer != "word":
         return layout
-    return replace(layout, text=(replace(first, analyzer="pattern", pattern=PUNCTUATION), *layout.text[1:]))
+    return replace(layout, text=(replace(first, symbols=True, min_word_length=1), *layout.text[1:]))
 
 
 def across_words(layout: Layout) -> Layout:
@@ -120,6 +120,4 @@ CHANGES = (
     Change("case kept", 1.5, with_case),
     Change("rare terms", 2.0, with_rare),
 )
-PUNCTUATION = r"\w+|[^\w\s]"
-"""Words, and punctuation marks one by one."""
 SHORT_CHARACTERS = (1, 4)

@@ -341,7 +341,7 @@ def learn_margins(table: Table, regularization: Regularization) -> Decider:
 
 def learn_nbsvm(table: Table, regularization: Regularization) -> Decider:
     """Learn a linear support vector machine on log count ratios."""
-    settings = MarginSettings(cost=regularization.cost, intercept="none")
+    settings = MarginSettings(cost=regularization.cost)
     found, _ = fit_nbsvm(
         table.matrix,
         table.classes,
@@ -350,7 +350,7 @@ def learn_nbsvm(table: Table, regularization: Regularization) -> Decider:
         smoothing=regularization.smoothing,
         threads=table.threads,
     )
-    return Linear(np.ascontiguousarray(found.coef.T), np.zeros(len(found.coef)), table.n_classes)
+    return Linear(np.ascontiguousarray(found.coef.T), np.asarray(found.intercept), table.n_classes)
 
 
 def learn_unit_bayes(table: Table, regularization: Regularization) -> Decider:

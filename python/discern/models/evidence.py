@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,16 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
 
+NOTHING_KNOWN = "Nothing in this row is known to the model: the probabilities are the base rates."
+
 
 @dataclass(frozen=True)
 class TermEvidence:
     """The contribution of one term: ``weight`` nats for the label, against the runner-up, from all its occurrences.
 
     In a text column the term is a word; in another column it is the value. ``written`` is how a stem
-    stands in the text.
+    stands in the text. ``view`` is the role of the column, ``"length"`` for the number of words of a text, or
+    ``"symbols"`` or ``"characters"`` for what only these views of a text know.
     """
 
     term: str
@@ -25,6 +29,7 @@ class TermEvidence:
     weight: float
     column: str = "text"
     written: str = ""
+    view: str = "text"
 
     @property
     def shown(self) -> str:
@@ -45,6 +50,7 @@ class TermEvidence:
             "weight": self.weight,
             "odds": self.odds,
             "column": self.column,
+            "view": self.view,
         }
 
 
@@ -52,9 +58,11 @@ class TermEvidence:
 class Evidence:
     """Why a row was given its label: the terms of the sum that decided it.
 
-    ``prior + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over ``against``.
-    ``absent`` is the contribution of the words that do not occur; only the Bernoulli model uses them. If the
-    probabilities are calibrated, so is the evidence: it adds up to the log odds of the probabilities shown.
+    ``prior + faded + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over
+    ``against``. ``prior`` is the same for every row. ``faded`` is how much less of it counts beside the evidence, which
+    calibration finds. ``absent`` is the contribution of the words that do not occur; only the Bernoulli model uses
+    them. If the probabilities are calibrated, so is the evidence: it adds up to the log odds of the probabilities.
+    ``known`` and ``unknown`` are the numbers of terms that the model knows and does not know.
 
     Examples
     --------
@@ -73,6 +81,8 @@ class Evidence:
     absent: float
     terms: tuple[TermEvidence, ...]
     unknown: int
+    known: int = 1
+    faded: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -82,7 +92,12 @@ class Evidence:
     @property
     def log_odds(self) -> float:
         """The log odds of the label over the runner-up."""
-        return self.prior + self.absent + sum(term.weight for term in self.terms)
+        return self.prior + self.faded + self.absent + sum(term.weight for term in self.terms)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether nothing in the row is known to the model; its length may be."""
+        return not self.known
 
     @property
     def flip(self) -> tuple[TermEvidence, ...] | None:
@@ -113,8 +128,10 @@ class Evidence:
             "against": self.against,
             "log_odds": self.log_odds,
             "prior": self.prior,
+            "faded": self.faded,
             "absent": self.absent,
             "terms": [term.to_dict() for term in self.terms],
+            "known_terms": self.known,
             "unknown_terms": self.unknown,
             "flip": None if self.flip is None else [term.term for term in self.flip],
             "probabilities": self.probabilities,
@@ -122,6 +139,8 @@ class Evidence:
 
     def __str__(self) -> str:
         lines = [f"{self.label} ({self.probability:.1%}), against {self.against}", f"  {self.prior:+8.3f}  prior"]
+        if self.faded:
+            lines.append(f"  {self.faded:+8.3f}  the prior counts less beside evidence")
         if self.absent:
             lines.append(f"  {self.absent:+8.3f}  words that are absent")
         several = len({term.column for term in self.terms}) > 1
@@ -131,7 +150,49 @@ class Evidence:
             lines.append(f"  {term.weight:+8.3f}  {place}{term.shown}{repeats}")
         if self.unknown:
             lines.append(f"  {self.unknown} unknown, skipped")
+        if self.is_unknown:
+            lines.append(f"  {NOTHING_KNOWN}")
         return "\n".join(lines)
+
+
+def by_words(
+    terms: Sequence[TermEvidence], texts: Iterable[tuple[str, str, TextSettings, TextSettings]]
+) -> list[TermEvidence]:
+    """Add what the views of a text contribute to the words that people see.
+
+    A term that two views have becomes one. The evidence of character n-grams goes to the words that they are part of.
+    ``texts`` are those seen as characters: the column, its text, and the settings of its words and of its characters.
+    """
+    found: dict[tuple[str, str], TermEvidence] = {}
+    for one in terms:
+        if one.view != "characters":
+            before = found.get((one.column, one.term))
+            found[one.column, one.term] = one if before is None else replace(before, weight=before.weight + one.weight)
+    for column, text, words, characters in texts:
+        grams = {one.term: one.weight for one in terms if one.column == column and one.view == "characters"}
+        for term, weight in _of_characters(grams, text, words, characters):
+            before = found.get((column, term), TermEvidence(term, 1, 0.0, column, view="characters"))
+            found[column, term] = replace(before, weight=before.weight + weight)
+    return list(found.values())
+
+
+OTHER_CHARACTERS = "other characters"
+
+
+def _of_characters(
+    grams: Mapping[str, float], text: str, words: TextSettings, characters: TextSettings
+) -> Iterator[tuple[str, float]]:
+    """Yield words with the share of the evidence of character n-grams that falls to them, by their occurrences."""
+    parts = [(part, [gram for gram in characters.terms(part) if gram in grams]) for part in text.split()]
+    occurrences = Counter(gram for _, inside in parts for gram in inside)
+    for part, inside in parts:
+        if inside:
+            weight = sum(grams[gram] / occurrences[gram] for gram in inside)
+            names = words.terms(part) or [part]
+            yield from ((name, weight / len(names)) for name in names)
+    rest = sum(weight for gram, weight in grams.items() if gram not in occurrences)
+    if rest:
+        yield OTHER_CHARACTERS, rest
 
 
 def in_order(

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
+from discern.evaluation.novelty import entropy
+from discern.learners.bayes import posterior
 from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
+from discern.models.held_out import penalty_of, surprise_of
 from discern.models.naive_bayes import Model, Summing, solve_columns
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
@@ -31,17 +34,24 @@ from discern.statistics.sums import Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.evaluation.calibration import Temperature
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.novelty import NoveltyEvaluation
+    from discern.evaluation.scaling import EvidenceScaling
     from discern.models.evidence import Evidence
     from discern.models.space_model import SpaceModel
     from discern.statistics.ledger import Ledger
 
     Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
-FREE_TO_DIFFER = ("naive_bayes", "calibration", "log_loss", "accuracy", "rows", "leaderboard")
+FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
 SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
+NO_NOVELTY = (
+    "this model has no novelty: it needs naive Bayes that was trained on at least 100 rows with settings left at 'auto' "
+    "or with calibrate=True"
+)
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -73,8 +83,10 @@ class Fitted:
         if self.learned is not None:
             return self.learned
         resolved = self.resolved
-        model = solve_columns(self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df)
-        return model.calibrated(resolved.calibration)
+        calibration = cast("EvidenceScaling | None", resolved.calibration)
+        return solve_columns(
+            self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df, calibration
+        )
 
     @property
     def statistics(self) -> Sums:
@@ -149,18 +161,23 @@ class Fitted:
 
     # --------------------------------------------------------------------------------------------- predicting
 
-    def scored(self, stream: Iterable[Batch], threads: int | None) -> Iterator[tuple[Batch, Scores]]:
-        """Yield batches with the scores of their rows."""
+    def scored(self, stream: Iterable[Batch], threads: int | None, raw: bool = False) -> Iterator[tuple[Batch, Scores]]:
+        """Yield batches with the scores of their rows; with ``raw``, without calibration."""
         for batch in stream:
-            named = with_names(batch, self.resolved.features)
-            yield named, self.model.of_batch(named, threads)
+            named = with_names(batch, self.resolved.columns)
+            found = self.model.of_batch(named, threads, raw)
+            if self.decision is not None and self.decision.max_false_alarms is not None:
+                found = replace(found, novelty=self.novelty(named, threads))
+            yield named, found
 
     def decided(self, scored: Scores) -> NDArray[np.str_]:
         """Return the label of each row."""
         model = self.model
         if self.decision is None:
             return np.asarray(model.label_array[scored.scores.argmax(axis=1)])
-        decided: NDArray[np.str_] = self.decision(model.posterior(scored), model.label_array).astype(np.str_)
+        decided: NDArray[np.str_] = self.decision(posterior(scored.scores), model.label_array, scored.novelty).astype(
+            np.str_
+        )
         return decided
 
     def evaluated(self, stream: Iterable[Batch], threads: int | None) -> Evaluation:
@@ -171,40 +188,67 @@ class Fitted:
         for batch, scored in self.scored(stream, threads):
             numbers, labels = batch.labels(self.settings.label)
             true = np.array(labels, dtype=np.str_)[numbers].tolist()
-            likeliest = model.label_array[scored.scores.argmax(axis=1)].tolist()
-            part = Evaluation.of(true, likeliest, model.posterior(scored), model.labels)
+            part = Evaluation.of(true, self.decided(scored).tolist(), posterior(scored.scores), model.labels)
             total = part if total is None else total + part
         if total is None:
             raise DataError("there are no rows to evaluate on")
-        return total if self.decision is None else total.decided_by(self.decision)
+        return total
+
+    def evaluated_novelty(self, stream: Iterable[Batch], level: float, threads: int | None) -> NoveltyEvaluation:
+        """Evaluate the novelty of rows, of which those with labels that the model does not know are unknown."""
+        from discern.evaluation.novelty import NoveltyEvaluation
+
+        found, unknown, known = [np.zeros(0)], [np.zeros(0, bool)], {*self.labels}
+        for batch in stream:
+            numbers, labels = batch.labels(self.settings.label)
+            found.append(self.novelty(batch, threads))
+            unknown.append(np.array([label not in known for label in labels], bool)[numbers])
+        return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
     def predict_one(self, text: str) -> str:
         """Return the label of one text."""
         model = self.model
-        if self.decision is not None or not isinstance(model, Model):
-            if [feature.role for feature in model.features] == ["text"]:
-                [(_, scored)] = self.scored([Batch({"text": [text]}, 1)], None)
-                return str(self.decided(scored)[0])
+        if [feature.role for feature in model.features] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
-        column = model.only_text
-        if column is None:
-            raise ValueError(SEVERAL_COLUMNS)
-        if column.is_seldom_used():
-            return model.labels[column.best_of(text)]
-        self.__dict__["quick"] = column.scorer  # from now on nothing else is looked at
-        return column.scorer(text)  # type: ignore[no-any-return]
+        scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
+        if scorer is None:
+            [(_, scored)] = self.scored([Batch({"text": [text]}, 1)], 1)
+            return str(self.decided(scored)[0])
+        self.__dict__["quick"] = scorer  # from now on nothing else is looked at
+        return scorer(text)  # type: ignore[no-any-return]
 
     def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
         """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
         model = self.model
         if not isinstance(model, Model):
             raise ValueError(f"only naive Bayes gives joint probabilities, not {self.winner!r}")
-        for batch, scored in self.scored(stream, threads):
+        for batch, scored in self.scored(stream, threads, raw=True):
             yield scored.scores + (model.log_coefficients(batch)[:, None] if full else 0.0)
+
+    def novelty(self, batch: Batch, threads: int | None) -> NDArray[np.float64]:
+        """Return how unusual each row is, from 0 to 1."""
+        if self.resolved.novelty is None:
+            raise ValueError(NO_NOVELTY)
+        named = with_names(batch, self.resolved.columns)
+        shares = posterior(self.model.of_batch(named, threads).scores)
+        model = self.generative
+        found = model.of_batch(named, threads, raw=True)
+        surprise = surprise_of(found.scores, found.known, found.unknown, penalty_of(model.terms))
+        return self.resolved.novelty(surprise, entropy(shares))
+
+    @cached_property
+    def generative(self) -> Model:
+        """The model without views and lengths, whose scores are likelihoods."""
+        resolved, sums = self.resolved, self.statistics
+        own = [place for place, feature in enumerate(resolved.features) if not feature.is_derived]
+        if len(own) == len(resolved.features) and resolved.naive_bayes.generative == resolved.naive_bayes:
+            return cast("Model", self.model)
+        columns = replace(sums, columns=tuple(sums.columns[place] for place in own))
+        return solve_columns(columns, resolved.columns, resolved.naive_bayes.generative, resolved.text, resolved.min_df)
 
     def explained(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
-        return self.model.explain(with_names(batch, self.resolved.features))
+        return self.model.explain(with_names(batch, self.resolved.columns))
 
     def decided_by(self, decision: Decision | None) -> Fitted:
         """Return the state that decides by a rule; raises ValueError if it does not fit the labels."""
@@ -308,10 +352,10 @@ class Fitted:
 
     def reading_text_from(self, name: str) -> Fitted:
         """Return the state that reads the text from a column of another name."""
-        texts = sum(feature.role == "text" for feature in self.resolved.features)
-        if texts != 1:
-            raise ValueError(f"this model reads {texts} text columns: none of them can be read from {name!r} alone")
-        return self.renamed(lambda feature: replace(feature, name=name) if feature.role == "text" else feature)
+        texts = [feature.name for feature in self.resolved.columns if feature.role == "text"]
+        if len(texts) != 1:
+            raise ValueError(f"this model reads {len(texts)} text columns: none can be read from {name!r} alone")
+        return self.renamed(lambda feature: replace(feature, name=name) if feature.name == texts[0] else feature)
 
     def slim(self) -> Fitted:
         """Return a state that can predict, but not learn, forget or merge."""
@@ -389,12 +433,14 @@ class Fitted:
     def _model_from(self, labels: tuple[str, ...], arrays: dict[str, NDArray[Any]]) -> Model | SpaceModel:
         resolved = self.resolved
         if resolved.pipeline is None:
-            slim = Model.from_arrays(labels, resolved.features, arrays, resolved.naive_bayes, resolved.text)
-            return slim.calibrated(resolved.calibration)
+            calibration = cast("EvidenceScaling | None", resolved.calibration)
+            return Model.from_arrays(
+                labels, resolved.features, arrays, resolved.naive_bayes, resolved.text, calibration
+            )
         from discern.models.space_model import SpaceModel
 
         model = SpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
-        return model.calibrated(resolved.calibration)
+        return model.calibrated(cast("Temperature | None", resolved.calibration))
 
 
 class Receipt(str):
@@ -421,10 +467,10 @@ def sum_rows(
     """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
     summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
     for batch in stream:
-        named = with_names(batch, resolved.features)
+        named = with_names(batch, resolved.columns)
         summing.add(named, label)
         if ledger is not None:
-            ledger = ledger + ledger.of(named, resolved.features, label, ledger.salt)
+            ledger = ledger + ledger.of(named, resolved.columns, label, ledger.salt)
     return summing.sums(), ledger
 
 

@@ -6,7 +6,7 @@ import itertools
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
 from discern.data.readers import batches, can_be_read_again
@@ -21,6 +21,7 @@ from discern.models.settings import Settings
 if TYPE_CHECKING:
     from discern.models.rows import Sample
     from discern.models.search import Watch
+    from discern.models.space_model import SpaceModel
     from discern.statistics.ledger import Ledger
     from discern.statistics.sums import Sums
 
@@ -88,7 +89,7 @@ class Job:
         sample = Sample.of(named, label, self.names, self.threads)
         resolved = choose(self.settings, sample, self.features)
         if whole:
-            ledger = _ledger_of(named, resolved.features, label, salt)
+            ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
         rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt)
@@ -130,10 +131,10 @@ class Job:
         )
         results = search.run()
         winner, leaderboard = results[0], tuple(result.to_json() for result in results)
-        calibration = None if settings.calibrate is False else winner.calibration
         if winner.resolved is not None:
-            fitted = self._summed(sample, replace(winner.resolved, calibration=calibration, leaderboard=leaderboard))
+            fitted = self._summed(sample, replace(winner.resolved, leaderboard=leaderboard))
         else:
+            calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
             resolved = Resolved(
                 settings.naive_bayes, settings.text, features, pipeline=pipeline, leaderboard=leaderboard
@@ -168,7 +169,7 @@ def in_space(given: Settings, resolved: Resolved, model: Any) -> Fitted:
 
 def _calibrated(fitted: Fitted, calibration: Any) -> Fitted:
     resolved = replace(fitted.resolved, calibration=calibration)
-    return replace(fitted, resolved=resolved, learned=fitted.model.calibrated(calibration))
+    return replace(fitted, resolved=resolved, learned=cast("SpaceModel", fitted.model).calibrated(calibration))
 
 
 def _ledger_of(stream: Iterable[Batch], features: Sequence[Feature], label: str, salt: bytes | None) -> Ledger | None:

@@ -24,7 +24,7 @@ from discern.data.threads import default_threads
 from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
-from discern.models.columns.kind import Column, ColumnSettings, Scores
+from discern.models.columns.kind import Column, ColumnSettings, Scores, total
 from discern.statistics.counts import Seen
 from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
@@ -32,7 +32,7 @@ from discern.statistics.sums import Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.evaluation.calibration import Temperature
+    from discern.evaluation.scaling import EvidenceScaling
     from discern.models.columns.text import TextColumn
     from discern.models.evidence import Evidence
 
@@ -56,7 +56,9 @@ class Summing:
 
     def __init__(self, features: Sequence[Feature], text: TextSettings, threads: int | None = None) -> None:
         self._seen = Seen()
-        self._columns = [kind_of(feature).sum(feature, text, threads, self._seen) for feature in features]
+        self._columns = [
+            kind_of(feature).sum(feature, text.view(feature.view), threads, self._seen) for feature in features
+        ]
 
     def add(self, batch: Batch, label: str) -> None:
         """Add a batch whose labels are in the column ``label``."""
@@ -75,22 +77,44 @@ class Summing:
 
 
 def solve_columns(
-    sums: Sums, features: Sequence[Feature], settings: NaiveBayesSettings, text: TextSettings, min_df: int = 1
+    sums: Sums,
+    features: Sequence[Feature],
+    settings: NaiveBayesSettings,
+    text: TextSettings,
+    min_df: int = 1,
+    calibration: EvidenceScaling | None = None,
 ) -> Model:
     """Derive the model of all columns from their sums."""
     prior = log_priors(sums.labels, sums.class_rows, settings.priors)
-    alone = len(features) == 1 and features[0].role == "text"
+    alone = len(features) == 1 and features[0].role == "text" and calibration is None
     has_text = any(feature.role == "text" for feature in features)
     silent = not settings.event_model.has_prior and has_text and len(sums.labels) > 1
     start = np.zeros_like(prior) if silent else prior
-    how = ColumnSettings(settings, text, min_df, start if alone else None)
     columns = tuple(
-        kind_of(feature).column.solve(feature, statistic, sums.labels, how)
+        kind_of(feature).column.solve(
+            feature,
+            statistic,
+            sums.labels,
+            ColumnSettings(settings.of_view(feature.view), text.view(feature.view), min_df, start if alone else None),
+        )
         for feature, statistic in zip(features, sums.columns, strict=True)
     )
-    model = Model(sums.labels, prior, np.zeros_like(prior) if alone else start, columns)
+    model = Model(sums.labels, prior, np.zeros_like(prior) if alone else start, columns, calibration)
     model.ready()
     return model
+
+
+def groups_of(features: Sequence[Feature]) -> list[list[int]]:
+    """Return the places of the columns whose evidence is scaled together: each view of a text alone, then the rest.
+
+    Examples
+    --------
+    >>> groups_of([Feature("age", "number"), Feature("text", "text"), Feature("text", "length")])
+    [[1], [0, 2]]
+    """
+    texts = [[place] for place, feature in enumerate(features) if feature.role == "text"]
+    values = [place for place, feature in enumerate(features) if feature.role != "text"]
+    return [*texts, values] if values else texts
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -98,13 +122,16 @@ def solve_columns(
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A solved model: immutable, shared by threads. ``start`` is what scores begin with, beside the columns."""
+    """A solved model: immutable, shared by threads. ``start`` is what scores begin with if they are not calibrated.
+
+    With a calibration, the scores of the columns are scaled and added to the log prior.
+    """
 
     labels: tuple[str, ...]
     prior: Array
     start: Array
     columns: tuple[Column, ...]
-    calibration: Temperature | None = None
+    calibration: EvidenceScaling | None = None
 
     @cached_property
     def label_array(self) -> NDArray[np.str_]:
@@ -113,8 +140,8 @@ class Model:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """The columns."""
-        return tuple(column.feature for column in self.columns)
+        """The columns that rows must have."""
+        return tuple(column.feature for column in self.columns if not column.feature.is_derived)
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
         """Return the model for columns with other names."""
@@ -127,32 +154,46 @@ class Model:
         for column in self.columns:
             column.ready()
 
-    def calibrated(self, calibration: Temperature | None) -> Model:
-        """Return the model with other probabilities for the same decisions."""
-        return replace(self, calibration=calibration)
-
     @property
     def only_text(self) -> TextColumn | None:
         """The column, if there is but one and it is text."""
         alone = len(self.columns) == 1 and _is_text(self.columns[0])
         return cast("TextColumn", self.columns[0]) if alone else None
 
-    def of_batch(self, batch: Batch, threads: int | None) -> Scores:
-        """Return log P(k) + Σ over columns of log P(column|k), and how many terms are known and unknown."""
-        threads = threads or default_threads()
-        if self.only_text is not None:
-            return self.columns[0].of_batch(batch, threads)
-        rows = np.zeros(batch.rows, np.int64)
-        found = Scores(np.tile(self.start, (batch.rows, 1)), rows, rows)
-        for column in self.columns:
-            found = found + column.of_batch(batch, threads)
-        return found
+    def quick_scorer(self) -> Any:
+        """Return the fast way from one text to its label; None with several columns, or if few texts have come yet."""
+        column = self.only_text
+        if column is None or column.is_seldom_used():
+            return None
+        if self.calibration is None:
+            return column.scorer
+        [scale] = self.calibration.scales
+        return column.scorer_scaled((self.prior.tolist(), scale.temperature, scale.power, scale.fading))
 
-    def posterior(self, found: Scores, raw: bool = False) -> Array:
-        """Turn scores into probabilities."""
-        if self.calibration is None or raw or len(self.labels) == 1:  # one column of scores would be taken for two
-            return posterior(found.scores)
-        return self.calibration(found.scores, found.known)
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """The places of the columns whose evidence is scaled together."""
+        return groups_of([column.feature for column in self.columns])
+
+    def of_batch(self, batch: Batch, threads: int | None, raw: bool = False) -> Scores:
+        """Return the log odds of each row and label, but for a constant, and how many terms are known and unknown.
+
+        With ``raw``, or without a calibration, this is log P(k) + Σ over columns of log P(column|k).
+        """
+        threads = threads or default_threads()
+        if self.only_text is not None and self.calibration is None:
+            return self.columns[0].of_batch(batch, threads)
+        found = [column.of_batch(batch, threads) for column in self.columns]
+        own = [one for one, column in zip(found, self.columns, strict=True) if not column.feature.is_derived]
+        known, unknown = (np.sum([getattr(one, name) for one in own], axis=0) for name in ("known", "unknown"))
+        if self.calibration is None or raw:
+            scores = np.tile(self.start, (batch.rows, 1))
+            for one in found:
+                scores = scores + one.scores
+            return Scores(scores, known, unknown)
+        parts = [total([found[place] for place in places]) for places in self.groups]
+        scores = self.calibration(self.prior, [part.scores for part in parts], [part.known for part in parts])
+        return Scores(scores, known, unknown)
 
     def log_coefficients(self, batch: Batch) -> Array:
         """Return the logarithm of the multinomial coefficients of the texts of each row."""
@@ -160,32 +201,61 @@ class Model:
 
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
-        from discern.models.evidence import Evidence, TermEvidence, in_order
+        from discern.models.evidence import Evidence, TermEvidence, by_words, in_order
 
         found = self.of_batch(batch, 1)
-        scores, probabilities = found.scores[0], self.posterior(found)[0]
-        order = np.argsort(-scores, kind="stable")
+        order = np.argsort(-found.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        scale = 1.0 if self.calibration is None else 1.0 / self.calibration.divisors(found.known)[0]
-        terms, unknown = [], 0
-        for column in self.columns:
-            contributions, strange = column.evidence(batch, label, against)
-            name = column.feature.name
-            terms += [TermEvidence(term, count, scale * weight, name) for term, count, weight in contributions]
-            unknown += strange
-        texts = [(one.feature.name, one.text_settings) for one in self.columns if one.text_settings is not None]
-        begin = np.sum([self.start, *(column.bias for column in self.columns)], axis=0)
-        has_prior = bool(np.any(begin))  # the complement model has none
-        prior = float(self.prior[label] - self.prior[against]) if has_prior else 0.0
+        prior, weight_of_prior, scales = self._scales(batch)
+        terms, absent = [], 0.0
+        for column, scale in zip(self.columns, scales, strict=True):
+            contributions, _ = column.evidence(batch, label, against)
+            feature = column.feature
+            absent += scale * float(column.bias[label] - column.bias[against])
+            terms += [
+                TermEvidence(term, count, scale * weight, feature.name, view=feature.view or feature.role)
+                for term, count, weight in contributions
+            ]
+        base = float(prior[label] - prior[against])
+        if self.calibration is None and self.only_text is not None:  # its scores begin with the prior
+            absent -= base
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
-            probabilities=dict(zip(self.labels, probabilities.tolist(), strict=True)),
-            prior=scale * prior,
-            absent=scale * (float(begin[label] - begin[against]) - prior),
-            terms=in_order(terms, batch, texts),
-            unknown=unknown,
+            probabilities=dict(zip(self.labels, posterior(found.scores)[0].tolist(), strict=True)),
+            prior=base,
+            faded=(weight_of_prior - 1.0) * base,
+            absent=absent,
+            terms=in_order(by_words(terms, self._seen_as_characters(batch)), batch, self._texts().items()),
+            unknown=int(found.unknown[0]),
+            known=int(found.known[0]),
         )
+
+    def _texts(self) -> dict[str, TextSettings]:
+        """Return the text columns with how they are cut into terms."""
+        own = (column for column in self.columns if not column.feature.is_derived)
+        return {one.feature.name: one.text_settings for one in own if one.text_settings is not None}
+
+    def _seen_as_characters(self, batch: Batch) -> list[tuple[str, str, TextSettings, TextSettings]]:
+        """Return the texts of the only row that are seen as characters, with the settings of words and of n-grams."""
+        row, words, found = batch.row(0), self._texts(), []
+        for column in self.columns:
+            name, settings = column.feature.name, column.text_settings
+            if column.feature.view == "characters" and settings is not None and isinstance(text := row.get(name), str):
+                found.append((name, text, replace(words[name], ngrams=(1, 1)), settings))
+        return found
+
+    def _scales(self, batch: Batch) -> tuple[Array, float, list[float]]:
+        """Return the log priors, and the weights of these and of each column in the score of the only row."""
+        if self.calibration is None:
+            prior = self.columns[0].bias if self.only_text is not None else self.start
+            return (self.prior if np.any(prior) else np.zeros_like(self.prior)), 1.0, [1.0] * len(self.columns)
+        lengths = [total([self.columns[place].of_batch(batch, 1) for place in places]).known for places in self.groups]
+        scales = [0.0] * len(self.columns)
+        for scale, places, known in zip(self.calibration.scales, self.groups, lengths, strict=True):
+            for place in places:
+                scales[place] = float(scale.factors(known)[0])
+        return self.prior, float(self.calibration.weights_of_prior(lengths)[0]), scales
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
         """Return the terms of all columns by their mean log odds against the other labels, strongest first.
@@ -195,11 +265,12 @@ class Model:
         if label not in self.labels:
             raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
         place, others = self.labels.index(label), max(len(self.labels) - 1, 1)
-        several = sum(map(_is_text, self.columns)) > 1  # a word may be in each
+        own = [column for column in self.columns if not column.feature.is_derived]
+        several = sum(map(_is_text, own)) > 1  # a word may be in each
         ranked: list[tuple[str, float]] = []
-        for column in self.columns:
-            own, total = column.weights_of(place)
-            odds = own - (total - own) / others
+        for column in own:
+            mine, every = column.weights_of(place)
+            odds = mine - (every - mine) / others
             order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
             start = f"{column.feature.name}: " if several and _is_text(column) else ""
             ranked += zip([start + name for name in column.names(order)], odds[order].tolist(), strict=True)
@@ -232,8 +303,9 @@ class Model:
         arrays: Mapping[str, NDArray[Any]],
         settings: NaiveBayesSettings,
         text: TextSettings,
+        calibration: EvidenceScaling | None = None,
     ) -> Model:
-        """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
+        """Make a model of what :meth:`arrays` returned; raises ValueError if it does not fit together."""
         prior, start = (float_array(arrays[name]) for name in ("prior", "start"))
         shares = np.exp(np.minimum(prior, 0.0))
         if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
@@ -242,11 +314,14 @@ class Model:
             raise ValueError("the labels do not fit their start")
         columns = (
             kind_of(feature).column.from_arrays(
-                feature, labels, arrays_of(arrays, place), ColumnSettings(settings, text)
+                feature,
+                labels,
+                arrays_of(arrays, place),
+                ColumnSettings(settings.of_view(feature.view), text.view(feature.view)),
             )
             for place, feature in enumerate(features)
         )
-        model = cls(labels, prior, start, tuple(columns))
+        model = cls(labels, prior, start, tuple(columns), calibration)
         model.ready()
         return model
 

@@ -8,13 +8,15 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.roles import Feature
+from discern.data.roles import LENGTH, Feature
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings
 from discern.learners.smoothing import smoothing_to_json
 
 if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature
+    from discern.evaluation.novelty import Novelty
+    from discern.evaluation.scaling import EvidenceScaling
     from discern.models.space_model import Pipeline
 
 
@@ -28,15 +30,22 @@ class Resolved:
     naive_bayes: NaiveBayesSettings
     text: TextSettings
     features: tuple[Feature, ...]
-    calibration: Temperature | None = None
+    calibration: Temperature | EvidenceScaling | None = None
     log_loss: float = math.nan
     accuracy: float = math.nan
     rows: int = 0
     """The number of rows that it was validated on; 0 if nothing was chosen."""
     min_df: int = 1
     pipeline: Pipeline | None = None
+    novelty: Novelty | None = None
+    """What rows that were left out look like, to tell how unusual others are."""
     leaderboard: tuple[dict[str, Any], ...] = ()
     """How the models did that were compared, the best first."""
+
+    @property
+    def columns(self) -> tuple[Feature, ...]:
+        """The columns that rows must have: without what is derived from others."""
+        return tuple(feature for feature in self.features if not feature.is_derived)
 
     @property
     def chosen(self) -> dict[str, Any] | None:
@@ -52,6 +61,12 @@ class Resolved:
             **({} if self.text.stem is None else {"stem": self.text.stem}),
             **({} if naive_bayes.most_terms is None else {"max_terms": naive_bayes.most_terms}),
             **({} if not isinstance(naive_bayes.priors, str) else {"priors": naive_bayes.priors}),
+            **(
+                {"views": {view: smoothing_to_json(one) for view, one in naive_bayes.views}}
+                if naive_bayes.views
+                else {}
+            ),
+            **({"length": True} if any(feature.role == LENGTH for feature in self.features) else {}),
             "numbers": {
                 feature.name: "gaussian" if feature.is_normal else f"{len(feature.bins())} bins"
                 for feature in self.features
@@ -93,6 +108,7 @@ class Resolved:
             "rows": self.rows,
             "min_df": self.min_df,
             "pipeline": None if self.pipeline is None else self.pipeline.to_json(),
+            "novelty": None if self.novelty is None else self.novelty.to_json(),
             "leaderboard": list(self.leaderboard),
         }
 
@@ -100,8 +116,7 @@ class Resolved:
     def from_json(cls, values: Mapping[str, Any]) -> Resolved:
         """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
         features = tuple(map(Feature.from_json, values["features"]))
-        if not features or len({feature.name for feature in features}) < len(features):
-            raise ValueError("the columns do not have names of their own")
+        _check_columns(features)
         leaderboard = values["leaderboard"]
         if not isinstance(leaderboard, list) or not all(isinstance(one, dict) for one in leaderboard):
             raise ValueError("the leaderboard is not a list of results")
@@ -120,21 +135,55 @@ class Resolved:
             int(values["rows"]),
             int(values["min_df"]),
             _pipeline(pipeline),
+            _novelty(values["novelty"]),
             tuple(leaderboard),
         )
         if resolved.pipeline is not None and text not in resolved.pipeline.layout.text:
             raise ValueError("the pipeline is that of another model")
-        if resolved.pipeline is not None and resolved.calibration is not None and resolved.calibration.power:
-            raise ValueError("the calibration is that of naive Bayes")
+        resolved._check_calibration()
         return resolved
 
+    def _check_calibration(self) -> None:
+        if self.calibration is None:
+            return
+        from discern.evaluation.calibration import Temperature
+        from discern.models.naive_bayes import groups_of
 
-def _calibration(values: Any) -> Temperature | None:
+        if self.pipeline is not None:
+            if not isinstance(self.calibration, Temperature):
+                raise ValueError("the calibration is that of naive Bayes")
+        elif isinstance(self.calibration, Temperature) or len(self.calibration.scales) != len(groups_of(self.features)):
+            raise ValueError("the calibration does not fit the columns")
+
+
+def _check_columns(features: tuple[Feature, ...]) -> None:
+    own = [feature.name for feature in features if not feature.is_derived]
+    if not own or len(set(own)) < len(own):
+        raise ValueError("the columns do not have names of their own")
+    texts = [feature.name for feature in features if feature.role == "text" and not feature.view]
+    derived = [(feature.name, feature.role, feature.view) for feature in features if feature.is_derived]
+    if len(set(derived)) < len(derived) or any(name not in texts for name, _, _ in derived):
+        raise ValueError("a view or length is not that of a text column")
+
+
+def _calibration(values: Any) -> Temperature | EvidenceScaling | None:
     if values is None:
         return None
+    if values["kind"] == "evidence":
+        from discern.evaluation.scaling import EvidenceScaling
+
+        return EvidenceScaling.from_json(values)
     from discern.evaluation.calibration import Temperature
 
     return Temperature.from_json(values)
+
+
+def _novelty(values: Any) -> Novelty | None:
+    if values is None:
+        return None
+    from discern.evaluation.novelty import Novelty
+
+    return Novelty.from_json(values)
 
 
 def _pipeline(values: Any) -> Pipeline | None:

@@ -54,7 +54,7 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
     free = settings.auto_smoothing and settings.model == "naive-bayes"
     laplace_only = settings.naive_bayes.event_model.laplace_only
     smoothings = [one for one in validation.SMOOTHINGS if not laplace_only or isinstance(one, Laplace)]
-    words = settings.text.analyzer == "word"
+    words = settings.text.analyzer in ("word", "pattern")
     found = validation.choose(
         sample,
         start,
@@ -66,8 +66,9 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
         numbers=ways,
         priors=("data", "uniform") if settings.auto_priors else (),
         most_terms=validation.MOST_TERMS if settings.max_terms == "auto" else (),
+        views=settings.views_to_try if free else (),
     )
-    return found if settings.calibrate is not False else replace(found, calibration=None)
+    return found if settings.calibrate is not False else replace(found, calibration=None, novelty=None)
 
 
 # --------------------------------------------------------------------------------------------- a vector space

@@ -16,10 +16,13 @@ from discern.data.text import TextSettings
 from discern.models.columns import kind_of
 from discern.models.columns.kind import ColumnRows
 from discern.models.columns.text import TextRows
+from discern.statistics.counts import Seen
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from discern.statistics.statistic import Statistic
 
     Array = NDArray[np.float64]
 
@@ -28,6 +31,8 @@ MOST_KEPT = 1 << 26
 LEAST_VALIDATED, MOST_VALIDATED = 100, 4000
 """With fewer rows nothing is chosen and nothing calibrated: the choice would be chance. At most so many are left out
 one by one."""
+MOST_CELLS = 1 << 20
+"""Scores of held-out rows × labels at most."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,9 @@ class Sample:
             return self
         keep = np.zeros(self.rows, bool)
         keep[np.argsort(self.keys, kind="stable")[:rows]] = True
+        return self._taken(keep)
+
+    def _taken(self, keep: NDArray[np.bool_]) -> Sample:
         starts = np.cumsum([0, *(batch.rows for batch in self.batches)])
         taken = [
             batch.take(keep[start : start + batch.rows])
@@ -145,9 +153,26 @@ class Sample:
         labels = tuple(self.labels[place] for place in present)
         return Sample(taken, self.label, self.keys[keep], classes.astype(np.int32), labels, self.threads)
 
+    def with_labels(self, most: int) -> Sample:
+        """Return the rows of at most so many of the labels, evenly spread over all of them."""
+        if len(self.labels) <= most:
+            return self
+        chosen = np.zeros(len(self.labels), bool)
+        chosen[np.linspace(0, len(self.labels) - 1, most).astype(np.int64)] = True
+        return self._taken(chosen[self.classes])
+
     def left_out(self, most: int = MOST_VALIDATED) -> Folds:
         """Return rows to be left out one by one: all, or a random part of them, in the order of their keys."""
-        return Folds.one_by_one(np.argsort(self.keys, kind="stable")[:most].astype(np.int64))
+        return Folds.one_by_one(np.argsort(self.keys, kind="stable")[: self._scored(most)].astype(np.int64))
+
+    def folds(self, folds: int, most: int) -> Folds:
+        """Deal the rows into folds, and return as many folds as hold ``most`` rows; the more labels, the fewer rows."""
+        most = self._scored(most)
+        return stratified(self.classes, self.keys, min(max(folds, -(-self.rows // most)), self.rows)).holding(most)
+
+    def _scored(self, most: int) -> int:
+        """Return how many rows may be scored: each has a score for every label."""
+        return min(most, max(MOST_CELLS // max(len(self.labels), 1), 2))
 
     def text(self, name: str, settings: TextSettings) -> TextRows:
         """Return a text column with the terms of its rows counted, once for each of the settings."""
@@ -171,12 +196,24 @@ class Sample:
 
     def column(self, feature: Feature, text: TextSettings) -> ColumnRows:
         """Return a column as its kind keeps it."""
-        return kind_of(feature).rows.of(self, feature, text)
+        return kind_of(feature).rows.of(self, feature, text.view(feature.view))
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
         """Return the sums of all rows."""
         class_rows = np.bincount(self.classes, minlength=len(self.labels)).astype(np.int64)
-        return Sums(self.labels, class_rows, tuple(self.column(feature, text).sums() for feature in features))
+        return Sums(self.labels, class_rows, tuple(self._summed(feature, text) for feature in features))
+
+    def _summed(self, feature: Feature, text: TextSettings) -> Statistic:
+        """Return the sums of a column: of texts as they were counted, or counted now without keeping their rows."""
+        if feature.role != "text" or (feature.name, text.view(feature.view)) in self._texts:
+            return self.column(feature, text).sums()
+        seen, place = Seen(), 0
+        summed = kind_of(feature).sum(feature, text.view(feature.view), self.threads, seen)
+        for batch in self.batches:
+            classes = np.ascontiguousarray(self.classes[place : place + batch.rows])
+            summed.add(batch, seen.add(classes, self.labels), list(seen.labels))
+            place += batch.rows
+        return summed.statistic(seen.sorted()[1])
 
 
 def row_keys(batch: Batch, names: Sequence[str]) -> NDArray[np.uint64]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -23,13 +23,15 @@ from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import posterior
 from discern.models.candidates import Candidate, Change
+from discern.models.held_out import held_out
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.rows import Folds, Sample, stratified
-from discern.models.validation import held_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from discern.evaluation.scaling import EvidenceScaling
 
     Array = NDArray[np.float64]
 
@@ -344,14 +346,14 @@ class Search:
     # -------------------------------------------------------------------------------------------- evaluating
 
     def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
-        start, resolved, lengths = time.monotonic(), None, None
+        start, resolved = time.monotonic(), None
         if candidate.pipeline is not None:
             scores = spatial.held_out(part, self.features, candidate.pipeline, folds)
         else:
             resolved = self.choose(part)
             scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
-            scores, lengths = scored.scores, scored.known if np.ptp(scored.known) else None
-        found = result_of(candidate, part.rows, 0.0, scores, part.classes[folds.order], lengths)
+            scores = scored.calibrated(cast("EvidenceScaling | None", resolved.calibration))
+        found = result_of(candidate, part.rows, 0.0, scores, part.classes[folds.order])
         return replace(found, seconds=max(time.monotonic() - start, 1e-6), resolved=resolved)
 
     def _status(self, result: Result, leader: Result) -> Result:
@@ -366,17 +368,10 @@ class Search:
         return replace(result, status="behind" if is_out else "")
 
 
-def result_of(
-    candidate: Candidate,
-    rows: int,
-    seconds: float,
-    scores: Array,
-    classes: NDArray[np.int32],
-    lengths: NDArray[np.int64] | None = None,
-) -> Result:
+def result_of(candidate: Candidate, rows: int, seconds: float, scores: Array, classes: NDArray[np.int32]) -> Result:
     """Return how a candidate did, by its scores of rows left out."""
-    calibration = Temperature.fit(scores, classes, lengths)
-    divided = scores / (calibration.temperature if lengths is None else calibration.divisors(lengths)[:, None])
+    calibration = Temperature.fit(scores, classes)
+    divided = scores / calibration.temperature
     right = scores.argmax(axis=1) == classes
     return Result(candidate, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)
 

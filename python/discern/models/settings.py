@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
-from discern.data.roles import NUMBERS, Feature, infer
+from discern.data.roles import LENGTH, NUMBERS, Feature, infer
 from discern.data.strings import DataError
-from discern.data.text import TextSettings
+from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
 from discern.learners.smoothing import as_smoothing
 from discern.models.registry import MODELS, ModelKind, public_models
@@ -57,6 +57,8 @@ class Settings:
     select: str = "chi2"
     budget: float = 60.0
     ledger: bool | str = False
+    views: str = "auto"
+    """What is counted of texts beside their words, if validation finds it useful: ``"auto"``, ``"none"``, or names."""
 
     @classmethod
     def of(
@@ -106,6 +108,9 @@ class Settings:
             raise ValueError(f"select must be one of {', '.join(SELECTS)}, not {self.select!r}")
         if not 0 < self.budget < float("inf"):
             raise ValueError(f"budget must be a number of seconds above 0, not {self.budget!r}")
+        if self.views not in ("auto", "none") and not set(self.views.split(",")) <= {*VIEWS, LENGTH}:
+            known = ", ".join((*VIEWS, LENGTH))
+            raise ValueError(f"views must be 'auto', 'none' or some of {known}, not {self.views!r}")
         as_salt(self.ledger)
         self._refuse_unused(kind)
         self._check_max_terms()
@@ -139,6 +144,16 @@ class Settings:
     def kind(self) -> ModelKind:
         """The model, as the registry describes it."""
         return MODELS[self.model]
+
+    @property
+    def views_to_try(self) -> tuple[str, ...]:
+        """What may be counted of texts beside their words: views only of terms that were not given."""
+        if self.views == "none":
+            return ()
+        if self.views != "auto":
+            return tuple(self.views.split(","))
+        free = self.ngrams is None and not self.has_own_tokens and self.max_terms is None
+        return (*VIEWS, LENGTH) if free else (LENGTH,)
 
     @property
     def is_sum(self) -> bool:
@@ -229,6 +244,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "select": (str,),
     "budget": (float,),
     "ledger": (bool, str),
+    "views": (str,),
 }
 """The types of values in a file that are checked by nothing else."""
 

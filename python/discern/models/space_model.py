@@ -132,14 +132,11 @@ class SpaceModel:
         """Return the model with other probabilities for the same decisions."""
         return replace(self, calibration=calibration)
 
-    def of_batch(self, batch: Batch, threads: int | None) -> Scores:
-        """Score the rows of a batch, and count how many terms are known and unknown."""
+    def of_batch(self, batch: Batch, threads: int | None, raw: bool = False) -> Scores:
+        """Return the calibrated scores of the rows of a batch, and how many terms are known and unknown."""
         matrix, known, unknown = self.space.of_batch(batch, threads)
-        return Scores(self.decider.scores(matrix), known, unknown)
-
-    def posterior(self, found: Scores, raw: bool = False) -> Array:
-        """Turn scores into probabilities."""
-        return posterior(found.scores) if self.calibration is None or raw else self.calibration(found.scores)
+        scores = self.decider.scores(matrix)
+        return Scores(scores if raw else scores * self._scale, known, unknown)
 
     @property
     def _scale(self) -> float:
@@ -148,18 +145,19 @@ class SpaceModel:
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
-        found = Scores(self.decider.scores(matrix), known, unknown)
-        order = np.argsort(-found.scores[0], kind="stable")
+        scores = self.decider.scores(matrix) * self._scale
+        order = np.argsort(-scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         contribution = self.decider.contribution(matrix, label, against)
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
-            probabilities=dict(zip(self.labels, self.posterior(found)[0].tolist(), strict=True)),
+            probabilities=dict(zip(self.labels, posterior(scores)[0].tolist(), strict=True)),
             prior=self._scale * contribution.prior,
             absent=self._scale * contribution.absent,
             terms=in_order(self._terms(contribution, batch), batch, self.space.texts),
             unknown=int(unknown[0]),
+            known=int(known[0]),
         )
 
     def _terms(self, contribution: Contribution, batch: Batch) -> list[TermEvidence]:

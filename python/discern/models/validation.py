@@ -1,34 +1,33 @@
-"""Validation without training again: a fold's model is the total minus the fold.
+"""Choosing settings by the scores of held-out rows, and fitting the calibration to them.
 
-From one counting pass come the exact scores of every row under the model that never saw it. By them the smoothing, the
-event model, the n-grams and the treatment of numbers are chosen (log loss after calibration: raw posteriors of naive
-Bayes are too sure of themselves and mislead), and the calibration is fitted.
+Smoothing, event model, n-grams and the treatment of numbers are chosen by the log loss after calibration: the raw
+posteriors of naive Bayes are overconfident and mislead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from discern.data.bins import edges
 from discern.data.roles import Feature
-from discern.data.text import TextSettings
-from discern.data.threads import default_threads
-from discern.evaluation.calibration import Temperature
-from discern.learners.bayes import EVENT_MODELS, NaiveBayesSettings, log_priors
+from discern.evaluation.novelty import Novelty, entropy
+from discern.learners.bayes import EVENT_MODELS, posterior
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
-from discern.models.columns.kind import Scores
-from discern.models.naive_bayes import solve_columns
+from discern.models.held_out import NEVER, contrasted, held_out, penalty_of
 from discern.models.resolved import Resolved
 from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.models.rows import MOST_VALIDATED, Folds, Sample, stratified
-from discern.statistics.sums import Sums
+from discern.models.rows import MOST_VALIDATED, Folds, Sample
+from discern.models.views import add_views
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from discern.evaluation.scaling import EvidenceScaling
+    from discern.models.held_out import HeldOut
 
     Array = NDArray[np.float64]
 
@@ -40,9 +39,11 @@ CLEARLY_LESS = 1.01
 """Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
 FOLDS = 10
 """Where every weight changes with a held-out row, each fold is solved again: then there are few folds."""
-CALIBRATION_FOLDS = 2
-"""The calibration is fitted on so many folds. Rows to come are less like those learned than rows left out one by one,
-which have near-duplicates there; halves have fewer."""
+CALIBRATION_FOLDS, MOST_CALIBRATED = 5, 20_000
+"""The calibration is fitted on so many folds, and on at most so many rows. Rows to come are less like those learned
+than rows left out one by one, which have near-duplicates there."""
+MOST_LABELS = 250
+"""Settings are chosen on the rows of so many labels; the calibration is fitted to all."""
 MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
 """The numbers of selected terms to choose from, beside all."""
 SELECTION_FOLDS = 5
@@ -59,132 +60,24 @@ SMOOTHINGS: tuple[Smoothing, ...] = (
 )
 
 
-# ------------------------------------------------------------------------------------------------- scores
-
-
-def held_out(
-    sample: Sample,
-    features: Sequence[Feature],
-    settings: NaiveBayesSettings,
-    text: TextSettings,
-    folds: Folds,
-    min_df: int = 1,
-) -> Scores:
-    """Score rows under the model of all rows but their fold's: exactly as if trained again."""
-    has_text = any(feature.role == "text" for feature in features)
-    if has_text and (settings.event_model.held_out == "solve" or settings.most_terms is not None):
-        return _trained_again(sample, features, settings, text, folds, min_df)
-    if has_text and settings.event_model.held_out == "contrast":
-        return contrasted(sample, features, [settings], text, folds, min_df)[0]
-    scored, lengths = _scores(sample, features, settings, text, folds, min_df)
-    return Scores(_held_out_priors(sample, settings, folds) + scored, lengths, np.zeros(len(lengths), np.int64))
-
-
-def _scores(
-    sample: Sample,
-    features: Sequence[Feature],
-    settings: NaiveBayesSettings,
-    text: TextSettings,
-    folds: Folds,
-    min_df: int,
-) -> tuple[Array, NDArray[np.int64]]:
-    """Add up the scores of columns, and how many terms of each row they know."""
-    scores: Array = np.zeros((len(folds.order), len(sample.labels)))
-    lengths = np.zeros(len(folds.order))
-    for feature in features:
-        own, known = sample.column(feature, text).scores(settings, folds, min_df, sample.threads or default_threads())
-        scores, lengths = scores + own, lengths + known
-    return scores, lengths.astype(np.int64)
-
-
-def contrasted(
-    sample: Sample,
-    features: Sequence[Feature],
-    models: Sequence[NaiveBayesSettings],
-    text: TextSettings,
-    folds: Folds,
-    min_df: int = 1,
-) -> list[Scores]:
-    """Score rows as :func:`held_out` does by models that compare a class with the rest; all count terms alike."""
-    texts, others = ([one for one in features if (one.role == "text") == is_text] for is_text in (True, False))
-    smoothings = list(dict.fromkeys(one.smoothing for one in models))
-    columns = [sample.text(one.name, text).contrasts(smoothings, models[0].presence, folds, min_df) for one in texts]
-    nothing, found = np.zeros(len(folds.order), np.int64), []
-    for one in models:
-        scores, lengths = _scores(sample, others, one, text, folds, min_df) if others else (0.0, nothing)
-        share = one.own if one.contrasts else 0.0
-        for scored, known in columns:
-            own, rest = scored[smoothings.index(one.smoothing)]
-            scores = scores + (share * own if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
-            lengths = lengths + known
-        found.append(Scores(np.asarray(scores), lengths, nothing))
-    return found
-
-
-def _held_out_priors(sample: Sample, settings: NaiveBayesSettings, folds: Folds) -> Array:
-    """Return the log prior of each row's fold; a class that is wholly left out has none."""
-    width = len(sample.labels)
-    total = np.bincount(sample.classes, minlength=width)
-    removed = np.zeros((len(folds.ends), width), np.int64)
-    np.add.at(removed, (folds.numbers, sample.classes[folds.order]), 1)
-    left = total - removed
-    with np.errstate(divide="ignore"):
-        if settings.priors == "data":
-            priors = np.log(left) - np.log(np.maximum(left.sum(axis=1, keepdims=True), 1))
-        else:
-            priors = np.where(left > 0, log_priors(sample.labels, total, settings.priors), -np.inf)
-    return np.asarray(priors[folds.numbers])
-
-
-def _trained_again(
-    sample: Sample,
-    features: Sequence[Feature],
-    settings: NaiveBayesSettings,
-    text: TextSettings,
-    folds: Folds,
-    min_df: int,
-) -> Scores:
-    """Do the same by solving each fold's sums: for event models that change with every row left out."""
-    columns = [sample.column(feature, text) for feature in features]
-    total = np.bincount(sample.classes, minlength=len(sample.labels)).astype(np.int64)
-    parts = []
-    for fold, *statistics in zip(folds, *(column.without(folds) for column in columns), strict=True):
-        class_rows = total - np.bincount(sample.classes[fold], minlength=len(sample.labels))
-        left = Sums(sample.labels, class_rows, tuple(statistics)).without_zeros()
-        model = solve_columns(left, features, settings, text, min_df)
-        places = [sample.labels.index(label) for label in model.labels]
-        scores = np.full((len(fold), len(sample.labels)), -np.inf)
-        scores[:, places], lengths = model.start, np.zeros(len(fold), np.int64)
-        for solved, column in zip(model.columns, columns, strict=True):
-            own, known = solved.of_rows(column.take(fold))
-            scores[:, places] += own
-            lengths += known
-        parts.append((scores, lengths))
-    scores, lengths = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Scores(scores, lengths, np.zeros(len(lengths), np.int64))
-
-
 # ------------------------------------------------------------------------------------------------- choosing
 
 
 def evaluate(sample: Sample, choice: Resolved, folds: Folds, min_df: int) -> Resolved:
     """Fit the calibration of a choice and evaluate it on held-out rows."""
-    found = held_out(sample, choice.features, choice.naive_bayes, choice.text, folds, min_df)
-    return evaluated(choice, found, sample.classes[folds.order])
+    return evaluated(choice, held_out(sample, choice.features, choice.naive_bayes, choice.text, folds, min_df))
 
 
-def evaluated(choice: Resolved, found: Scores, classes: NDArray[np.int32]) -> Resolved:
+def evaluated(choice: Resolved, found: HeldOut) -> Resolved:
     """Like :func:`evaluate`, but from scores of held-out rows."""
-    finite = np.where(np.isneginf(found.scores), -1e300, found.scores)
-    calibration = Temperature.fit(found.scores, classes, found.known if np.ptp(found.known) else None)
-    probabilities = calibration(finite, found.known)
-    right = np.maximum(probabilities[np.arange(len(classes)), classes], 1e-12)
+    calibration = found.calibration()
+    right = found.calibrated(calibration).argmax(axis=1) == found.classes
     return replace(
         choice,
         calibration=calibration,
-        log_loss=float(-np.log(right).mean()),
-        accuracy=float((finite.argmax(axis=1) == classes).mean()),
-        rows=len(classes),
+        log_loss=float(found.losses(calibration).mean()),
+        accuracy=float(right.mean()),
+        rows=len(right),
     )
 
 
@@ -207,17 +100,19 @@ def choose(
     numbers: Sequence[str] = (),
     priors: Sequence[str] = (),
     most_terms: Sequence[int] = (),
+    views: Sequence[str] = (),
 ) -> Resolved:
     """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
     priors; by folds, the number of terms.
 
     Every candidate is calibrated before it is evaluated: all of them on few rows, the best of them on more.
     """
+    whole, sample = sample, sample.with_labels(MOST_LABELS)
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
     few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
     if has_text and start.naive_bayes.event_model.held_out != "subtract":
-        few = many = stratified(sample.classes, sample.keys, min(FOLDS, sample.rows))
+        few = many = sample.folds(FOLDS, MOST_VALIDATED)
 
     def ranked(choices: Sequence[Resolved], folds: Folds) -> list[Resolved]:
         return sorted((evaluate(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
@@ -249,8 +144,26 @@ def choose(
         found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
     if most_terms and has_text:
         found = _with_fewer_terms(sample, found, most_terms, min_df)
-    final = evaluate(sample, found, stratified(sample.classes, sample.keys, CALIBRATION_FOLDS), min_df)
-    return replace(found, calibration=final.calibration)
+    found = add_views(sample, found, views, smoothings, min_df) if has_text and views else found
+    final = held_out(
+        whole, found.features, found.naive_bayes, found.text, whole.folds(CALIBRATION_FOLDS, MOST_CALIBRATED), min_df
+    )
+    found = replace(found, calibration=final.with_masks().calibration())
+    return replace(found, novelty=novelty_of(whole, found, min_df))
+
+
+def novelty_of(sample: Sample, found: Resolved, min_df: int) -> Novelty:
+    """Take the novelty of rows that were left out one by one; of few folds where each is solved again."""
+    settings, features = found.naive_bayes, found.columns
+    one_by_one = settings.event_model.held_out == "subtract" and settings.most_terms is None
+    folds = sample.left_out() if one_by_one else sample.folds(FOLDS, MOST_VALIDATED)
+    scored = held_out(sample, found.features, settings, found.text, folds, min_df)
+    shares = posterior(np.maximum(scored.calibrated(cast("EvidenceScaling", found.calibration)), NEVER))
+    generative = held_out(sample, features, settings.generative, found.text, folds, min_df)
+    sizes = [sample.column(feature, found.text).sizes(settings.presence)[folds.order] for feature in features]
+    terms = sum(len(sample.text(one.name, found.text).terms) for one in features if one.role == "text")
+    surprise = generative.surprise(sizes, penalty_of(terms))
+    return Novelty.fit(surprise, entropy(shares))
 
 
 def _language(sample: Sample, choice: Resolved) -> str | None:
@@ -270,30 +183,34 @@ def _or_contrast(sample: Sample, found: Resolved, min_df: int) -> Resolved:
 
     With two classes it adds nothing new. It is better if it has less log loss, or is right clearly more often.
     """
-    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows)).holding(MOST_VALIDATED)
-    classes = sample.classes[folds.order]
+    folds = sample.folds(SELECTION_FOLDS, MOST_VALIDATED)
     event = "binary-contrast" if found.naive_bayes.presence else "contrast"
     near = _near(found.naive_bayes.smoothing, SMOOTHINGS) if isinstance(found.naive_bayes.smoothing, Laplace) else []
     smoothings = dict.fromkeys([*CONTRAST_SMOOTHINGS, *near])
     models = [
         replace(found.naive_bayes, event=event, smoothing=one, own=own) for one in smoothings for own in OWN_SHARES
     ]
-    answers = [
-        held_out(sample, found.features, found.naive_bayes, found.text, folds, min_df),
-        *contrasted(sample, found.features, models, found.text, folds, min_df),
-    ]
-    rights = [_rights(scored, classes) for scored in answers]
+    scored = contrasted(sample, found.features, models, found.text, folds, min_df)
+    rights = [(one.scores.argmax(axis=1) == one.classes).mean() for one in scored]
+    order = sorted(range(len(models)), key=lambda place: -rights[place])[:MOST_FINALISTS]
     # All are calibrated that may win: found itself, and those that are right most often.
-    order = [0, *sorted(range(1, len(answers)), key=lambda place: -rights[place].mean())[:MOST_FINALISTS]]
-    choices = [found, *(replace(found, naive_bayes=one) for one in models)]
-    finalists = [evaluated(choices[place], answers[place], classes) for place in order]
-    chosen, sharpest = best(finalists), max(finalists, key=lambda choice: choice.accuracy)
-    gains = rights[order[finalists.index(sharpest)]] - rights[order[finalists.index(chosen)]]
+    finalists = [(found, held_out(sample, found.features, found.naive_bayes, found.text, folds, min_df))]
+    for place, one in zip(
+        order,
+        contrasted(sample, found.features, [models[place] for place in order], found.text, folds, min_df),
+        strict=True,
+    ):
+        finalists.append((replace(found, naive_bayes=models[place]), one))
+    results = [evaluated(choice, one) for choice, one in finalists]
+    chosen, sharpest = best(results), max(results, key=lambda choice: choice.accuracy)
+    right_of = {id(result): _rights(one, result) for result, (_, one) in zip(results, finalists, strict=True)}
+    gains = right_of[id(sharpest)] - right_of[id(chosen)]
     return sharpest if gains.mean() > CLEAR * gains.std() / len(gains) ** 0.5 else chosen
 
 
-def _rights(scored: Scores, classes: NDArray[np.int32]) -> Array:
-    return np.asarray(scored.scores.argmax(axis=1) == classes, np.float64)
+def _rights(found: HeldOut, choice: Resolved) -> Array:
+    scores = found.calibrated(cast("EvidenceScaling", choice.calibration))
+    return np.asarray(scores.argmax(axis=1) == found.classes, np.float64)
 
 
 def _with_priors(choice: Resolved, priors: str) -> Resolved:
@@ -304,7 +221,7 @@ def _with_fewer_terms(sample: Sample, found: Resolved, numbers: Sequence[int], m
     """Choose how many terms are used: the fewest of those that are alike. Terms are selected anew for each fold."""
     texts = [sample.text(feature.name, found.text) for feature in found.features if feature.role == "text"]
     largest = max(len(column.terms) for column in texts)
-    folds = stratified(sample.classes, sample.keys, min(SELECTION_FOLDS, sample.rows))
+    folds = sample.folds(SELECTION_FOLDS, MOST_CALIBRATED)
     fewer = [replace(found.naive_bayes, most_terms=most) for most in sorted(numbers) if most < largest]
     choices = [evaluate(sample, replace(found, naive_bayes=one), folds, min_df) for one in (*fewer, found.naive_bayes)]
     return best(choices)

@@ -26,7 +26,7 @@ def batch_of(classifier: Classifier, rows: Sequence[Row], label: bool = False) -
 
 def try_to_sum(classifier: Classifier, rows: Sequence[Row]) -> None:
     """Raise DataError for rows that cannot be counted."""
-    summing = Summing(classifier.features, classifier.resolved.text, 1)
+    summing = Summing(classifier.resolved.features, classifier.resolved.text, 1)
     summing.add(batch_of(classifier, rows, label=True), classifier.label)
     summing.sums()
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -110,11 +110,11 @@ class State:
         scorer = self.__dict__.get("_scorer")
         if scorer is None:
             return self._shares_without_table(text)
-        # What the model's posterior does, for one row and without looking for threads.
+        # What the model does, for one row and without looking for threads.
         scores, known, _ = scorer.score([text], 1)
-        calibration = self.classifier.resolved.calibration
-        if calibration is not None:
-            scores = scores / calibration.divisors(known)[:, None]
+        model = cast("Model", self.classifier.solved)
+        if model.calibration is not None:
+            scores = model.calibration(model.prior, [scores], [known])
         _native.to_probabilities(scores, 1)
         return scores[0].tolist()  # type: ignore[no-any-return]
 

@@ -336,6 +336,7 @@ mod tests {
             longest_gram: 2,
             stop_words: HashSet::from([b"the".to_vec()]),
             stemmer: None,
+            symbols: false,
         })
     }
 

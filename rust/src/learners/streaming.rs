@@ -445,6 +445,7 @@ mod tests {
             longest_gram: 1,
             stop_words: Default::default(),
             stemmer: None,
+            symbols: false,
         })
     }
 

@@ -19,11 +19,32 @@ pub(super) struct PyScorer {
     weights: Py<PyArray2<f64>>,
     bias: Vec<f64>,
     labels: Vec<Py<PyAny>>,
+    scaled: Option<Scaled>,
+}
+
+/// How a calibrated model weighs the evidence of `n` known terms against the log prior.
+struct Scaled {
+    prior: Vec<f64>,
+    temperature: f64,
+    power: f64,
+    fading: f64,
+}
+
+impl Scaled {
+    fn apply(&self, scores: &mut [f64], known: i64) {
+        let known = known as f64;
+        let factor = 1.0 / (self.temperature * known.max(1.0).powf(self.power));
+        let faded = 1.0 + self.fading * known;
+        for (score, prior) in scores.iter_mut().zip(&self.prior) {
+            *score = prior / faded + *score * factor;
+        }
+    }
 }
 
 #[pymethods]
 impl PyScorer {
     #[new]
+    #[pyo3(signature = (vocabulary, weights, bias, labels, presence, scaled=None))]
     fn new(
         py: Python<'_>,
         vocabulary: &PyVocabulary,
@@ -31,10 +52,12 @@ impl PyScorer {
         bias: Vec<f64>,
         labels: Vec<Py<PyAny>>,
         presence: bool,
+        scaled: Option<(Vec<f64>, f64, f64, f64)>,
     ) -> PyResult<Self> {
         let vocabulary = vocabulary.table(py)?;
         let fits = weights.shape() == [vocabulary.len(), bias.len()];
-        if !fits || labels.len() != bias.len() || labels.is_empty() {
+        let priors = scaled.as_ref().map_or(bias.len(), |parts| parts.0.len());
+        if !fits || labels.len() != bias.len() || priors != bias.len() || labels.is_empty() {
             return Err(PyValueError::new_err(
                 "labels, bias and weights do not fit the vocabulary",
             ));
@@ -48,6 +71,12 @@ impl PyScorer {
             weights: weights.unbind(),
             bias,
             labels,
+            scaled: scaled.map(|(prior, temperature, power, fading)| Scaled {
+                prior,
+                temperature,
+                power,
+                fading,
+            }),
         })
     }
 
@@ -127,9 +156,13 @@ impl PyScorer {
             &mut many
         };
         scores.copy_from_slice(&self.bias);
-        self.scorer
+        let (known, _) = self
+            .scorer
             .vocabulary()
             .with_workspace(|workspace| self.scorer.add(workspace, &document, weights, scores));
+        if let Some(scaled) = &self.scaled {
+            scaled.apply(scores, known);
+        }
         let mut best = 0;
         for (class, score) in scores.iter().enumerate() {
             if *score > scores[best] {

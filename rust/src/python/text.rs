@@ -4,14 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::exceptions::{PyUnicodeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use regex::bytes::Regex;
 
-use super::sources::{Held, Texts};
+use super::sources::{Held, Source, Texts};
+use super::work::share_out;
 use crate::text::characters::PythonTables;
 use crate::text::documents::Documents;
+use crate::text::key::Seeds;
 use crate::text::lexicon::Lexicon;
 use crate::text::reader::{Growing, Reader};
 use crate::text::tokenizer::{Analyzer, Script, Text};
@@ -42,7 +45,7 @@ pub(super) struct PyText(pub(super) Arc<Text>);
 #[pymethods]
 impl PyText {
     #[new]
-    #[pyo3(signature = (analyzer, *, tables=None, lowercase=true, ngrams=(1, 1), stop_words=Vec::new(), stemmer=None, shortest=2, pattern=None))]
+    #[pyo3(signature = (analyzer, *, tables=None, lowercase=true, ngrams=(1, 1), stop_words=Vec::new(), stemmer=None, shortest=2, pattern=None, symbols=false))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         analyzer: &str,
@@ -53,6 +56,7 @@ impl PyText {
         stemmer: Option<&str>,
         shortest: usize,
         pattern: Option<&str>,
+        symbols: bool,
     ) -> PyResult<Self> {
         let analyzer = match analyzer {
             "word" => Analyzer::Words { shortest },
@@ -83,6 +87,7 @@ impl PyText {
             longest_gram: ngrams.1,
             stop_words: HashSet::from_iter(stop_words),
             stemmer,
+            symbols,
         })))
     }
 
@@ -102,6 +107,36 @@ impl PyText {
             PyBytes::new(py, &name)
         };
         Ok(numbers.into_iter().map(name).collect())
+    }
+
+    /// Return how many tokens each document has: words, before stop words are removed and n-grams formed.
+    fn lengths<'py>(
+        &self,
+        py: Python<'py>,
+        documents: &Bound<'py, PyAny>,
+        threads: usize,
+    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let source = Source::new(documents)?;
+        let documents = source.documents()?;
+        let order: Vec<usize> = (0..documents.len()).collect();
+        let portions = documents.portions(&order, PORTION);
+        let mut workers: Vec<Vec<(usize, Vec<i64>)>> = vec![Vec::new(); threads.clamp(1, portions.len().max(1))];
+        let small = documents.total_size() < SMALL;
+        share_out(py, &mut workers, portions.len(), small, |done, portion| {
+            let mut reader = Reader::new(self.0.clone(), Seeds::random());
+            let count = |row| {
+                let mut found = 0;
+                for piece in documents.document(row) {
+                    reader.tokenize(piece, &mut |tokens| found += tokens.len() as i64);
+                }
+                found
+            };
+            done.push((portion, portions[portion].clone().map(count).collect()));
+        })?;
+        let mut parts: Vec<_> = workers.into_iter().flatten().collect();
+        parts.sort_unstable_by_key(|part| part.0);
+        let lengths: Vec<i64> = parts.into_iter().flat_map(|part| part.1).collect();
+        Ok(lengths.into_pyarray(py))
     }
 }
 

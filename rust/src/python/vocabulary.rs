@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -124,40 +124,6 @@ impl PyVocabulary {
         let matrix = interruptible(py, || Matrix::joined(rows, |_| |term| term))?;
         Ok((RowArrays::new(py, matrix), all_unknown.into_pyarray(py)))
     }
-
-    /// Return the place of the highest of bias + sums of weights for the only document, if it is short: the first
-    /// answer of a model, when no table is built yet.
-    fn best(
-        &self,
-        py: Python<'_>,
-        document: &Bound<'_, PyAny>,
-        weights: PyReadonlyArray2<'_, f64>,
-        bias: PyReadonlyArray1<'_, f64>,
-        presence: bool,
-    ) -> PyResult<Option<usize>> {
-        let source = Source::new(document)?;
-        let documents = source.documents()?;
-        let (weights, bias) = (weights.as_slice()?, bias.as_slice()?);
-        if documents.len() != 1 || weights.len() != self.__len__(py)? * bias.len() {
-            return Err(PyValueError::new_err("weights and bias do not fit the vocabulary"));
-        }
-        let found = self.searched(py, &documents)?;
-        Ok(found.map(|(rows, _)| highest(&rows, weights, bias, presence)))
-    }
-}
-
-/// The place of the highest of bias + sums of weights, in the order of the terms: the same bits as any other way.
-fn highest(rows: &Rows, weights: &[f64], bias: &[f64], presence: bool) -> usize {
-    let mut sums = vec![0.0; bias.len()];
-    for (&term, count) in rows.terms().iter().zip(rows.counts()) {
-        let factor = if presence { 1.0 } else { f64::from(count) };
-        let weights = &weights[term as usize * bias.len()..];
-        sums.iter_mut()
-            .zip(weights)
-            .for_each(|(sum, weight)| *sum += factor * weight);
-    }
-    sums.iter_mut().zip(bias).for_each(|(sum, bias)| *sum += bias);
-    (1..sums.len()).fold(0, |best, place| if sums[place] > sums[best] { place } else { best })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -49,6 +49,8 @@ pub struct Text {
     pub longest_gram: usize,
     pub stop_words: HashSet<Vec<u8>>,
     pub stemmer: Option<Algorithm>,
+    /// Whether punctuation marks, emoji and other symbols are words, too, each alone.
+    pub symbols: bool,
 }
 
 /// Memory that one thread uses again for each document.
@@ -140,6 +142,9 @@ impl Text {
         tokens: &mut Tokens,
         take: &mut impl FnMut(&Tokens),
     ) {
+        if self.symbols {
+            return self.words_and_symbols(document, shortest, scratch, tokens, take);
+        }
         if document.len() <= PIECE {
             self.mark(document, shortest, scratch);
             if scratch.marked.ascii || !self.has_sigma(document) {
@@ -157,6 +162,53 @@ impl Text {
             hand_over(tokens, take, 1);
         }
         scratch.text = lowered;
+    }
+
+    /// Push words and, between them, each character that is neither part of a word nor a space.
+    fn words_and_symbols(
+        &self,
+        document: &[u8],
+        shortest: usize,
+        scratch: &mut Scratch,
+        tokens: &mut Tokens,
+        take: &mut impl FnMut(&Tokens),
+    ) {
+        self.lowered(document, &mut scratch.text);
+        let Scratch {
+            text, word, invalid, ..
+        } = scratch;
+        for chunk in text.utf8_chunks() {
+            let (valid, mut start) = (chunk.valid(), 0);
+            for (place, character) in valid.char_indices() {
+                if self.is_inside(character) {
+                    continue;
+                }
+                self.words_of_lowered(&valid[start..place], shortest, word, tokens);
+                start = place + character.len_utf8();
+                if !character.is_whitespace() && !character.is_control() {
+                    tokens.push(&valid.as_bytes()[place..start]);
+                }
+                hand_over(tokens, take, PORTION);
+            }
+            self.words_of_lowered(&valid[start..], shortest, word, tokens);
+            *invalid |= !chunk.invalid().is_empty();
+        }
+    }
+
+    /// Return whether a character is part of a word, or between two words that a segmenter finds.
+    fn is_inside(&self, character: char) -> bool {
+        match &self.script {
+            Script::Python(tables) => tables.is_word(character),
+            Script::World => kind(character) != Kind::Apart,
+        }
+    }
+
+    fn words_of_lowered(&self, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {
+        if !run.is_ascii() {
+            self.words_of_run(run.as_bytes(), shortest, word, tokens);
+        } else if run.len() >= shortest.max(1) {
+            tokens.push(run.as_bytes());
+        }
     }
 
     /// Return whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
@@ -436,6 +488,7 @@ mod tests {
             longest_gram: 1,
             stop_words: HashSet::new(),
             stemmer: None,
+            symbols: false,
         }
     }
 
@@ -468,6 +521,24 @@ mod tests {
             ["我们", "喜欢", "iphone", "手机"]
         );
         assert_eq!(tokens_of(&words, "ภาษาไทย"), ["ภาษา", "ไทย"]);
+    }
+
+    #[test]
+    fn symbols_are_words() {
+        let symbols = Text {
+            symbols: true,
+            ..text(Analyzer::Words { shortest: 1 })
+        };
+        let cases = [
+            ("Win £5!! now :)", "win|£|5|!|!|now|:|)"),
+            ("don't\tA", "don|'|t|a"),
+            ("我们去北京。", "我们|去|北京|。"),
+            ("ΟΔΟΣ 👍🏽", "οδος|👍|🏽"),
+            ("", ""),
+        ];
+        for (document, expected) in cases {
+            assert_eq!(tokens_of(&symbols, document).join("|"), expected);
+        }
     }
 
     #[test]

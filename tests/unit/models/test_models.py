@@ -26,6 +26,8 @@ from discern.data.registry import imported
 from discern.data.roles import MOST_NUMBER, Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
+from discern.estimators.linear.margins import NBSVM
+from discern.estimators.text.vectorizers import CountVectorizer
 from discern.models.deciders import Regularization
 from discern.models.file import ModelFileError
 from discern.models.registry import MODELS, public_models
@@ -219,6 +221,23 @@ def test_nbsvm_cuts_numbers_into_bins() -> None:
     assert accuracy(model, numbers(300, seed=1)) > 0.8
     with pytest.raises(ValueError, match="takes numbers in bins"):
         Classifier(model="nbsvm", numbers="gaussian", number="x").fit(numbers(10))
+
+
+@pytest.mark.parametrize("labels", [2, 3])
+def test_the_intercept_of_nbsvm_is_the_prior_of_its_evidence(tmp_path: Path, labels: int) -> None:
+    rows = texts(400, share=0.2, labels=labels)
+    rows = [row for row in rows if row["label"] == "sport"] + rows[:60]
+    model = Classifier(model="nbsvm", calibrate=False).fit(rows)
+    words = CountVectorizer(ngram_range=(1, 2))
+    counts = words.fit_transform([str(row["text"]) for row in rows])
+    alone = NBSVM().fit(counts, [row["label"] for row in rows])
+    evidence = model.explain("unheard")
+    assert (evidence.label, evidence.terms) == ("sport", ())
+    scores = alone.intercept_ if labels > 2 else np.array([-0.5, 0.5]) * alone.intercept_
+    first, second = np.sort(scores)[:-3:-1]
+    assert evidence.prior == pytest.approx(evidence.log_odds) == pytest.approx(first - second, rel=1e-3)
+    model.save(tmp_path / "m.discern")
+    assert load(tmp_path / "m.discern").explain("unheard") == evidence
 
 
 def test_calibration_is_on_rows_left_out() -> None:

@@ -173,9 +173,8 @@ class NBSVM(_LargeMargin):
     """Naive Bayes weights as features of a linear support vector machine (Wang and Manning 2012).
 
     Each column, a term that a row holds or not, is scaled by the log ratio of its shares in the class and in the rest;
-    a squared-hinge machine without intercept learns on that; its weights are drawn towards their mean magnitude, which
-    is naive Bayes. There is no intercept: with a penalty it would fail on skewed classes. More than two classes: one
-    against the rest.
+    a squared-hinge machine learns on that; its weights are drawn towards their mean magnitude, which is naive Bayes.
+    More than two classes: one against the rest.
 
     Parameters
     ----------
@@ -183,12 +182,15 @@ class NBSVM(_LargeMargin):
     alpha : float, default=1.0
         What is added to each count.
     beta : float, default=0.25
-        The share of the machine: 0 is naive Bayes, 1 the machine alone.
+        The share of the machine: 0 is naive Bayes with equal priors, 1 the machine alone.
     binarize : bool, default=True
         Whether a term counts once a row, if its number is above 0.
     smoothing : JelinekMercer, Dirichlet or Laplace, optional
         In place of ``alpha``. With many classes of unequal size ``JelinekMercer(0.5)`` is better: adding the same to
         each count counts terms that a small class has never seen in its favor.
+    fit_intercept : bool, default=True
+        Whether the machine has an intercept: the weight of a constant feature, penalized as all weights. ``intercept_``
+        is ``beta`` times that.
 
     Attributes
     ----------
@@ -213,6 +215,7 @@ class NBSVM(_LargeMargin):
         "alpha": [Interval(Real, 0.0, None, closed="neither")],
         "beta": [Interval(Real, 0.0, 1.0, closed="both")],
         "binarize": ["boolean"],
+        "fit_intercept": ["boolean"],
         "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
     }
 
@@ -227,6 +230,7 @@ class NBSVM(_LargeMargin):
     max_iter: int = 1000
     random_state: Any = None
     smoothing: JelinekMercer | Dirichlet | Laplace | None = None
+    fit_intercept: bool = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows of counts."""
@@ -240,7 +244,7 @@ class NBSVM(_LargeMargin):
         settings = MarginSettings(
             loss=self.loss,
             cost=float(self.C),
-            intercept="none",
+            intercept="penalized" if self.fit_intercept else "none",
             tolerance=self.tol,
             passes=self.max_iter,
             seed=self._seed(),

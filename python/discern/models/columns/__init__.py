@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from discern.models.columns import level, number, text
+from discern.data.roles import LENGTH
+from discern.models.columns import length, level, number, text
 
 if TYPE_CHECKING:
     from discern.data.roles import Feature
     from discern.models.columns.kind import Kind
     from discern.statistics.statistic import Statistic
 
-KINDS = {"text": text.KIND, "category": level.KIND, "flag": level.KIND, "number": number.KIND}
+KINDS = {"text": text.KIND, "category": level.KIND, "flag": level.KIND, "number": number.KIND, LENGTH: length.KIND}
 """The kind of each role."""
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Self
 
     from numpy.typing import NDArray
@@ -39,9 +39,23 @@ class Scores:
     scores: Array
     known: NDArray[np.int64]
     unknown: NDArray[np.int64]
+    novelty: Array | None = None
+    """How unusual each row is, if a decision asks for it."""
 
     def __add__(self, other: Scores) -> Scores:
         return Scores(self.scores + other.scores, self.known + other.known, self.unknown + other.unknown)
+
+
+def total(parts: Sequence[Scores]) -> Scores:
+    """Add scores of the same rows.
+
+    Examples
+    --------
+    >>> one = Scores(np.array([[1.0, 2.0]]), np.array([1]), np.array([0]))
+    >>> total([one, one, one]).scores.tolist()
+    [[3.0, 6.0]]
+    """
+    return sum(parts[1:], start=parts[0])
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,10 @@ class ColumnRows(ABC):
         """Return, for each fold, the statistic of all rows outside it."""
         total = self.sums()
         return (total.minus(self.take(fold).sums()) for fold in folds)
+
+    @abstractmethod
+    def sizes(self, presence: bool) -> NDArray[np.int64]:
+        """Return how many terms each row has; with ``presence``, how many different ones."""
 
     @abstractmethod
     def scores(

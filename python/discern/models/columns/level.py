@@ -81,6 +81,9 @@ class LevelRows(ColumnRows):
         """Return the counts of the rows."""
         return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
 
+    def sizes(self, presence: bool) -> NDArray[np.int64]:
+        return (self.numbers >= 0).astype(np.int64)
+
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
@@ -154,8 +157,12 @@ class LevelColumn(_Levels, Column):
     def ready(self) -> None:
         _ = self._index
 
+    def levels_of(self, batch: Batch) -> tuple[NDArray[np.int64], list[str]]:
+        """Return the level of each row as a number, −1 where it is missing, and the levels."""
+        return levels_of(batch, self.feature)
+
     def of_batch(self, batch: Batch, threads: int) -> Scores:
-        numbers, levels = levels_of(batch, self.feature)
+        numbers, levels = self.levels_of(batch)
         scores, known = self._of_levels(numbers, levels)
         return Scores(scores, known.astype(np.int64), ((numbers >= 0) & ~known).astype(np.int64))
 
@@ -168,7 +175,7 @@ class LevelColumn(_Levels, Column):
         return table[places], places >= 0
 
     def value(self, batch: Batch) -> str:
-        numbers, levels = levels_of(batch, self.feature)
+        numbers, levels = self.levels_of(batch)
         return levels[int(numbers[0])]
 
     def weights_of(self, place: int) -> tuple[Array, Array]:

@@ -75,6 +75,9 @@ class NumberRows(ColumnRows):
         shares = known / largest
         return float(shares.mean()) * largest, float(shares.std()) * largest, largest
 
+    def sizes(self, presence: bool) -> NDArray[np.int64]:
+        return np.isfinite(self.values).astype(np.int64)
+
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:

@@ -152,6 +152,11 @@ class TextRows(ColumnRows):
         counts = Counts(self.labels, class_documents, self.terms, terms, classes, occurrences, documents)
         return counts if used.all() else counts.with_terms(used)
 
+    def sizes(self, presence: bool) -> NDArray[np.int64]:
+        if presence:
+            return np.diff(self.matrix.indptr).astype(np.int64)
+        return np.asarray(self.matrix.sum(axis=1), np.int64).ravel()
+
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
@@ -236,21 +241,13 @@ class TextColumn(_Terms, Column):
     @cached_property
     def scorer(self) -> _native.Scorer:
         """The fast way from texts to scores, and from one text to its label."""
-        if self.scores.weights is None:
-            raise ValueError("this model has too many classes and terms for predict_one; use predict")
+        return self.scorer_scaled(None)
+
+    def scorer_scaled(self, scaled: tuple[list[float], float, float, float] | None) -> _native.Scorer:
+        """Return a scorer whose label of one text counts evidence and prior as a calibration has it."""
         weights = np.ascontiguousarray(self.scores.weights)
         bias = self.scores.bias.tolist()
-        return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence)
-
-    def best_of(self, text: str) -> int:
-        """Return the place of the label of one text, by searching the vocabulary."""
-        if self.scores.weights is not None:
-            weights = np.ascontiguousarray(self.scores.weights)
-            place = self.vocabulary.best([text], weights, self.scores.bias, self.scores.presence)
-            if place is not None:
-                return place
-        found, _ = self.vocabulary.rows([text], 1)
-        return int(self._score_few(found, 1)[0].argmax())
+        return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence, scaled)
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
         name, rows = self.feature.name, batch.rows
