@@ -23,7 +23,7 @@ from discern.data.roles import Feature
 from discern.evaluation.evaluation import Evaluation
 from discern.models.rows import Sample as KeptRows
 from discern.models.rows import stratified
-from discern.models.validation import held_out
+from discern.models.held_out import held_out
 
 ACCURACY = {"20newsgroups": 0.835, "r52_raw": 0.915, "ohsumed": 0.62, "banking77": 0.865, "imdb": 0.86, "r8_raw": 0.955}
 CALIBRATION = {"imdb": 0.02, "banking77": 0.02, "r8_raw": 0.03, "20newsgroups": 0.05}
@@ -192,7 +192,7 @@ def ten_folds(inputs: Inputs) -> tuple[Any, Any, Any]:
     model = one_model()
     rows = KeptRows.of(list(batches(inputs.table)), "label", ["text"], None)
     folds = stratified(rows.classes, rows.keys, FOLDS)
-    scored = held_out(rows, [Feature("text", "text")], model.resolved.naive_bayes, model.resolved.text, folds)
+    scored = held_out(rows, [Feature("text", "text")], model.settings.naive_bayes, model.settings.text, folds)
     return folds, rows.labels, scored.scores
 
 

@@ -29,7 +29,7 @@ LIMIT = 60
 TABLES = {"adult": "income", "german_credit": "risk"}
 SETS = (*BEST, *TABLES)
 IMPORTED = (
-    "discern.classifier", "discern.models.choice", "discern.models.search", "discern.analysis.crossvalidation",
+    "discern.classifier", "discern.models.resolving", "discern.models.search", "discern.analysis.crossvalidation",
     "discern.models.space_model",
     "pandas", "sklearn.compose", "sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.naive_bayes",
     "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",

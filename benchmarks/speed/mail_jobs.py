@@ -33,7 +33,7 @@ from discern.learners.bayes import NaiveBayesSettings
 from discern.learners.smoothing import Laplace
 from discern.models.rows import Folds
 from discern.models.rows import Sample as Rows
-from discern.models.validation import held_out
+from discern.models.held_out import held_out
 
 MAILS = 6_046
 LARGE = 25_000_000
