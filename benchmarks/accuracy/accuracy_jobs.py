@@ -21,9 +21,9 @@ from benchmarks.harness.measure import LeftOutError, Sample, Side, cpu, require
 from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.evaluation.evaluation import Evaluation
-from discern.models.rows import Sample as KeptRows
-from discern.models.rows import stratified
-from discern.models.held_out import held_out
+from discern.models.validation.held_out import held_out
+from discern.models.validation.rows import Sample as KeptRows
+from discern.models.validation.rows import stratified
 
 ACCURACY = {"20newsgroups": 0.835, "r52_raw": 0.915, "ohsumed": 0.62, "banking77": 0.865, "imdb": 0.86, "r8_raw": 0.955}
 CALIBRATION = {"imdb": 0.02, "banking77": 0.02, "r8_raw": 0.03, "20newsgroups": 0.05}

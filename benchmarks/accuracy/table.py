@@ -30,7 +30,7 @@ TABLES = {"adult": "income", "german_credit": "risk"}
 SETS = (*BEST, *TABLES)
 IMPORTED = (
     "discern.classifier", "discern.models.resolving", "discern.models.search", "discern.analysis.crossvalidation",
-    "discern.models.space_model",
+    "discern.models.vector_space.model",
     "pandas", "sklearn.compose", "sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.naive_bayes",
     "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
     "fasttext", "vowpalwabbit", "river.feature_extraction", "river.naive_bayes", "nltk.classify.naivebayes",

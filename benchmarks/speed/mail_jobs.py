@@ -31,9 +31,9 @@ from discern.data.strings import Strings
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import NaiveBayesSettings
 from discern.learners.smoothing import Laplace
-from discern.models.rows import Folds
-from discern.models.rows import Sample as Rows
-from discern.models.held_out import held_out
+from discern.models.validation.held_out import held_out
+from discern.models.validation.rows import Folds
+from discern.models.validation.rows import Sample as Rows
 
 MAILS = 6_046
 LARGE = 25_000_000

@@ -54,7 +54,7 @@ _HOMES = {
     "Perceptron": "discern.estimators.linear.perceptron",
     "QuadraticDiscriminantAnalysis": "discern.estimators.linear.discriminants",
     "QuadraticFeatures": "discern.estimators.transformers.basis",
-    "Receipt": "discern.models.fitted",
+    "Receipt": "discern.models.summing",
     "RidgeClassifier": "discern.estimators.linear.ridge",
     "SVC": "discern.estimators.kernel",
     "SelectKBest": "discern.estimators.transformers.select",
@@ -166,7 +166,7 @@ if TYPE_CHECKING:
     from discern.learners.smoothing import Laplace as Laplace
     from discern.models.evidence import Evidence as Evidence
     from discern.models.file import ModelFileError as ModelFileError
-    from discern.models.fitted import Receipt as Receipt
+    from discern.models.summing import Receipt as Receipt
     from discern.statistics.matrix import TermDocumentMatrix as TermDocumentMatrix
     from discern.statistics.weighting import Weighting as Weighting
 

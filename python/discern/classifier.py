@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from discern.data.readers import batches
-from discern.data.roles import Feature
 from discern.data.source import Reading
 from discern.data.values import label_text
-from discern.learners.bayes import posterior
-from discern.models.exclusive import Exclusive, one_at_a_time
-from discern.models.fitted import Fitted, Receipt
+from discern.models.exclusive import one_at_a_time
+from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.naive_bayes import Model
-from discern.models.resolved import Resolved
+from discern.models.predicting import Predictor
 from discern.models.settings import Settings
-from discern.statistics.sums import Sums
+from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from discern.evaluation.decisions import Decision
-    from discern.evaluation.evaluation import Evaluation
-    from discern.evaluation.novelty import NoveltyEvaluation
-    from discern.models.evidence import Evidence
     from discern.models.search import Watch
-    from discern.models.space_model import SpaceModel
 
 
-class Classifier(Exclusive):
+class Classifier(Predictor):
     """Classify rows of text, numbers and categories: from raw rows to a decision with probability and evidence.
 
     Parameters
@@ -146,16 +135,6 @@ class Classifier(Exclusive):
         made.make_lock()
         return made
 
-    # ---------------------------------------------------------------------------------------------- state
-
-    @property
-    def fitted(self) -> Fitted:
-        """What was learned: an immutable state, which every change replaces in one step."""
-        fitted = self._fitted
-        if fitted is None:
-            raise ValueError("this classifier has not learned anything yet; call fit first")
-        return fitted
-
     @one_at_a_time
     def take(self, fitted: Fitted) -> Classifier:
         """Replace everything that was learned by what was learned elsewhere, for example on Spark."""
@@ -166,76 +145,6 @@ class Classifier(Exclusive):
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
         return Classifier.of(self.settings, self._fitted, self.threads)
-
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the classifier has learned anything."""
-        return self._fitted is not None
-
-    @property
-    def resolved(self) -> Resolved:
-        """The settings that were learned with: nothing is left open in them."""
-        return self.fitted.resolved
-
-    @property
-    def solved(self) -> Model | SpaceModel:
-        """The model that predicts: solved from the statistics, or learned in a vector space."""
-        return self.fitted.model
-
-    @property
-    def statistics(self) -> Sums:
-        """The sums over all rows learned."""
-        return self.fitted.statistics
-
-    @property
-    def label(self) -> str:
-        """The column that holds the labels."""
-        return self.settings.label
-
-    @property
-    def model(self) -> str:
-        """The name of the model that was asked for."""
-        return self.settings.model
-
-    @property
-    def winner(self) -> str:
-        """The name of the model that was learned; of ``"best"``, which one was."""
-        return self.fitted.winner
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The labels the model can predict, sorted."""
-        return self.fitted.labels
-
-    @property
-    def rows(self) -> int:
-        """The number of rows learned."""
-        known = self.fitted.rows_per_label
-        return self.statistics.rows if known is None else sum(known.values())
-
-    @property
-    def features(self) -> tuple[Feature, ...]:
-        """The predictor columns: those learned from, or before that those given."""
-        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
-
-    @property
-    def decision(self) -> Decision | None:
-        """The rule that :meth:`predict` decides by; None is the most probable label."""
-        return None if self._fitted is None else self._fitted.decision
-
-    @property
-    def left_out(self) -> Mapping[str, str]:
-        """The columns that :meth:`fit` did not use, and why."""
-        return self.fitted.left_out
-
-    @property
-    def leaderboard(self) -> list[dict[str, Any]]:
-        """How the models did that ``"best"`` compared, the best first."""
-        return [] if self._fitted is None else list(self._fitted.resolved.leaderboard)
-
-    def info(self) -> dict[str, Any]:
-        """Return what the model is: settings, labels, sizes."""
-        return self.fitted.described()
 
     # ------------------------------------------------------------------------------------------- learning
 
@@ -330,21 +239,6 @@ class Classifier(Exclusive):
         _ = merged.model
         return Classifier.of(merged.settings, merged, self.threads)
 
-    # ------------------------------------------------------------------------------------------ predicting
-
-    def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
-        """Return the label of each row, in order."""
-        labels = [labels for labels, _ in self.predict_batches(data, reading=reading)]
-        return np.concatenate(labels) if labels else self.fitted.model.label_array[:0]
-
-    def predict_batches(
-        self, data: Any, *, reading: Reading | None = None
-    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Yield, batch by batch, the label of each row and the probability of each label."""
-        fitted = self.fitted  # learning in another thread may put a new state in its place meanwhile
-        for _, scores in fitted.scored(batches(data, reading), self.threads):
-            yield fitted.decided(scores), posterior(scores.scores)
-
     @one_at_a_time
     def decide_by(self, decision: Decision | None) -> Classifier:
         """Decide by a threshold, costs or another mix of labels from now on; None: the most probable label.
@@ -361,91 +255,6 @@ class Classifier(Exclusive):
         ['spam']
         """
         return self.take(self.fitted.decided_by(decision))
-
-    def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
-        """Return the probability of each label for each row, labels in the order of ``labels``.
-
-        With ``raw`` it is the posterior without calibration.
-        """
-        fitted = self.fitted
-        scored = fitted.scored(batches(data, reading), self.threads, raw)
-        probabilities = [posterior(scores.scores) for _, scores in scored]
-        return np.concatenate(probabilities) if probabilities else np.zeros((0, len(fitted.labels)))
-
-    def novelty(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
-        """Return how unusual each row is: the share of training rows, left out of the model, that are less unusual.
-
-        Of rows like those in training, 5% have a novelty above 0.95. A row is unusual if its terms are, or if the model
-        cannot tell its label. Only naive Bayes has it; a slim model may not.
-
-        Examples
-        --------
-        >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
-        >>> model = Classifier().fit(rows)
-        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
-        >>> bool(usual < 0.95), bool(unusual > 0.95)
-        (True, True)
-        """
-        fitted = self.fitted
-        found = [fitted.novelty(batch, self.threads) for batch in batches(data, reading)]
-        return np.concatenate(found) if found else np.zeros(0)
-
-    def evaluate_novelty(self, data: Any, *, level: float = 0.05, reading: Reading | None = None) -> NoveltyEvaluation:
-        """Evaluate how well novelty finds rows whose label the model does not know.
-
-        Parameters
-        ----------
-        level : float
-            The share of rows with known labels that may be taken for unknown.
-        """
-        return self.fitted.evaluated_novelty(batches(data, reading), level, self.threads)
-
-    def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
-        """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
-        parts = list(self.fitted.log_joint(batches(data), full, self.threads))
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
-
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text, as fast as can be.
-
-        Examples
-        --------
-        >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
-        >>> model.predict_one("some y2")
-        'b'
-        """
-        fitted = self._fitted
-        if fitted is None or fitted.quick is None:
-            return self.fitted.predict_one(text)
-        return fitted.quick(text)  # type: ignore[no-any-return]
-
-    def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
-        """Evaluate the model on rows with labels."""
-        return self.fitted.evaluated(batches(data, reading), self.threads)
-
-    def explain(self, row: str | Mapping[str, Any]) -> Evidence:
-        """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.
-
-        Examples
-        --------
-        >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
-        >>> print(model.explain("x1 y2 y1 zz"))
-        b (66.7%), against a
-            +0.000  prior
-            -0.693  x1
-            +0.693  y1
-            +0.693  y2
-          1 unknown, skipped
-        """
-        [batch] = batches([row])
-        return self.fitted.explained(batch)
-
-    def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
-        """Return the terms with the most weight for a label: the mean log odds against the other labels, in nats.
-
-        With a negative ``top``, those with the most weight against it.
-        """
-        return self.solved.weights(label_text(label), top)
 
     # -------------------------------------------------------------------------------------------- renaming
 

@@ -14,8 +14,8 @@ from discern.classifier import Classifier
 from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
-from discern.models.rows import Folds, Sample, stratified
-from discern.models.validation import held_out
+from discern.models.validation.choosing import held_out
+from discern.models.validation.rows import Folds, Sample, stratified
 
 LABELS = ["ham", "news", "spam"]
 WORDS = ["win", "prize", "lunch", "noon", "née", "你好"]

@@ -26,7 +26,7 @@ def test_same_bytes_with_all_event_models(frame, rows, model_bytes, model, monke
     settings = {**GIVEN, "number": "size", "numbers": "quantile", "model": model}
     whole = model_bytes(Classifier(**settings).fit(rows))
     assert model_bytes(discern.spark.fit(frame, Classifier(**settings))) == whole
-    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 30_000)  # of more bytes a random part is kept
+    monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 30_000)  # of more bytes a random part is kept
     thinned = model_bytes(Classifier(**settings).fit(rows))
     assert thinned != whole
     assert model_bytes(discern.spark.fit(frame.repartition(5), Classifier(**settings))) == thinned

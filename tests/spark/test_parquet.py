@@ -88,7 +88,7 @@ def cross_validation(files: Any) -> Any:
 
 @pytest.mark.parametrize("sums", [space, discriminant, judgement, cross_validation])
 def test_all_that_adds_up_rows_reads_files(spark, files, monkeypatch, sums) -> None:
-    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 30_000)
+    monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 30_000)
     handed = read_by_spark(monkeypatch)
     found = sums(files)
     assert not handed

@@ -45,12 +45,12 @@ def test_cross_validation_of_few_rows(frame, rows) -> None:
 
 
 def test_cross_validation_of_many_rows(frame, rows, monkeypatch) -> None:
-    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 10_000)
+    monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 10_000)
     settings = {**GIVEN, "smoothing": 1.0, "numbers": "gaussian", "min_df": 2}
     ours = discern.spark.cross_validate(frame.repartition(3), Classifier(**settings), 4)
     assert ours.total.rows == rows.num_rows
     assert len(ours.folds) == 4
-    from discern.models.rows import row_keys
+    from discern.models.validation.rows import row_keys
     from discern.spark.frames import batch_of
     from discern.spark.sums import fold_numbers
 

@@ -15,7 +15,7 @@ from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import MarginSettings, fit_margins
-from discern.models.rows import Sample
+from discern.models.validation.rows import Sample
 from discern.spark.frames import batch_of
 
 GIVEN: dict[str, Any] = {"text": "text", "category": "country", "flag": "paid", "number": "size", "calibrate": False}
@@ -53,7 +53,7 @@ def hinge_objective(model: Classifier, rows: Any) -> tuple[float, float]:
 @pytest.fixture(autouse=True)
 def half(monkeypatch) -> None:
     """About half of the rows is kept on the driver: what is minimised starts from their optimum, not from its own."""
-    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 180_000)
+    monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 180_000)
 
 
 @pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"max_terms": 20}])
@@ -98,7 +98,7 @@ def test_discriminants_in_one_reduce(frame, rows, model) -> None:
 
 
 def test_calibrated_like_on_one_machine(frame, rows, monkeypatch) -> None:
-    monkeypatch.setattr("discern.models.rows.MOST_KEPT", 1 << 26)
+    monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 1 << 26)
     settings = {**GIVEN, "model": "lda", "max_terms": 12, "calibrate": "auto"}
     found, alone = discern.spark.fit(frame, Classifier(**settings)), Classifier(**settings).fit(rows)
     assert found.resolved.calibration == alone.resolved.calibration

@@ -19,10 +19,10 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
-from discern.models.held_out import held_out
 from discern.models.resolving import pipeline_of, resolve
-from discern.models.rows import Folds, Sample, stratified
 from discern.models.settings import Settings
+from discern.models.validation.held_out import held_out
+from discern.models.validation.rows import Folds, Sample, stratified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -168,7 +168,7 @@ def _in_space(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
-    import discern.models.space_model as spatial
+    import discern.models.vector_space.model as spatial
 
     pipeline = pipeline_of(settings, settings.model)
     scores = spatial.held_out(sample, features, pipeline, left_out)

@@ -26,8 +26,8 @@ from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings
-from discern.models.held_out import held_out
-from discern.models.rows import Folds, Sample, row_keys
+from discern.models.validation.held_out import held_out
+from discern.models.validation.rows import Folds, Sample, row_keys
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,8 +9,8 @@ from typing import Any
 from discern.classifier import Classifier
 from discern.data.batch import Batch, did_you_mean
 from discern.data.strings import DataError
-from discern.models.deciders import Nearest
-from discern.models.space_model import SpaceModel
+from discern.models.vector_space.deciders import Nearest
+from discern.models.vector_space.model import SpaceModel
 
 
 @dataclass(frozen=True)

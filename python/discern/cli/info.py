@@ -60,11 +60,11 @@ def _show_model(path: Path, top: int, out: Output) -> None:
     classifier = loaded(path)
     described = classifier.info()
     frequent = sorted(classifier.labels, key=lambda label: (-described["priors"][label], label))[:MOST_LABELS]
-    strongest = {label: classifier.weights(label, top) for label in frequent}
+    strongest = {label: classifier.strongest(label, top) for label in frequent}
     _, metadata = files.load(path)
     about = {"file": str(path), "bytes": path.stat().st_size, "checksum": metadata["checksum"], **described}
     if out.json:
-        words = {label: [{"term": term, "weight": weight} for term, weight in strongest[label]] for label in frequent}
+        words = {label: [term.to_dict() for term in strongest[label]] for label in frequent}
         print_json({**about, "strongest": words})
         return
     from discern.cli.show import console, show_info

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.evaluation.evaluation import Evaluation
     from discern.models.evidence import Evidence
+    from discern.models.strongest import StrongTerm
 
 PIPE_WIDTH = 1000
 """Wide enough that nothing is wrapped or cut where there is no terminal."""
 BAR = 16
+NO_BREAK = "\u00a0"
 MOST_FLIPPED = 8
 """The most words listed of those that would flip a decision."""
 CLEAR, STRONG = 0.5, 1.5
@@ -237,7 +240,7 @@ def show_leaderboard(results: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_info(
-    screen: Console, about: Mapping[str, Any], strongest: Mapping[str, list[tuple[str, float]]], labels: int
+    screen: Console, about: Mapping[str, Any], strongest: Mapping[str, list[StrongTerm]], labels: int
 ) -> None:
     """Print the facts about a model."""
     table = Table.grid(padding=(0, 2))
@@ -267,15 +270,22 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if about["chosen"]:
         loss, accuracy = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
         yield "", f"chosen by validation: held-out accuracy {accuracy:.2%}, log loss {loss:.4f}"
-    if about["calibration"]:
-        calibration = about["calibration"]
-        power = f" · length^{calibration['power']:.2f}" if calibration["power"] else ""
-        yield "calibration", f"scores divided by {calibration['temperature']:.3g}{power}"
+    yield from _calibration(about["calibration"])
     yield "label", repr(about["label"])
     yield "columns", ", ".join(described(feature) for feature in about["features"])
     yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
     yield "parameters", f"{about['parameters']:,}"
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
+
+
+def _calibration(calibration: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+    if calibration is None:
+        return
+    if calibration["kind"] != "evidence":
+        yield "calibration", f"scores divided by {calibration['temperature']:.3g}"
+        return
+    scales = (f"{one['temperature']:.3g} · n^{one['power']:.2f}" for one in calibration["scales"])
+    yield "calibration", f"evidence of n known terms divided by {', '.join(scales)}"
 
 
 def show_data(
@@ -341,11 +351,18 @@ def _text_settings(about: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[tuple[str, float]]]) -> Table:
-    table = plain_table("label", "prior", "rows", "strongest words, in nats", left=1)
+def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[StrongTerm]]) -> Table:
+    counted = "" if about["slim"] or about["pipeline"] else " (rows of the label : of others)"
+    table = plain_table("label", "prior", "rows", f"strongest words, in nats{counted}", left=1)
     table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
     for label, words in strongest.items():
         rows = "" if about["slim"] else f"{about['rows_per_label'][label]:,}"
-        listed = Text("  ").join(Text.assemble(visible(term), (f" {weight:+.2f}", "dim")) for term, weight in words)
+        listed = Text("  ").join(map(_strong_term, words, itertools.repeat(label)))
         table.add_row(visible(label), f"{about['priors'][label]:.2%}", rows, listed)
     return table
+
+
+def _strong_term(term: StrongTerm, label: str) -> Text:
+    """Return a term with its weight and the rows it was seen in, which stay on one line."""
+    seen = f" ({term.seen(label).replace(' ', NO_BREAK)})" if term.rows is not None else ""
+    return Text.assemble(visible(term.term), (f"{NO_BREAK}{term.weight:+.2f}{seen}".replace(" ", NO_BREAK), "dim"))

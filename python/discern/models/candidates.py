@@ -10,8 +10,8 @@ from discern.data.text import CHARACTERS, TextSettings
 from discern.models.registry import MODELS
 
 if TYPE_CHECKING:
-    from discern.models.space import Layout
-    from discern.models.space_model import Pipeline
+    from discern.models.vector_space.axes import Layout
+    from discern.models.vector_space.model import Pipeline
 
 
 @dataclass(frozen=True)

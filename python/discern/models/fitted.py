@@ -24,11 +24,13 @@ from discern.evaluation.novelty import entropy
 from discern.learners.bayes import posterior
 from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
-from discern.models.held_out import penalty_of, surprise_of
-from discern.models.naive_bayes import Model, Summing, solve_columns
+from discern.models.naive_bayes import Model, solve_columns
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
+from discern.models.strongest import StrongTerm, strongest
+from discern.models.summing import sum_rows, with_names
+from discern.models.validation.held_out import penalty_of, surprise_of
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from discern.evaluation.novelty import NoveltyEvaluation
     from discern.evaluation.scaling import EvidenceScaling
     from discern.models.evidence import Evidence
-    from discern.models.space_model import SpaceModel
+    from discern.models.vector_space.model import SpaceModel
     from discern.statistics.ledger import Ledger
 
     Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
@@ -49,8 +51,8 @@ FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy
 """Settings in which models may differ that are merged, if validation chose them for both."""
 SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
 NO_NOVELTY = (
-    "this model has no novelty: it needs naive Bayes that was trained on at least 100 rows with settings left at 'auto' "
-    "or with calibrate=True"
+    "this model has no novelty: train naive Bayes on at least 100 rows with settings left at 'auto', or with "
+    "calibrate=True"
 )
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
@@ -250,6 +252,12 @@ class Fitted:
         """Explain why the only row of a batch is given its label."""
         return self.model.explain(with_names(batch, self.resolved.columns))
 
+    def strongest(self, label: str, top: int) -> list[StrongTerm]:
+        """Return the strongest terms for a label; with a negative ``top``, those against it."""
+        if isinstance(self.model, Model):
+            return strongest(self.model, self.sums, label, top)
+        return [StrongTerm(name, weight) for name, weight in self.model.weights(label, top)]
+
     def decided_by(self, decision: Decision | None) -> Fitted:
         """Return the state that decides by a rule; raises ValueError if it does not fit the labels."""
         if decision is not None:
@@ -437,60 +445,10 @@ class Fitted:
             return Model.from_arrays(
                 labels, resolved.features, arrays, resolved.naive_bayes, resolved.text, calibration
             )
-        from discern.models.space_model import SpaceModel
+        from discern.models.vector_space.model import SpaceModel
 
         model = SpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
         return model.calibrated(cast("Temperature | None", resolved.calibration))
-
-
-class Receipt(str):
-    """What :meth:`Classifier.forget` returns: the checksum of the model file as it now would be.
-
-    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows
-    forgotten and left. ``proven`` is true if a ledger proves that exactly these rows had been learned; counts alone
-    cannot prove it.
-    """
-
-    forgotten: int
-    rows: int
-    proven: bool
-
-    def __new__(cls, checksum: str, forgotten: int, rows: int, proven: bool = False) -> Receipt:
-        receipt = super().__new__(cls, checksum)
-        receipt.forgotten, receipt.rows, receipt.proven = forgotten, rows, proven
-        return receipt
-
-
-def sum_rows(
-    stream: Iterable[Batch], resolved: Resolved, label: str, threads: int | None, salt: bytes | None = None
-) -> tuple[Sums, Ledger | None]:
-    """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
-    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
-    for batch in stream:
-        named = with_names(batch, resolved.columns)
-        summing.add(named, label)
-        if ledger is not None:
-            ledger = ledger + ledger.of(named, resolved.columns, label, ledger.salt)
-    return summing.sums(), ledger
-
-
-def empty_ledger(salt: bytes | None) -> Ledger | None:
-    """Return the ledger of no rows, or None without a salt."""
-    if salt is None:
-        return None
-    from discern.statistics.ledger import Ledger
-
-    return Ledger.empty(salt)
-
-
-def with_names(batch: Batch, features: Sequence[Feature]) -> Batch:
-    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing."""
-    texts = [feature.name for feature in features if feature.role == "text"]
-    names = [feature.name for feature in features]
-    if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):
-        return batch
-    missing = {name: [None] * batch.rows for name in names if name != texts[0]}
-    return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})
 
 
 def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:

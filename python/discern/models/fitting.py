@@ -13,15 +13,16 @@ from discern.data.readers import batches, can_be_read_again
 from discern.data.roles import Feature, leading_rows
 from discern.data.source import Reading
 from discern.data.strings import DataError
-from discern.models.fitted import Fitted, empty_ledger, sum_rows, with_names
+from discern.models.fitted import Fitted
 from discern.models.resolved import Resolved
 from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
 from discern.models.settings import Settings
+from discern.models.summing import empty_ledger, sum_rows, with_names
 
 if TYPE_CHECKING:
-    from discern.models.rows import Sample
     from discern.models.search import Watch
-    from discern.models.space_model import SpaceModel
+    from discern.models.validation.rows import Sample
+    from discern.models.vector_space.model import SpaceModel
     from discern.statistics.ledger import Ledger
     from discern.statistics.sums import Sums
 
@@ -79,7 +80,7 @@ class Job:
     def _validated(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, salt: bytes | None
     ) -> tuple[Resolved, Sums, Ledger | None]:
-        from discern.models.rows import Sample, keep
+        from discern.models.validation.rows import Sample, keep
 
         label, again = self.settings.label, can_be_read_again(data)
         kept, whole = keep(stream, thin=again)
@@ -98,8 +99,8 @@ class Job:
 
     def in_space(self, rows: list[Batch], watch: Watch | None, deadline: float) -> Fitted:
         """Learn a model in a vector space, or the best of all."""
-        from discern.models.rows import LEAST_VALIDATED, Sample
-        from discern.models.space_model import calibration_of
+        from discern.models.validation.rows import LEAST_VALIDATED, Sample
+        from discern.models.vector_space.model import calibration_of
 
         settings = self.settings
         sample = Sample.of(rows, settings.label, self.names, self.threads)
@@ -147,7 +148,7 @@ class Job:
 
     def _learned(self, sample: Sample, resolved: Resolved) -> Fitted:
         """Learn a model in a vector space from all rows, without calibration."""
-        import discern.models.space_model as space_model
+        import discern.models.vector_space.model as space_model
 
         assert resolved.pipeline is not None
         return in_space(self.given, resolved, space_model.fit(sample, self.features, resolved.pipeline))

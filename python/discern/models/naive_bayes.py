@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from discern.data.batch import Batch, did_you_mean
+from discern.data.batch import Batch
 from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
@@ -257,24 +257,10 @@ class Model:
                 scales[place] = float(scale.factors(known)[0])
         return self.prior, float(self.calibration.weights_of_prior(lengths)[0]), scales
 
-    def weights(self, label: str, top: int) -> list[tuple[str, float]]:
-        """Return the terms of all columns by their mean log odds against the other labels, strongest first.
-
-        ``top`` of them; with a negative number, those with the strongest evidence against the label.
-        """
-        if label not in self.labels:
-            raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
-        place, others = self.labels.index(label), max(len(self.labels) - 1, 1)
-        own = [column for column in self.columns if not column.feature.is_derived]
-        several = sum(map(_is_text, own)) > 1  # a word may be in each
-        ranked: list[tuple[str, float]] = []
-        for column in own:
-            mine, every = column.weights_of(place)
-            odds = mine - (every - mine) / others
-            order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top)]
-            start = f"{column.feature.name}: " if several and _is_text(column) else ""
-            ranked += zip([start + name for name in column.names(order)], odds[order].tolist(), strict=True)
-        return sorted(ranked, key=lambda pair: -pair[1] if top >= 0 else pair[1])[: abs(top)]
+    @property
+    def has_several_texts(self) -> bool:
+        """Whether a word may be in several columns."""
+        return sum(_is_text(column) and not column.feature.is_derived for column in self.columns) > 1
 
     @property
     def parameters(self) -> int:

@@ -2,7 +2,7 @@
 
 The choices and help texts of the command line, what runs on Spark, what the search tries and the table in the
 documentation all come from these rows. A model in a vector space is its own module, whose ``learn`` function turns a
-:class:`discern.models.deciders.Table` into a decider, and a row here.
+:class:`discern.models.vector_space.deciders.Table` into a decider, and a row here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ModelKind:
     """For naive Bayes: the event model of texts, or where validation starts."""
     learn: str = ""
     """In a vector space, ``module:function``: from a table and a regularization to a decider."""
-    decider: str = "discern.models.deciders:Linear"
+    decider: str = "discern.models.vector_space.deciders:Linear"
     """The class of what is learned, as ``module:name``."""
     cost: float = 1.0
     """The default cost of an error."""
@@ -65,7 +65,7 @@ class ModelKind:
 
 
 def _deciders(name: str) -> str:
-    return f"discern.models.deciders:{name}"
+    return f"discern.models.vector_space.deciders:{name}"
 
 
 MODELS: Registry[ModelKind] = Registry(

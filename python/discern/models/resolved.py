@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
-    from discern.models.space_model import Pipeline
+    from discern.models.vector_space.model import Pipeline
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,6 @@ def _novelty(values: Any) -> Novelty | None:
 def _pipeline(values: Any) -> Pipeline | None:
     if values is None:
         return None
-    from discern.models.space_model import Pipeline
+    from discern.models.vector_space.model import Pipeline
 
     return Pipeline.from_json(values)

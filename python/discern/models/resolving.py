@@ -15,8 +15,8 @@ from discern.models.settings import Settings
 
 if TYPE_CHECKING:
     from discern.models.candidates import Candidate, Change
-    from discern.models.rows import Sample
-    from discern.models.space_model import Pipeline
+    from discern.models.validation.rows import Sample
+    from discern.models.vector_space.model import Pipeline
 
 # ------------------------------------------------------------------------------------------------- naive Bayes
 
@@ -43,7 +43,7 @@ def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> 
 
 def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
     """Choose by validation what was not given."""
-    import discern.models.validation as validation
+    import discern.models.validation.choosing as validation
 
     few = sample.rows < validation.LEAST_VALIDATED or len(sample.labels) < 2
     numbers = settings.numbers
@@ -76,8 +76,8 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
 
 def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | None = None) -> Pipeline:
     """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
-    from discern.models.space import Layout
-    from discern.models.space_model import Pipeline, regularization_of
+    from discern.models.vector_space.axes import Layout
+    from discern.models.vector_space.model import Pipeline, regularization_of
 
     kind, text, lengths = MODELS[model], settings.text, settings.characters or characters
     if settings.ngrams is None:

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-import discern.models.space_model as spatial
+import discern.models.vector_space.model as spatial
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import posterior
 from discern.models.candidates import Candidate, Change
-from discern.models.held_out import held_out
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
-from discern.models.rows import Folds, Sample, stratified
+from discern.models.validation.held_out import held_out
+from discern.models.validation.rows import Folds, Sample, stratified
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

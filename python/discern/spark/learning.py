@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.models.rows as samples
+import discern.models.validation.rows as samples
 from discern.classifier import Classifier
 from discern.data.batch import row_sizes
 from discern.data.roles import Feature
@@ -19,7 +19,7 @@ from discern.models.fitted import Fitted
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.resolving import needs_validation, pipeline_of, resolve
-from discern.models.rows import LEAST_VALIDATED, Sample, row_keys
+from discern.models.validation.rows import LEAST_VALIDATED, Sample, row_keys
 from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
@@ -86,8 +86,8 @@ def _fit_space(rows: Rows) -> Fitted:
     """Learn a model in a vector space; what needs single rows, calibration and bins, comes from the sample."""
     # Not above: a worker that samples rows needs none of it.
     from discern.models.fitting import in_space
-    from discern.models.space_model import calibration_of
-    from discern.models.validation import with_numbers
+    from discern.models.validation.choosing import with_numbers
+    from discern.models.vector_space.model import calibration_of
     from discern.spark.vectors import fit_space
 
     settings = rows.classifier.settings
@@ -118,7 +118,7 @@ def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feat
 
 @dataclass
 class Rows:
-    """The rows of a frame to learn from, as :class:`discern.models.rows.Sample` offers rows in memory."""
+    """The rows of a frame to learn from, as :class:`discern.models.validation.rows.Sample` offers rows in memory."""
 
     frame: DataFrame
     classifier: Classifier

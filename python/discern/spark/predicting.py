@@ -13,7 +13,7 @@ import numpy as np
 from discern.classifier import Classifier
 from discern.data.strings import DataError
 from discern.evaluation.evaluation import Evaluation
-from discern.models.rows import row_keys
+from discern.models.validation.rows import row_keys
 from discern.spark.frames import (
     batch_of,
     columns_of,

@@ -22,7 +22,7 @@ from discern.data.text import TextSettings
 from discern.models.columns import statistics_of
 from discern.models.file import narrow
 from discern.models.naive_bayes import Summing
-from discern.models.rows import row_keys
+from discern.models.validation.rows import row_keys
 from discern.spark.frames import (
     columns_of,
     map_partitions,

@@ -24,11 +24,19 @@ from discern.learners.logistic.sums import statistics
 from discern.learners.margins import MarginSettings, fit_margins, squared_hinge
 from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_gradients, conjugate_step, minimize
 from discern.models.columns.arrays import sparse
-from discern.models.deciders import MOST_JOINT, Decider, Linear, Table, learn, linear_of_scatter, quadratic_of_scatter
 from discern.models.file import load, save
-from discern.models.rows import Sample
-from discern.models.space import Layout, Space
-from discern.models.space_model import Pipeline, SpaceModel
+from discern.models.validation.rows import Sample
+from discern.models.vector_space.axes import Layout, Space
+from discern.models.vector_space.deciders import (
+    MOST_JOINT,
+    Decider,
+    Linear,
+    Table,
+    learn,
+    linear_of_scatter,
+    quadratic_of_scatter,
+)
+from discern.models.vector_space.model import Pipeline, SpaceModel
 from discern.spark.frames import (
     columns_of,
     map_partitions,

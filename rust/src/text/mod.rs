@@ -7,5 +7,6 @@ pub mod documents;
 pub mod key;
 pub mod lexicon;
 pub mod reader;
+mod symbols;
 pub mod tokenizer;
 pub mod tokens;

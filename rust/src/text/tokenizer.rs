@@ -18,7 +18,7 @@ use crate::system::vector::{CodePath, code_path};
 /// The longest piece in bytes. Documents are cut at spaces into pieces, so that scratch memory stays small.
 const PIECE: usize = Marked::LONGEST;
 /// Tokens handed over at a time by the analyzers that do not cut the document.
-const PORTION: usize = 1 << 14;
+pub(super) const PORTION: usize = 1 << 14;
 /// Words longer than this are not stemmed: no language has them.
 const LONGEST_STEM: usize = 128;
 
@@ -57,11 +57,11 @@ pub struct Text {
 pub struct Scratch {
     path: CodePath,
     marked: Marked,
-    text: Vec<u8>,
-    word: String,
+    pub(super) text: Vec<u8>,
+    pub(super) word: String,
     starts: Vec<usize>,
     /// Whether a word was not UTF-8 since the last call of `take_invalid`.
-    invalid: bool,
+    pub(super) invalid: bool,
 }
 
 impl Scratch {
@@ -164,53 +164,6 @@ impl Text {
         scratch.text = lowered;
     }
 
-    /// Push words and, between them, each character that is neither part of a word nor a space.
-    fn words_and_symbols(
-        &self,
-        document: &[u8],
-        shortest: usize,
-        scratch: &mut Scratch,
-        tokens: &mut Tokens,
-        take: &mut impl FnMut(&Tokens),
-    ) {
-        self.lowered(document, &mut scratch.text);
-        let Scratch {
-            text, word, invalid, ..
-        } = scratch;
-        for chunk in text.utf8_chunks() {
-            let (valid, mut start) = (chunk.valid(), 0);
-            for (place, character) in valid.char_indices() {
-                if self.is_inside(character) {
-                    continue;
-                }
-                self.words_of_lowered(&valid[start..place], shortest, word, tokens);
-                start = place + character.len_utf8();
-                if !character.is_whitespace() && !character.is_control() {
-                    tokens.push(&valid.as_bytes()[place..start]);
-                }
-                hand_over(tokens, take, PORTION);
-            }
-            self.words_of_lowered(&valid[start..], shortest, word, tokens);
-            *invalid |= !chunk.invalid().is_empty();
-        }
-    }
-
-    /// Return whether a character is part of a word, or between two words that a segmenter finds.
-    fn is_inside(&self, character: char) -> bool {
-        match &self.script {
-            Script::Python(tables) => tables.is_word(character),
-            Script::World => kind(character) != Kind::Apart,
-        }
-    }
-
-    fn words_of_lowered(&self, run: &str, shortest: usize, word: &mut String, tokens: &mut Tokens) {
-        if !run.is_ascii() {
-            self.words_of_run(run.as_bytes(), shortest, word, tokens);
-        } else if run.len() >= shortest.max(1) {
-            tokens.push(run.as_bytes());
-        }
-    }
-
     /// Return whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
     fn has_sigma(&self, document: &[u8]) -> bool {
         self.lowercase
@@ -254,7 +207,7 @@ impl Text {
 
     /// Push the words of a run of ASCII word bytes and non-ASCII characters, ASCII already lowered; return whether part
     /// of it is not UTF-8.
-    fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
+    pub(super) fn words_of_run(&self, run: &[u8], shortest: usize, word: &mut String, tokens: &mut Tokens) -> bool {
         let mut invalid = false;
         for chunk in run.utf8_chunks() {
             invalid |= !chunk.invalid().is_empty();
@@ -317,7 +270,7 @@ impl Text {
     }
 
     /// Write `document` to `target`, in lower case if the settings ask for it, as Python's `str.lower` does.
-    fn lowered(&self, document: &[u8], target: &mut Vec<u8>) {
+    pub(super) fn lowered(&self, document: &[u8], target: &mut Vec<u8>) {
         target.clear();
         if !self.lowercase {
             target.extend_from_slice(document);
@@ -467,7 +420,7 @@ fn matches(pattern: &Regex, text: &[u8], tokens: &mut Tokens, take: &mut impl Fn
 
 /// Hand the tokens over and clear them, if there are at least `least`.
 #[inline(always)]
-fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) {
+pub(super) fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) {
     if tokens.len() >= least {
         take(tokens);
         tokens.clear();
@@ -475,11 +428,11 @@ fn hand_over(tokens: &mut Tokens, take: &mut impl FnMut(&Tokens), least: usize) 
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::text::lexicon::Lexicon;
 
-    fn text(analyzer: Analyzer) -> Text {
+    pub fn text(analyzer: Analyzer) -> Text {
         Text {
             analyzer,
             script: Script::World,
@@ -492,7 +445,7 @@ mod tests {
         }
     }
 
-    fn tokens_of(text: &Text, document: &str) -> Vec<String> {
+    pub fn tokens_of(text: &Text, document: &str) -> Vec<String> {
         let mut tokens = Tokens::new(Lexicon::default().seeds());
         let (mut words, mut bytes) = (Vec::new(), Vec::new());
         text.tokenize(
@@ -521,24 +474,6 @@ mod tests {
             ["我们", "喜欢", "iphone", "手机"]
         );
         assert_eq!(tokens_of(&words, "ภาษาไทย"), ["ภาษา", "ไทย"]);
-    }
-
-    #[test]
-    fn symbols_are_words() {
-        let symbols = Text {
-            symbols: true,
-            ..text(Analyzer::Words { shortest: 1 })
-        };
-        let cases = [
-            ("Win £5!! now :)", "win|£|5|!|!|now|:|)"),
-            ("don't\tA", "don|'|t|a"),
-            ("我们去北京。", "我们|去|北京|。"),
-            ("ΟΔΟΣ 👍🏽", "οδος|👍|🏽"),
-            ("", ""),
-        ];
-        for (document, expected) in cases {
-            assert_eq!(tokens_of(&symbols, document).join("|"), expected);
-        }
     }
 
     #[test]

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import discern.models.file as files
 import discern.models.search as contest
-import discern.models.space_model as spatial
+import discern.models.vector_space.model as spatial
 from discern.analysis.crossvalidation import cross_validate
 from discern.classifier import Classifier, load
 from discern.cli.main import app
@@ -28,13 +28,13 @@ from discern.data.strings import DataError
 from discern.data.text import TextSettings
 from discern.estimators.linear.margins import NBSVM
 from discern.estimators.text.vectorizers import CountVectorizer
-from discern.models.deciders import Regularization
 from discern.models.file import ModelFileError
 from discern.models.registry import MODELS, public_models
-from discern.models.rows import Folds, Sample, stratified
 from discern.models.search import another_deal
-from discern.models.space import Layout
-from discern.models.space_model import Pipeline, SpaceModel
+from discern.models.validation.rows import Folds, Sample, stratified
+from discern.models.vector_space.axes import Layout
+from discern.models.vector_space.deciders import Regularization
+from discern.models.vector_space.model import Pipeline, SpaceModel
 
 SPACE = tuple(kind.name for kind in MODELS if kind.learn and kind.is_public)
 TUNED = tuple(kind.name for kind in MODELS if kind.is_tuned)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from discern.data.roles import Feature
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
-    from discern.models.rows import Folds, Sample
-    from discern.models.space import Layout
+    from discern.models.validation.rows import Folds, Sample
+    from discern.models.vector_space.axes import Layout
     from discern.statistics.counts import Seen
     from discern.statistics.statistic import Statistic
 
@@ -214,6 +214,10 @@ class Column(Solved):
     def weights_of(self, place: int) -> tuple[Array, Array]:
         """Return the weights of all terms for one class, and summed over the classes; none without a list of terms."""
         return np.zeros(0), np.zeros(0)
+
+    def documents(self, statistic: Any) -> Any:
+        """Return how many rows of each class have each term: a sparse matrix; None without a list of terms."""
+        return None
 
     def names(self, terms: NDArray[Any]) -> list[str]:
         """Return some terms in words."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from discern.data.roles import Feature
     from discern.learners.bayes import NaiveBayesSettings
     from discern.models.columns.kind import Array, Arrays
-    from discern.models.rows import Folds, Sample
+    from discern.models.validation.rows import Folds, Sample
 
 BOUNDS = (1, 2, 3, *(step for power in range(2, 31) for step in (1 << power, 3 << (power - 1))))
 """The shortest length of each bin: every length up to 3, then two bins for each doubling."""

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
     from discern.models.columns.kind import Array, Arrays, Mask
-    from discern.models.rows import Folds, Sample
-    from discern.models.space import Layout
+    from discern.models.validation.rows import Folds, Sample
+    from discern.models.vector_space.axes import Layout
 
 
 class LevelSum(ColumnSum):
@@ -180,6 +180,15 @@ class LevelColumn(_Levels, Column):
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         return self.weights[:, place], self.weights.sum(axis=1)
+
+    def documents(self, statistic: Counts) -> Any:
+        counts = statistic.with_labels(self.labels)
+        places = self.places(np.arange(len(counts.terms)), counts.terms.to_list())
+        table = np.zeros((len(self.levels), len(self.labels)), np.int64)
+        table[places[counts.entry_terms], counts.entry_classes] = counts.documents
+        rows, labels = np.nonzero(table)
+        ends = np.searchsorted(rows, np.arange(len(self.levels) + 1))
+        return sparse((table[rows, labels], labels, ends), table.shape)
 
     def names(self, terms: NDArray[Any]) -> list[str]:
         return [f"{self.feature.name}={self.levels[int(term)]}" for term in terms]

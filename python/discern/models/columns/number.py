@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
     from discern.models.columns.kind import Array, Arrays, Mask
-    from discern.models.rows import Folds, Sample
-    from discern.models.space import Layout
+    from discern.models.validation.rows import Folds, Sample
+    from discern.models.vector_space.axes import Layout
 
 
 VARIANCE_FLOOR = 1e-9

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from discern.data.batch import Batch
     from discern.models.columns.kind import Array, Arrays, Mask
-    from discern.models.rows import Folds, Sample
-    from discern.models.space import Layout
+    from discern.models.validation.rows import Folds, Sample
+    from discern.models.vector_space.axes import Layout
 
 
 FEW = 8
@@ -154,7 +154,7 @@ class TextRows(ColumnRows):
 
     def sizes(self, presence: bool) -> NDArray[np.int64]:
         if presence:
-            return np.diff(self.matrix.indptr).astype(np.int64)
+            return np.asarray(np.diff(self.matrix.indptr), np.int64)
         return np.asarray(self.matrix.sum(axis=1), np.int64).ravel()
 
     def scores(
@@ -302,6 +302,13 @@ class TextColumn(_Terms, Column):
 
     def weights_of(self, place: int) -> tuple[Array, Array]:
         return self.scores.of_class(place), self.scores.sums()
+
+    def documents(self, statistic: Counts) -> Any:
+        counts = statistic.with_labels(self.labels)
+        if len(counts.terms) > len(self.terms):
+            counts = counts.with_terms(contained(counts.terms, self.terms))
+        ends = np.searchsorted(counts.entry_terms, np.arange(len(counts.terms) + 1))
+        return sparse((counts.documents, counts.entry_classes, ends), (len(counts.terms), len(self.labels)))
 
     def names(self, terms: NDArray[Any]) -> list[str]:
         return [self.terms[int(term)] for term in terms]

@@ -20,7 +20,7 @@ from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.models.columns import kind_of
 from discern.models.columns.kind import Axes, ColumnRows
-from discern.models.rows import Sample
+from discern.models.validation.rows import Sample
 from discern.statistics.selection import best, scores_alone, table_for
 from discern.statistics.statistic import arrays_of
 

@@ -1,8 +1,8 @@
 """Models in a vector space: logistic regression, support vectors, least squares, discriminants, neighbours.
 
-Rows become vectors (:mod:`discern.models.space`), a decider is learned from them (:mod:`discern.models.deciders`), and
-probabilities come from a temperature fitted to the scores of held-out rows. Unlike naive Bayes these models are not
-additive: they cannot be updated, forget rows or be merged.
+Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
+(:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
+rows. Unlike naive Bayes these models are not additive: they cannot be updated, forget rows or be merged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import log_priors, posterior, stored_priors
 from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.models.columns.kind import Scores
-from discern.models.deciders import Contribution, Decider, Regularization, Table, added, learn
 from discern.models.evidence import Evidence, TermEvidence, in_order
 from discern.models.registry import MODELS
-from discern.models.rows import Folds, Sample, stratified
-from discern.models.space import Columns, Layout, Space
-from discern.models.validation import with_numbers
+from discern.models.validation.choosing import with_numbers
+from discern.models.validation.rows import Folds, Sample, stratified
+from discern.models.vector_space.axes import Columns, Layout, Space
+from discern.models.vector_space.deciders import Contribution, Decider, Regularization, Table, added, learn
 from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from discern.data.roles import LENGTH, Feature
 from discern.data.text import VIEWS
-from discern.models.held_out import HeldOut, held_out
-from discern.models.rows import MOST_VALIDATED, Folds, Sample
+from discern.models.validation.held_out import HeldOut, held_out
+from discern.models.validation.rows import MOST_VALIDATED, Folds, Sample
 
 if TYPE_CHECKING:
     from discern.learners.smoothing import Smoothing

@@ -19,7 +19,7 @@ from discern.data.threads import default_threads
 from discern.evaluation.scaling import EvidenceScaling
 from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.naive_bayes import groups_of, solve_columns
-from discern.models.rows import Folds, Sample
+from discern.models.validation.rows import Folds, Sample
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def contrasted(
         for place, (scored, known) in contrasts.items():
             mine, rest = scored[smoothings.index(one.smoothing)]
             scores = (share * mine if share else 0.0) + ((1 - share) * rest if share < 1 else 0.0)
-            own[place] = np.nan_to_num(scores, neginf=0.0), known  # the prior says it of a class that only the fold has
+            own[place] = np.nan_to_num(scores, neginf=0.0), known  # the prior excludes a class that only the fold has
         columns = tuple(own[place] for place in range(len(features)))
         prior = _priors(sample, one, folds)
         yield HeldOut(tuple(features), classes, prior, columns, has_prior=False)

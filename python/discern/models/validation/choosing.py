@@ -17,17 +17,17 @@ from discern.data.roles import Feature
 from discern.evaluation.novelty import Novelty, entropy
 from discern.learners.bayes import EVENT_MODELS, posterior
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
-from discern.models.held_out import NEVER, contrasted, held_out, penalty_of
 from discern.models.resolved import Resolved
-from discern.models.rows import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.models.rows import MOST_VALIDATED, Folds, Sample
-from discern.models.views import add_views
+from discern.models.validation.held_out import NEVER, contrasted, held_out, penalty_of
+from discern.models.validation.rows import LEAST_VALIDATED as LEAST_VALIDATED
+from discern.models.validation.rows import MOST_VALIDATED, Folds, Sample
+from discern.models.validation.views import add_views
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discern.evaluation.scaling import EvidenceScaling
-    from discern.models.held_out import HeldOut
+    from discern.models.validation.held_out import HeldOut
 
     Array = NDArray[np.float64]
 

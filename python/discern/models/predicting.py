@@ -1,0 +1,235 @@
+"""What a classifier can do with what it has learned: predict, explain, evaluate, describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from discern.data.readers import batches
+from discern.data.roles import Feature
+from discern.data.source import Reading
+from discern.data.values import label_text
+from discern.learners.bayes import posterior
+from discern.models.exclusive import Exclusive
+from discern.models.fitted import Fitted
+from discern.models.naive_bayes import Model
+from discern.models.resolved import Resolved
+from discern.models.settings import Settings
+from discern.statistics.sums import Sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.novelty import NoveltyEvaluation
+    from discern.models.evidence import Evidence
+    from discern.models.strongest import StrongTerm
+    from discern.models.vector_space.model import SpaceModel
+
+
+class Predictor(Exclusive):
+    """Settings and what was learned with them, as far as nothing is changed."""
+
+    settings: Settings
+    threads: int | None
+    _fitted: Fitted | None
+
+    @property
+    def fitted(self) -> Fitted:
+        """What was learned: an immutable state, which every change replaces in one step."""
+        fitted = self._fitted
+        if fitted is None:
+            raise ValueError("this classifier has not learned anything yet; call fit first")
+        return fitted
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the classifier has learned anything."""
+        return self._fitted is not None
+
+    @property
+    def resolved(self) -> Resolved:
+        """The settings that were learned with: nothing is left open in them."""
+        return self.fitted.resolved
+
+    @property
+    def solved(self) -> Model | SpaceModel:
+        """The model that predicts: solved from the statistics, or learned in a vector space."""
+        return self.fitted.model
+
+    @property
+    def statistics(self) -> Sums:
+        """The sums over all rows learned."""
+        return self.fitted.statistics
+
+    @property
+    def label(self) -> str:
+        """The column that holds the labels."""
+        return self.settings.label
+
+    @property
+    def model(self) -> str:
+        """The name of the model that was asked for."""
+        return self.settings.model
+
+    @property
+    def winner(self) -> str:
+        """The name of the model that was learned; of ``"best"``, which one was."""
+        return self.fitted.winner
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels the model can predict, sorted."""
+        return self.fitted.labels
+
+    @property
+    def rows(self) -> int:
+        """The number of rows learned."""
+        known = self.fitted.rows_per_label
+        return self.statistics.rows if known is None else sum(known.values())
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The predictor columns: those learned from, or before that those given."""
+        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
+
+    @property
+    def decision(self) -> Decision | None:
+        """The rule that :meth:`predict` decides by; None is the most probable label."""
+        return None if self._fitted is None else self._fitted.decision
+
+    @property
+    def left_out(self) -> Mapping[str, str]:
+        """The columns that :meth:`fit` did not use, and why."""
+        return self.fitted.left_out
+
+    @property
+    def leaderboard(self) -> list[dict[str, Any]]:
+        """How the models did that ``"best"`` compared, the best first."""
+        return [] if self._fitted is None else list(self._fitted.resolved.leaderboard)
+
+    def info(self) -> dict[str, Any]:
+        """Return what the model is: settings, labels, sizes."""
+        return self.fitted.described()
+
+    # ------------------------------------------------------------------------------------------ predicting
+
+    def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
+        """Return the label of each row, in order."""
+        labels = [labels for labels, _ in self.predict_batches(data, reading=reading)]
+        return np.concatenate(labels) if labels else self.fitted.model.label_array[:0]
+
+    def predict_batches(
+        self, data: Any, *, reading: Reading | None = None
+    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
+        """Yield, batch by batch, the label of each row and the probability of each label."""
+        fitted = self.fitted  # learning in another thread may put a new state in its place meanwhile
+        for _, scores in fitted.scored(batches(data, reading), self.threads):
+            yield fitted.decided(scores), posterior(scores.scores)
+
+    def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
+        """Return the probability of each label for each row, labels in the order of ``labels``.
+
+        With ``raw`` it is the posterior without calibration.
+        """
+        fitted = self.fitted
+        scored = fitted.scored(batches(data, reading), self.threads, raw)
+        probabilities = [posterior(scores.scores) for _, scores in scored]
+        return np.concatenate(probabilities) if probabilities else np.zeros((0, len(fitted.labels)))
+
+    def novelty(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
+        """Return how unusual each row is: the share of training rows, left out of the model, that are less unusual.
+
+        Of rows like those in training, 5% have a novelty above 0.95. A row is unusual if its terms are, or if the model
+        cannot tell its label. Only naive Bayes has it; a slim model may not.
+
+        Examples
+        --------
+        >>> from discern import Classifier
+        >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
+        >>> model = Classifier().fit(rows)
+        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
+        >>> bool(usual < 0.95), bool(unusual > 0.95)
+        (True, True)
+        """
+        fitted = self.fitted
+        found = [fitted.novelty(batch, self.threads) for batch in batches(data, reading)]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def evaluate_novelty(self, data: Any, *, level: float = 0.05, reading: Reading | None = None) -> NoveltyEvaluation:
+        """Evaluate how well novelty finds rows whose label the model does not know.
+
+        Parameters
+        ----------
+        level : float
+            The share of rows with known labels that may be taken for unknown.
+        """
+        return self.fitted.evaluated_novelty(batches(data, reading), level, self.threads)
+
+    def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
+        """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
+        parts = list(self.fitted.log_joint(batches(data), full, self.threads))
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
+
+    def predict_one(self, text: str) -> str:
+        """Return the label of one text, as fast as can be.
+
+        Examples
+        --------
+        >>> from discern import Classifier
+        >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
+        >>> model.predict_one("some y2")
+        'b'
+        """
+        fitted = self._fitted
+        if fitted is None or fitted.quick is None:
+            return self.fitted.predict_one(text)
+        return fitted.quick(text)  # type: ignore[no-any-return]
+
+    def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
+        """Evaluate the model on rows with labels."""
+        return self.fitted.evaluated(batches(data, reading), self.threads)
+
+    def explain(self, row: str | Mapping[str, Any]) -> Evidence:
+        """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.
+
+        Examples
+        --------
+        >>> from discern import Classifier
+        >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
+        >>> print(model.explain("x1 y2 y1 zz"))
+        b (66.7%), against a
+            +0.000  prior
+            -0.693  x1
+            +0.693  y1
+            +0.693  y2
+          1 unknown, skipped
+        """
+        [batch] = batches([row])
+        return self.fitted.explained(batch)
+
+    def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
+        """Return the strongest terms for a label, with their mean log odds against the other labels, in nats.
+
+        With a negative ``top``, those against it.
+        """
+        return [(term.term, term.weight) for term in self.strongest(label, top)]
+
+    def strongest(self, label: str, top: int = 20) -> list[StrongTerm]:
+        """Return the strongest terms for a label, with how often each was seen in the rows of every label.
+
+        They are ranked by the lower end of the 95% interval of their log odds, so that a term that was seen once does
+        not stand before one that was seen in a hundred rows. With a negative ``top``, return terms against the label.
+
+        Examples
+        --------
+        >>> from discern import Classifier
+        >>> rows = [{"label": "spam", "text": "win a prize"}, {"label": "spam", "text": "prize"}]
+        >>> model = Classifier().fit([*rows, {"label": "ham", "text": "lunch"}])
+        >>> [(term.term, term.seen("spam")) for term in model.strongest("spam", 2)]
+        [('prize', '2 : 0'), ('win', '1 : 0')]
+        """
+        return self.fitted.strongest(label_text(label), top)

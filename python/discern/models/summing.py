@@ -1,0 +1,66 @@
+"""From batches of rows to their sums and their ledger, and the receipt for rows that were forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from discern.data.batch import Batch
+from discern.data.roles import Feature
+from discern.models.naive_bayes import Summing
+from discern.models.resolved import Resolved
+from discern.statistics.sums import Sums
+
+if TYPE_CHECKING:
+    from discern.statistics.ledger import Ledger
+
+
+class Receipt(str):
+    """What :meth:`Classifier.forget` returns: the checksum of the model file as it now would be.
+
+    It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows
+    forgotten and left. ``proven`` is true if a ledger proves that exactly these rows had been learned; counts alone
+    cannot prove it.
+    """
+
+    forgotten: int
+    rows: int
+    proven: bool
+
+    def __new__(cls, checksum: str, forgotten: int, rows: int, proven: bool = False) -> Receipt:
+        receipt = super().__new__(cls, checksum)
+        receipt.forgotten, receipt.rows, receipt.proven = forgotten, rows, proven
+        return receipt
+
+
+def sum_rows(
+    stream: Iterable[Batch], resolved: Resolved, label: str, threads: int | None, salt: bytes | None = None
+) -> tuple[Sums, Ledger | None]:
+    """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
+    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
+    for batch in stream:
+        named = with_names(batch, resolved.columns)
+        summing.add(named, label)
+        if ledger is not None:
+            ledger = ledger + ledger.of(named, resolved.columns, label, ledger.salt)
+    return summing.sums(), ledger
+
+
+def empty_ledger(salt: bytes | None) -> Ledger | None:
+    """Return the ledger of no rows, or None without a salt."""
+    if salt is None:
+        return None
+    from discern.statistics.ledger import Ledger
+
+    return Ledger.empty(salt)
+
+
+def with_names(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing."""
+    texts = [feature.name for feature in features if feature.role == "text"]
+    names = [feature.name for feature in features]
+    if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):
+        return batch
+    missing = {name: [None] * batch.rows for name in names if name != texts[0]}
+    return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})

@@ -1,0 +1,1 @@
+"""Models in a vector space: columns as axes, and what decides there."""
