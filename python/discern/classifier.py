@@ -68,6 +68,11 @@ class Classifier(Predictor):
         ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
         forgets and merges; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
+    views : {"auto", "none"} or str
+        For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:
+        ``"symbols"`` (words, punctuation marks and emoji), ``"characters"`` (character n-grams within words) and
+        ``"length"`` (the number of words). Name those to try, with commas. ``"auto"`` tries all of them, or only the
+        length if the terms were given.
     budget : float
         For ``"best"``: the seconds that comparing and learning may take.
     analyzer, tokenizer, lowercase, stop_words, stem, min_word_length, pattern
@@ -118,6 +123,7 @@ class Classifier(Predictor):
         characters: tuple[int, int] | None = None,
         max_terms: int | str | None = None,
         select: str = "chi2",
+        views: str = "auto",
         budget: float = 60.0,
         ledger: bool | str = False,
         threads: int | None = None,

@@ -33,7 +33,6 @@ SHORT = {
     "Texts.__len__": "a number",
     "Text.terms": "one document",
     "Vocabulary.__len__": "a number",
-    "Vocabulary.best": "one document of at most 32 kB",
     "Scorer.__call__": "one document",
     "HeldOut.entries": "copies four arrays: 0.1 s for five million entries",
     "HeldOut.rows": "copies three arrays, of rows that are no more than 64 MB of text",
@@ -129,6 +128,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
             _native.Vocabulary(pairs, drained.offsets, drained.bytes), np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False
         ),
         "Scorer.score": lambda: scorer.score(texts * 4, 1),
+        "Text.lengths": lambda: pairs.lengths(texts * 10, 1),
         "Vocabulary.rows": lambda: vocabulary.rows(texts * 4, 1),
         "HeldOut": lambda: _native.HeldOut(starts, terms, counts, width, classes, 2),
         "HeldOut.scores": lambda: held.scores("Laplace", 1.0, False, 1, every, ends, 1),

@@ -304,7 +304,8 @@ def test_the_service(tmp_path: Path, kind: str) -> None:
     rows = [{name: json_value(value) for name, value in row.items()} for row in to_dicts(columns)]
     read = Reader(state, Limits()).rows(parse(json.dumps(rows).encode()), labeled=True)
     assert state.classifier.learn(state.batch(read, label=True)).checksum() == model.learn(to_arrow(columns)).checksum()
-    assert state.shares(read) == model.predict_proba(to_csv(columns, tmp_path)).tolist()
+    [found] = state.classifier.predictions(state.batch(read))
+    assert found.probabilities.tolist() == model.predict_proba(to_csv(columns, tmp_path)).tolist()
     assert state.classifier.forget(state.batch(read, label=True)) == model.forget(to_polars(columns, tmp_path))
 
 

@@ -21,6 +21,8 @@ from discern.evaluation.calibration import (
     calibrate,
     calibration_from_json,
 )
+from discern.evaluation.scaling import USUAL, EvidenceScaling, Scale
+from discern.learners.bayes import posterior
 
 
 def overlapping(rows, seed=0, scale=1.0):
@@ -73,56 +75,104 @@ def test_gaussian_is_bayes_rule():
     np.testing.assert_allclose(fitted(places), joint(positive) / (joint(positive) + joint(~positive)), rtol=1e-12)
 
 
-def many_classes(rows, seed=0, factor=1.0, power=0.0):
-    """Scores that are right when divided by factor · length^power."""
+PRIOR = np.log([0.6, 0.2, 0.15, 0.05])
+
+
+def many_classes(rows, seed=0, factor=1.0, power=0.0, fading=0.0):
+    """Evidence that is right when divided by factor · length^power, beside a prior divided by 1 + fading · length."""
     random = np.random.default_rng(seed)
     lengths = random.integers(1, 300, rows)
-    logits = random.normal(0.0, 2.0, (rows, 4))
-    chances = np.exp(log_softmax(logits, axis=1))
+    evidence = random.normal(0.0, 2.0, (rows, 4))
+    chances = np.exp(log_softmax(PRIOR / (1 + fading * lengths)[:, None] + evidence, axis=1))
     classes = (chances.cumsum(axis=1) < random.random((rows, 1))).sum(axis=1).clip(0, 3)
-    return logits * factor * (lengths**power)[:, None], classes, lengths
+    return evidence * factor * (lengths**power)[:, None], classes, lengths
 
 
-@pytest.mark.parametrize(("factor", "power"), [(1.0, 0.0), (0.02, 0.3), (40.0, 0.5), (3.0, 0.9)])
-def test_temperature_and_power_are_recovered(factor, power):
-    scores, classes, lengths = many_classes(20_000, factor=factor, power=power)
-    fitted = Temperature.fit(scores, classes, lengths)
-    assert fitted.power == pytest.approx(power, abs=0.03)
-    assert np.log(fitted.temperature * 100**fitted.power) == pytest.approx(np.log(factor * 100**power), abs=0.05)
+def fit_one(evidence, classes, lengths):
+    scaling = EvidenceScaling.fit(PRIOR, [evidence], [lengths], classes)
+    [scale] = scaling.scales
+    return scaling, scale
+
+
+@pytest.mark.parametrize(("factor", "power"), [(1.0, 0.1), (0.02, 0.3), (40.0, 0.5), (3.0, 0.9)])
+@pytest.mark.parametrize("fading", [0.002, 0.05, 0.3])
+def test_temperature_power_and_fading_are_recovered(factor, power, fading):
+    _, scale = fit_one(*many_classes(20_000, factor=factor, power=power, fading=fading))
+    assert scale.power == pytest.approx(power, abs=0.04)
+    assert np.log(scale.temperature * 100**scale.power) == pytest.approx(np.log(factor * 100**power), abs=0.05)
+    # How much of the prior is left is what can be seen in the rows.
+    lengths = np.array([3, 30, 100, 300])
+    np.testing.assert_allclose(1 / (1 + scale.fading * lengths), 1 / (1 + fading * lengths), atol=0.08)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
+def test_the_scaling_of_evidence_minimises_the_log_loss(factor):
+    evidence, classes, lengths = many_classes(500, 3, factor, 0.5, 0.02)
+    other, more = many_classes(500, 4, 1.0, 0.2)[0], np.random.default_rng(5).integers(0, 5, 500)
+    scaling = EvidenceScaling.fit(PRIOR, [evidence, other], [lengths, more], classes)
+    wrong = 1 / 502
+    targets = np.full(evidence.shape, wrong / 3)
+    targets[np.arange(500), classes] = 1 - wrong
+
+    def loss(parameters):
+        scales = tuple(
+            Scale(np.exp(level), 1 / (1 + np.exp(-power)), np.exp(fading)) for level, power, fading in parameters
+        )
+        scores = EvidenceScaling(scales)(PRIOR, [evidence, other], [lengths, more])
+        penalty = 0.5 / 500 * ((parameters - np.array(USUAL)) ** 2).sum()
+        return -(targets * log_softmax(scores, axis=1)).sum(axis=1).mean() + penalty
+
+    found = np.array(
+        [
+            [np.log(one.temperature), np.log(one.power) - np.log1p(-one.power), np.log(one.fading)]
+            for one in scaling.scales
+        ]
+    )
+    best = minimize(
+        lambda flat: loss(flat.reshape(2, 3)), found.ravel(), method="Nelder-Mead", options={"maxfev": 4000}
+    )
+    assert loss(found) <= best.fun + 1e-6
+
+
+def test_a_power_outside_its_bounds_stops_there():
+    _, scale = fit_one(*many_classes(3000, factor=1.0, power=1.4))
+    assert 0.97 < scale.power <= 1.0
+    _, scale = fit_one(*many_classes(3000, factor=1.0, power=-0.4))
+    assert 0.0 <= scale.power < 0.03
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 5), st.integers(1, 40), st.integers(1, 3))
+def test_no_evidence_gives_the_prior(seed, width, rows, groups):
+    random = np.random.default_rng(seed)
+    prior = np.log(random.dirichlet(np.ones(width)))
+    evidence = [random.normal(0.0, 10.0 ** random.integers(-3, 4), (rows, width)) for _ in range(groups)]
+    lengths = [random.integers(0, 50, rows) for _ in range(groups)]
+    scaling = EvidenceScaling.fit(prior, evidence, lengths, random.integers(0, width, rows))
+    nothing = scaling(prior, [np.zeros((1, width))] * groups, [np.zeros(1)] * groups)
+    np.testing.assert_allclose(posterior(nothing)[0], np.exp(prior), atol=1e-9)
+    assert np.isfinite(scaling(prior, evidence, lengths)).all()
+    assert EvidenceScaling.from_json(json.loads(json.dumps(scaling.to_json()))) == scaling
+
+
+def test_scales_are_checked():
+    for wrong in ((0.0, 0.5, 0.0), (1.0, 1.5, 0.0), (1.0, 0.5, -1.0), (float("nan"), 0.5, 0.0)):
+        with pytest.raises(ValueError, match="temperature must be above 0"):
+            Scale(*wrong)
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
 def test_temperature_minimises_the_log_loss(factor):
-    scores, classes, lengths = many_classes(500, 3, factor, 0.5)
+    scores, classes, _ = many_classes(500, 3, factor, 0.0)
     wrong = 1 / 502
     targets = np.full(scores.shape, wrong / 3)
     targets[np.arange(500), classes] = 1 - wrong
+    fitted = Temperature.fit(scores, classes)
 
-    def loss(parameters):
-        divisors = np.exp(parameters[0]) * lengths ** parameters[1]
-        return -(targets * log_softmax(scores / divisors[:, None], axis=1)).sum(axis=1).mean()
+    def loss(step):
+        return -(targets * log_softmax(scores / (fitted.temperature * np.exp(step)), axis=1)).sum(axis=1).mean()
 
-    best = minimize(loss, [np.log(factor), 0.3], method="Nelder-Mead", options={"xatol": 1e-10, "fatol": 1e-14})
-    fitted = Temperature.fit(scores, classes, lengths)
-    assert loss([np.log(fitted.temperature), fitted.power]) <= best.fun + 1e-12
-    alone = Temperature.fit(scores, classes)
-    line = [loss([np.log(alone.temperature) + step, 0.0]) for step in (-1e-3, 0.0, 1e-3)]
+    line = [loss(step) for step in (-1e-3, 0.0, 1e-3)]
     assert line[1] == min(line)
-
-
-def test_a_power_outside_its_bounds_stops_there():
-    scores, classes, lengths = many_classes(3000, factor=1.0, power=1.4)
-    assert Temperature.fit(scores, classes, lengths).power == 1.0
-    scores, classes, lengths = many_classes(3000, factor=1.0, power=-0.4)
-    fitted = Temperature.fit(scores, classes, lengths)
-    assert (fitted.power, fitted.temperature) == (0.0, pytest.approx(Temperature.fit(scores, classes).temperature))
-
-
-def test_lengths_that_are_all_alike_leave_the_power_alone():
-    scores, classes, _ = many_classes(300)
-    fitted = Temperature.fit(scores, classes, np.full(300, 7))
-    assert fitted.power == 0.0
-    assert fitted.temperature == pytest.approx(Temperature.fit(scores, classes).temperature)
 
 
 def test_scores_that_are_always_right_do_not_become_certainty():
@@ -177,9 +227,9 @@ def test_what_does_not_fit_is_refused():
         calibrate("isotonic", np.zeros(2), np.array([0, 1]), np.zeros(2))
     with pytest.raises(ValueError, match="one of gaussian"):
         calibrate("sigmoid", np.zeros(2), np.array([0, 1]))
-    with pytest.raises(ValueError, match="lengths"):
-        Temperature(2.0, 0.5)(np.zeros((1, 2)))
-    with pytest.raises(ValueError, match="above 0"):
-        Temperature.from_json({"temperature": float("nan"), "power": 0})
+    with pytest.raises(ValueError, match="from 1e-131"):
+        Temperature.from_json({"temperature": float("nan")})
+    with pytest.raises(ValueError, match="one number"):
+        Temperature.from_json({"temperature": 1.0, "power": 0.5})
     with pytest.raises(ValueError, match="no calibration"):
         calibration_from_json({"kind": "one-against-rest", "maps": [{"kind": "other"}]})

@@ -127,6 +127,11 @@ def test_explanations_are_those_of_the_library(client: Client, place: Path) -> N
     text = "You have won a free prize, call after lunch"
     seen = client.post("/v1/explain", {"text": text})
     expected = loaded(place).explain(text).to_dict()
+    # A model that has predicted often sums in another order: the last digit may differ.
+    for name in ("probabilities", "probability", "log_odds", "prior", "faded", "absent"):
+        assert seen.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
+    terms = zip(seen.pop("terms"), expected.pop("terms"), strict=True)
+    assert all(mine == pytest.approx(theirs, rel=1e-12) for mine, theirs in terms)
     assert {name: seen[name] for name in expected} == json.loads(json.dumps(expected))
     assert "".join(part["text"] for part in seen["segments"]["text"]) == text
     weights = {part["text"]: part["weight"] for part in seen["segments"]["text"]}

@@ -145,7 +145,7 @@ def recorded(folder: Path, library: Path, synchronous: str, seconds: float) -> t
 
 def documents(state: State) -> dict[str, int]:
     """Return the number of documents that hold each word that marks a row of feedback."""
-    [counts] = state.classifier.statistics.columns
+    counts = state.classifier.statistics.columns[0]
     names: list[str] = counts.terms.to_list()  # type: ignore[union-attr]
     found: dict[str, int] = {}
     for term, count in zip(counts.entry_terms.tolist(), counts.documents.tolist(), strict=True):  # type: ignore[union-attr]

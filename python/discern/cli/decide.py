@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -39,6 +39,17 @@ class DecisionRule:
         metavar="TRUE:PREDICTED=N",
         show_default="every mistake 1",
     )
+    max_false_alarms: float | None = option(
+        None,
+        'Predict "unsure" for rows more unusual than all but this share of rows like those learned.',
+        metavar="SHARE",
+        show_default="never",
+    )
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any option was given that makes a decision."""
+        return self.threshold is not None or bool(self.cost) or self.max_false_alarms is not None
 
     def decision(self, labels: Sequence[str]) -> Decision | None:
         """Return the decision rule for these labels; None if no option was given.
@@ -58,9 +69,21 @@ class DecisionRule:
             from discern.data.batch import did_you_mean
 
             raise typer.BadParameter(f"there is no label {self.positive!r}{did_you_mean(self.positive, labels)}")
+        found = None
         if self.threshold is not None:
-            return Decision.at(self.threshold, self.positive or labels[-1])
-        return _of_costs(labels, self.cost) if self.cost else None
+            found = Decision.at(self.threshold, self.positive or labels[-1])
+        elif self.cost:
+            found = _of_costs(labels, self.cost)
+        return found if self.max_false_alarms is None else _with_alarms(found, self.max_false_alarms, labels)
+
+
+def _with_alarms(decision: Decision | None, share: float, labels: Sequence[str]) -> Decision:
+    from discern.evaluation.decisions import Decision
+
+    try:
+        return replace(decision or Decision.argmax(), max_false_alarms=share).for_labels(labels) or Decision.argmax()
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
 
 
 def _of_costs(labels: Sequence[str], costs: Sequence[str]) -> Decision:
@@ -132,6 +155,7 @@ class Goal:
 @command(
     "discern decide messages.discern messages.csv --positive spam --max-false-positive-rate 0.001",
     "discern decide credit.discern --cost bad:good=5 --cost unsure=0.5",
+    "discern decide tickets.discern --max-false-alarms 0.05",
     "discern decide messages.discern --clear",
 )
 def decide(
@@ -154,9 +178,11 @@ def decide(
     (--held-out).
     """
     rule = goal.rule()
-    asked = [decision_rule.threshold is not None, bool(decision_rule.cost), rule is not None, clear]
+    asked = [decision_rule.is_given, rule is not None, clear]
     if sum(asked) > 1 or not (any(asked) or share):
-        raise typer.BadParameter("give one of --threshold, --cost, a rule for a threshold, --share or --clear")
+        raise typer.BadParameter(
+            "give one of --threshold, --cost, --max-false-alarms, a rule for a threshold, --share or --clear"
+        )
     if rule is not None and data is None:
         raise typer.BadParameter(f"{goal.given[0]} needs labeled DATA to choose the threshold.")
     if rule is None and data is not None:

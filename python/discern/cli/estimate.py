@@ -44,10 +44,9 @@ def show(classifier: Classifier, data: Sequence[str], how: Reading, out: Output)
         seen = {"rows_looked_at": found.rows, "rows_per_label": found.labels}
         print_json({**facts, **seen, **asdict(estimate)})
         return
-    from discern.cli.show import described
 
     out.say(_labels_in_words(classifier.label, found))
-    out.say("columns: " + ", ".join(described(feature.to_json()) for feature in features))
+    out.say("columns: " + ", ".join(feature.described for feature in features))
     for name, reason in left_out.items():
         out.say(f"{name!r} is left out: {reason}")
     for line in _in_words(estimate):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from discern.cli.decide import DecisionRule, Positive
 from discern.cli.options import (
@@ -21,12 +22,16 @@ from discern.cli.options import (
 )
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
 
+if TYPE_CHECKING:
+    from discern.classifier import Classifier
+
 
 @command(
     "discern evaluate messages.discern held-out.csv",
     "discern evaluate messages.discern held-out.csv --json",
     "discern evaluate credit.discern held-out.csv --cost bad:good=5 --cost unsure=0.5",
     "discern evaluate messages.discern held-out.csv --threshold 0.99 --positive spam",
+    "discern evaluate tickets.discern with-new-topics.csv --novelty 0.05",
 )
 def evaluate(
     *,
@@ -34,18 +39,30 @@ def evaluate(
     label: str | None = option(None, "The column with the true labels.", show_default="as in the model"),
     text: OtherText = None,
     rule: DecisionRule,
+    novelty: float | None = option(
+        None,
+        "Evaluate instead how well novelty finds rows of labels that the model does not know, at this share of false "
+        "alarms.",
+        metavar="SHARE",
+        min=0,
+        max=1,
+        show_default="no",
+    ),
     rows: Rows,
     out: Output,
 ) -> None:
     """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
     classifier = loaded(model, text, rows.threads, label)
+    if novelty is not None:
+        _evaluate_novelty(classifier, novelty, rows, out)
+        return
     decision = rule.decision(classifier.labels)
     from discern.data.readers import Sources
 
+    if decision is not None:
+        classifier.decide_by(decision)
     with rows.reading(rows.data, out.quiet) as how:
         evaluation = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
-    if decision is not None:
-        evaluation = evaluation.decided_by(decision)
     if out.json:
         costs = {"cost": evaluation.cost_of(decision)} if decision is not None and rule.cost else {}
         print_json({**evaluation.to_dict(rule.positive), **costs})
@@ -53,6 +70,19 @@ def evaluate(
     from discern.cli.show import console, show_evaluation
 
     show_evaluation(console(), evaluation)
+
+
+def _evaluate_novelty(classifier: Classifier, level: float, rows: Rows, out: Output) -> None:
+    from discern.data.readers import Sources
+
+    with rows.reading(rows.data, out.quiet) as how:
+        found = classifier.evaluate_novelty(Sources(tuple(rows.data)), level=level, reading=how)
+    if out.json:
+        print_json(found.to_dict())
+        return
+    from discern.cli.show import console, show_novelty
+
+    show_novelty(console(), found)
 
 
 @command("discern report messages.discern held-out.csv -o report.html")

@@ -217,6 +217,12 @@ class Terms:
         metavar="N",
         show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
     )
+    views: str = option(
+        "auto",
+        "For naive Bayes, what else to count of a text if validation favors it: symbols, characters, length (with "
+        "commas), or none.",
+        metavar="VIEWS",
+    )
     select: str = option(
         "chi2",
         "The score by which the best terms are selected.",
@@ -325,7 +331,7 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> N
 
 
 FACTS = (
-    "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "chosen", "calibration",
+    "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "added_features", "chosen", "calibration",
     "leaderboard",
 )  # fmt: skip
 """What --json shows of a new model, beside its file and the columns that were left out."""
@@ -338,12 +344,12 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> No
     if out.json:
         print_json({**facts, **{name: described[name] for name in FACTS}, "left_out": classifier.left_out})
         return
-    from discern.cli.show import described as in_words
-
     if not classifier.settings.columns:
-        found = ", ".join(in_words(feature) for feature in described["features"])
+        found = ", ".join(feature.described for feature in classifier.features)
         left_out = "".join(f"; {name!r} is left out: {reason}" for name, reason in classifier.left_out.items())
         out.say(f"columns inferred: {found}{left_out}")
+    if described["added_features"]:
+        out.say(f"added because validation favors it: {', '.join(described['added_features'])}")
     listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
     more = ", …" if len(labels) > 10 else ""
     rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.source import Reading
 
+NOVELTY = ("novelty", "known terms")
+"""The columns that --novelty adds."""
 UNSURE = "unsure"
+UNKNOWN = "  (nothing in it is known to the model)"
 
 
 class Written(StrEnum):
@@ -44,7 +47,23 @@ class Columns:
     unsure: float | None = option(
         None, 'Predict "unsure" where the probability is below this.', min=0, max=1, metavar="P", show_default="never"
     )
+    max_false_alarms: float | None = option(
+        None,
+        'Predict "unsure" for rows that are more unusual than all but this share of rows like those learned.',
+        min=0,
+        max=1,
+        metavar="SHARE",
+        show_default="never",
+    )
+    novelty: bool = option(
+        False, "Add columns for how unusual the row is, from 0 to 1, and for how many of its terms are known."
+    )
     evidence: int = option(0, "Add a column with the N most influential words.", min=0, metavar="N")
+
+    @property
+    def may_be_unsure(self) -> bool:
+        """Whether "unsure" may be predicted."""
+        return self.unsure is not None or self.max_false_alarms is not None
 
 
 @command(
@@ -78,13 +97,11 @@ def predict(
         raise typer.BadParameter("give either DATA or --message")
     kind = _kind(output, to, out.json)
     classifier = loaded(model, text, threads)
-    if columns.unsure is not None and UNSURE in classifier.labels:
-        raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure out")
+    if columns.may_be_unsure and UNSURE in classifier.labels:
+        raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure and --max-false-alarms out")
     on_terminal = output is None and sys.stdout.isatty()
     if message and on_terminal and kind == "csv" and columns == Columns():
-        for part in predictions(classifier, message, None, columns):
-            for label, probability in zip(part.labels, part.probabilities, strict=True):
-                typer.echo(f"{visible(label)}  {percent(probability)}")
+        _print_messages(predictions(classifier, message, None, columns))
         return
     from discern.data.readers import Sources
 
@@ -93,6 +110,12 @@ def predict(
         count = _write(found, kind, output, Layout(classifier.labels, columns), line_buffered)
     if output is not None:
         out.say(f"wrote {output}: {counted(count, 'row')}")
+
+
+def _print_messages(found: Iterator[Predictions]) -> None:
+    for part in found:
+        for label, probability, known in zip(part.labels, part.probabilities, part.known, strict=True):
+            typer.echo(f"{visible(label)}  {percent(probability)}{'' if known else UNKNOWN}")
 
 
 def _kind(output: Path | None, to: Written | None, json: bool) -> str:
@@ -118,6 +141,10 @@ class Predictions:
     probabilities: list[float]
     shares: NDArray[Any]
     """The probability of every label, a row each."""
+    known: list[int]
+    """The number of terms and values of each row that the model knows."""
+    novelty: list[float]
+    """How unusual each row is; empty if not asked for."""
     evidence: list[list[dict[str, Any]]]
     """The most influential terms of each row, the strongest first; empty if not asked for."""
 
@@ -127,12 +154,18 @@ def predictions(classifier: Classifier, data: Any, how: Reading | None, columns:
     from discern.data.readers import batches
     from discern.evaluation.decisions import probability_given
 
+    novelty, highest = columns.novelty or columns.max_false_alarms is not None, 1.0 - (columns.max_false_alarms or 0.0)
     for batch in batches(data, how):
-        [(given, shares)] = classifier.predict_batches(batch)
-        labels, own = given.tolist(), probability_given(given, shares, classifier.labels)
+        [found] = classifier.predictions(batch, novelty=novelty)
+        own = probability_given(found.labels, found.probabilities, classifier.labels)
+        unusual = [] if found.novelty is None else found.novelty.tolist()
+        labels = found.labels.tolist()
         if columns.unsure is not None:
             labels = [label if share >= columns.unsure else UNSURE for label, share in zip(labels, own, strict=True)]
-        yield Predictions(batch, labels, own, shares, _evidence(classifier, batch, columns.evidence))
+        if columns.max_false_alarms is not None:
+            labels = [label if one <= highest else UNSURE for label, one in zip(labels, unusual, strict=True)]
+        evidence = _evidence(classifier, batch, columns.evidence)
+        yield Predictions(batch, labels, own, found.probabilities, found.known.tolist(), unusual, evidence)
 
 
 def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict[str, Any]]]:
@@ -182,9 +215,15 @@ class Layout:
         return name
 
     @property
+    def asked(self) -> list[str]:
+        """The names of the columns that were asked for, beside the probabilities of labels."""
+        columns = self.columns
+        return [*(NOVELTY if columns.novelty else ()), *(["evidence"] if columns.evidence else ())]
+
+    @property
     def names(self) -> list[str]:
         """The names of all columns, in order."""
-        first = ["label", "probability", *(["evidence"] if self.columns.evidence else [])]
+        first = ["label", "probability", *self.asked]
         own = [self.own(name) for name in first]
         taken = {*(self.kept or ()), *own}
         shares = [f"probability of {label}" if label in taken else label for label in self.labels]
@@ -193,7 +232,8 @@ class Layout:
     def values(self, rows: Predictions) -> list[Any]:
         """Return the values of all columns."""
         evidence = [[f"{term['shown']} {term['weight']:+.2f}" for term in terms] for terms in rows.evidence]
-        first = [rows.labels, rows.probabilities, *([list(map(", ".join, evidence))] if self.columns.evidence else [])]
+        first = [rows.labels, rows.probabilities, *([rows.novelty, rows.known] if self.columns.novelty else ())]
+        first += [list(map(", ".join, evidence))] if self.columns.evidence else []
         return [*self.input(rows.batch), *first, *(rows.shares.T.tolist() if self.columns.proba else ())]
 
     def input(self, batch: Batch) -> list[Any]:
@@ -271,6 +311,8 @@ def _json_lines(stream: TextIO, found: Iterator[Predictions], layout: Layout) ->
             row |= {layout.own("label"): label, layout.own("probability"): probability}
             if layout.columns.proba:
                 row[layout.own("probabilities")] = dict(zip(layout.labels, rows.shares[place].tolist(), strict=True))
+            if layout.columns.novelty:
+                row |= zip(map(layout.own, NOVELTY), (rows.novelty[place], rows.known[place]), strict=True)
             if layout.columns.evidence:
                 row[layout.own("evidence")] = rows.evidence[place]
             stream.write(to_json(row) + "\n")

@@ -16,10 +16,13 @@ from rich.text import Text
 
 from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
+from discern.data.roles import Feature
+from discern.models.evidence import FADED, MOST_FLIPPED, NOTHING_KNOWN
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.novelty import NoveltyEvaluation
     from discern.models.evidence import Evidence
     from discern.models.strongest import StrongTerm
 
@@ -27,8 +30,6 @@ PIPE_WIDTH = 1000
 """Wide enough that nothing is wrapped or cut where there is no terminal."""
 BAR = 16
 NO_BREAK = "\u00a0"
-MOST_FLIPPED = 8
-"""The most words listed of those that would flip a decision."""
 CLEAR, STRONG = 0.5, 1.5
 """The nats from which a word is colored, and colored strongly."""
 
@@ -73,6 +74,24 @@ def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
         matrix = mistakes_table(evaluation)
     screen.print()
     show(screen, summary, matrix, label_table(evaluation))
+
+
+def show_novelty(screen: Console, found: NoveltyEvaluation) -> None:
+    """Print how well novelty finds rows of unknown labels."""
+    table = Table.grid(padding=(0, 2))
+    table.add_row("AUROC", Text(_share(found.auroc, 4), "bold"), f"{found.unknown:,} unknown of {_rows_of(found)} rows")
+    table.add_row("found", Text(_share(found.found), "bold"), "of the rows whose label the model does not know")
+    table.add_row("false alarms", Text(_share(found.false_alarms), "bold"), f"of the others; allowed {found.level:.2%}")
+    screen.print()
+    show(screen, table)
+
+
+def _rows_of(found: NoveltyEvaluation) -> str:
+    return f"{found.known + found.unknown:,}"
+
+
+def _share(value: float, digits: int = 0) -> str:
+    return "no such rows" if value != value else f"{value:.{digits}f}" if digits else f"{value:.2%}"
 
 
 def confusion_table(evaluation: Evaluation) -> Table:
@@ -123,7 +142,8 @@ def show_evidence(
     )
     screen.print()
     colored = colored_message(classifier, message, evidence, marked=not screen.is_terminal)
-    show(screen, verdict, colored, evidence_table(evidence, top))
+    unknown = [Text(NOTHING_KNOWN, "bold")] if evidence.is_unknown else []
+    show(screen, verdict, *unknown, colored, evidence_table(evidence, top))
     if legend and evidence.label != evidence.against:
         show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
 
@@ -135,9 +155,12 @@ def _runner_up(evidence: Evidence) -> str:
 
 
 def _what_would_flip(evidence: Evidence) -> list[Text]:
-    """Print without which words or values the runner-up would win, if they are few."""
-    if evidence.flip is None or len(evidence.flip) > MOST_FLIPPED:
+    """Return without which words or values the runner-up would win."""
+    if not evidence.terms:
         return []
+    if evidence.flip is None:
+        against = visible(evidence.against)
+        return [Text(f"leaving out {MOST_FLIPPED} words or fewer would not change it to {against}", "dim")]
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 
@@ -180,6 +203,8 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     """Return the terms of the sum that decided, the strongest first."""
     shown = evidence.terms[:top]
     rows = [("prior", "", evidence.prior)] if evidence.prior else []
+    if evidence.faded:
+        rows.append((FADED, "", evidence.faded))
     if evidence.absent:
         rows.append(("words that are absent", "", evidence.absent))
     several = len({term.column for term in evidence.terms}) > 1
@@ -272,7 +297,9 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", f"chosen by validation: held-out accuracy {accuracy:.2%}, log loss {loss:.4f}"
     yield from _calibration(about["calibration"])
     yield "label", repr(about["label"])
-    yield "columns", ", ".join(described(feature) for feature in about["features"])
+    yield "columns", ", ".join(Feature.from_json(one).described for one in about["features"])
+    if about["added_features"]:
+        yield "", f"added because validation favors it: {', '.join(about['added_features'])}"
     yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
     yield "parameters", f"{about['parameters']:,}"
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
@@ -312,12 +339,6 @@ def show_data(
         show(screen, counts)
         if len(labels) > most:
             show(screen, Text(f"and {len(labels) - most:,} more labels", "dim"))
-
-
-def described(feature: Mapping[str, Any]) -> str:
-    """Return a column with its role."""
-    bins = f" in {len(feature['edges']) - 1} bins" if feature["edges"] else ""
-    return f"{feature['role']} {feature['name']!r}{bins}"
 
 
 def _smoothing(smoothing: Mapping[str, Any]) -> str:

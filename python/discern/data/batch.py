@@ -34,6 +34,8 @@ class Batch:
     rows: int
     source: str = "the rows"
     start: int = 1
+    is_partial: bool = False
+    """Whether the rows are records, which need not have every column of a model."""
     min_word_length: ClassVar[int] = 2
     """The default for the shortest word of such rows, in characters."""
 

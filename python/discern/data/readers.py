@@ -83,7 +83,7 @@ def _from_rows(rows: Sequence[Any]) -> Iterator[Batch]:
             kind = type(row).__name__
             raise DataError(f"row {index + 1} is a {kind}; each row must be a string or a mapping of column to value")
     names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    yield Batch({name: [row.get(name) for row in rows] for name in names}, len(rows))
+    yield Batch({name: [row.get(name) for row in rows] for name in names}, len(rows), is_partial=True)
 
 
 def _from_arrow(source: Any) -> Iterator[Batch]:

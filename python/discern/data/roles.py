@@ -66,6 +66,20 @@ class Feature:
         return self.role == LENGTH or bool(self.view)
 
     @property
+    def described(self) -> str:
+        """The column in words.
+
+        Examples
+        --------
+        >>> Feature("size", "number", (0.0, 1.0, 2.0)).described, Feature("text", "text", view="characters").described
+        ("number 'size' in 2 bins", "characters of 'text'")
+        """
+        if self.is_derived:
+            return f"{self.view or self.role} of {self.name!r}"
+        bins = "" if self.edges is None else f" in {len(self.edges) - 1} bins"
+        return f"{self.role} {self.name!r}{bins}"
+
+    @property
     def is_binned(self) -> bool:
         """Whether this is a number cut into bins."""
         return self.edges is not None

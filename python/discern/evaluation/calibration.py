@@ -279,6 +279,8 @@ class Temperature:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Temperature:
         """Return the temperature that :meth:`to_json` returned as plain values; raises ValueError if it is invalid."""
+        if {*values} - {"kind"} != {"temperature"}:
+            raise ValueError("a temperature is one number")
         return cls(float(values["temperature"]))
 
 

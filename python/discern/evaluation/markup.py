@@ -71,12 +71,16 @@ def classifier_html(model: Any, top: int = 8) -> str:
         (
             label,
             f"{shares[label]:.2%}" if label in shares else "",
-            ", ".join(word for word, _ in model.weights(label, top)),
+            ", ".join(
+                f"{term.term} ({term.seen(label)})" if term.rows else term.term for term in model.strongest(label, top)
+            ),
         )
         for label in frequent
-        if hasattr(model, "weights")
+        if hasattr(model, "strongest")
     ]
-    strongest = record_table(("label", "share", "strongest words"), words) if words else ""
+    strongest = (
+        record_table(("label", "share", "strongest words (rows of the label : of others)"), words) if words else ""
+    )
     return section(repr(model).strip("<>"), record_table(("", ""), facts) + strongest)
 
 

@@ -12,7 +12,10 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
 
-NOTHING_KNOWN = "Nothing in this row is known to the model: the probabilities are the base rates."
+NOTHING_KNOWN = "Nothing in this row is known to the model."
+FADED = "the prior counts less beside evidence"
+MOST_FLIPPED = 3
+"""Leaving out more terms than these is no small change."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +104,9 @@ class Evidence:
 
     @property
     def flip(self) -> tuple[TermEvidence, ...] | None:
-        """The least change that would flip the decision: the fewest terms without which the runner-up wins.
+        """The least change that would flip the decision: up to three terms without which the runner-up wins.
 
-        None if it would take more than leaving out terms.
+        None if nothing so short would: if it takes more terms, or more than leaving out terms.
 
         Examples
         --------
@@ -112,9 +115,9 @@ class Evidence:
         >>> [term.term for term in seen.flip]
         ['free']
         """
-        left, removed = self.log_odds, []
+        left, removed = self.log_odds, list[TermEvidence]()
         for term in sorted(self.terms, key=lambda term: -term.weight):
-            if left < 0 or term.weight <= 0:
+            if left < 0 or term.weight <= 0 or len(removed) == MOST_FLIPPED:
                 break
             left -= term.weight
             removed.append(term)
@@ -140,7 +143,7 @@ class Evidence:
     def __str__(self) -> str:
         lines = [f"{self.label} ({self.probability:.1%}), against {self.against}", f"  {self.prior:+8.3f}  prior"]
         if self.faded:
-            lines.append(f"  {self.faded:+8.3f}  the prior counts less beside evidence")
+            lines.append(f"  {self.faded:+8.3f}  {FADED}")
         if self.absent:
             lines.append(f"  {self.absent:+8.3f}  words that are absent")
         several = len({term.column for term in self.terms}) > 1

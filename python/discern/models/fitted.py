@@ -16,21 +16,21 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 import discern.models.file as files
+import discern.models.unusual as unusual
 from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
-from discern.evaluation.novelty import entropy
 from discern.learners.bayes import posterior
 from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
 from discern.models.naive_bayes import Model, solve_columns
+from discern.models.predictions import Predictions
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
 from discern.models.strongest import StrongTerm, strongest
 from discern.models.summing import sum_rows, with_names
-from discern.models.validation.held_out import penalty_of, surprise_of
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -50,10 +50,6 @@ if TYPE_CHECKING:
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
 SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
-NO_NOVELTY = (
-    "this model has no novelty: train naive Bayes on at least 100 rows with settings left at 'auto', or with "
-    "calibrate=True"
-)
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -138,7 +134,9 @@ class Fitted:
         return {
             "model": self.winner,
             "label": self.settings.label,
-            **{name: plain[name] for name in ("features", "min_df", "naive_bayes", "calibration", "pipeline")},
+            **{name: plain[name] for name in ("min_df", "naive_bayes", "calibration", "pipeline")},
+            "features": [feature.to_json() for feature in resolved.columns],
+            "added_features": [feature.described for feature in resolved.features if feature.is_derived],
             "text_settings": plain["text"],
             "text": resolved.text_column,
             "chosen": resolved.chosen,
@@ -166,20 +164,28 @@ class Fitted:
     def scored(self, stream: Iterable[Batch], threads: int | None, raw: bool = False) -> Iterator[tuple[Batch, Scores]]:
         """Yield batches with the scores of their rows; with ``raw``, without calibration."""
         for batch in stream:
-            named = with_names(batch, self.resolved.columns)
-            found = self.model.of_batch(named, threads, raw)
-            if self.decision is not None and self.decision.max_false_alarms is not None:
-                found = replace(found, novelty=self.novelty(named, threads))
-            yield named, found
+            named = self.named(batch)
+            yield named, self.model.of_batch(named, threads, raw)
 
-    def decided(self, scored: Scores) -> NDArray[np.str_]:
-        """Return the label of each row."""
-        model = self.model
+    def named(self, batch: Batch) -> Batch:
+        """Return a batch with the columns of the model."""
+        return with_names(batch, self.resolved.columns, self.settings.label)
+
+    def predicted(self, stream: Iterable[Batch], threads: int | None, novelty: bool = False) -> Iterator[Predictions]:
+        """Yield the predictions of each batch, with ``novelty`` if it is asked for or the decision needs it."""
+        novelty = novelty or (self.decision is not None and self.decision.max_false_alarms is not None)
+        for batch, scored in self.scored(stream, threads):
+            shares = posterior(scored.scores)
+            found = unusual.novelty(self, batch, shares, threads) if novelty else None
+            yield Predictions(batch, self._decided(scored, shares, found), shares, scored.known, found)
+
+    def _decided(
+        self, scored: Scores, shares: NDArray[np.float64], novelty: NDArray[np.float64] | None
+    ) -> NDArray[np.str_]:
+        labels = self.model.label_array
         if self.decision is None:
-            return np.asarray(model.label_array[scored.scores.argmax(axis=1)])
-        decided: NDArray[np.str_] = self.decision(posterior(scored.scores), model.label_array, scored.novelty).astype(
-            np.str_
-        )
+            return np.asarray(labels[scored.scores.argmax(axis=1)])
+        decided: NDArray[np.str_] = self.decision(shares, labels, novelty).astype(np.str_)
         return decided
 
     def evaluated(self, stream: Iterable[Batch], threads: int | None) -> Evaluation:
@@ -187,10 +193,10 @@ class Fitted:
         from discern.evaluation.evaluation import Evaluation
 
         model, total = self.model, None
-        for batch, scored in self.scored(stream, threads):
-            numbers, labels = batch.labels(self.settings.label)
+        for found in self.predicted(stream, threads):
+            numbers, labels = found.batch.labels(self.settings.label)
             true = np.array(labels, dtype=np.str_)[numbers].tolist()
-            part = Evaluation.of(true, self.decided(scored).tolist(), posterior(scored.scores), model.labels)
+            part = Evaluation.of(true, found.labels.tolist(), found.probabilities, model.labels)
             total = part if total is None else total + part
         if total is None:
             raise DataError("there are no rows to evaluate on")
@@ -201,9 +207,9 @@ class Fitted:
         from discern.evaluation.novelty import NoveltyEvaluation
 
         found, unknown, known = [np.zeros(0)], [np.zeros(0, bool)], {*self.labels}
-        for batch in stream:
-            numbers, labels = batch.labels(self.settings.label)
-            found.append(self.novelty(batch, threads))
+        for part in self.predicted(stream, threads, novelty=True):
+            numbers, labels = part.batch.labels(self.settings.label)
+            found.append(cast("NDArray[np.float64]", part.novelty))
             unknown.append(np.array([label not in known for label in labels], bool)[numbers])
         return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
@@ -214,8 +220,8 @@ class Fitted:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
-            [(_, scored)] = self.scored([Batch({"text": [text]}, 1)], 1)
-            return str(self.decided(scored)[0])
+            [found] = self.predicted([Batch({"text": [text]}, 1)], 1)
+            return str(found.labels[0])
         self.__dict__["quick"] = scorer  # from now on nothing else is looked at
         return scorer(text)  # type: ignore[no-any-return]
 
@@ -227,30 +233,19 @@ class Fitted:
         for batch, scored in self.scored(stream, threads, raw=True):
             yield scored.scores + (model.log_coefficients(batch)[:, None] if full else 0.0)
 
-    def novelty(self, batch: Batch, threads: int | None) -> NDArray[np.float64]:
-        """Return how unusual each row is, from 0 to 1."""
-        if self.resolved.novelty is None:
-            raise ValueError(NO_NOVELTY)
-        named = with_names(batch, self.resolved.columns)
-        shares = posterior(self.model.of_batch(named, threads).scores)
-        model = self.generative
-        found = model.of_batch(named, threads, raw=True)
-        surprise = surprise_of(found.scores, found.known, found.unknown, penalty_of(model.terms))
-        return self.resolved.novelty(surprise, entropy(shares))
-
     @cached_property
     def generative(self) -> Model:
         """The model without views and lengths, whose scores are likelihoods."""
-        resolved, sums = self.resolved, self.statistics
-        own = [place for place, feature in enumerate(resolved.features) if not feature.is_derived]
-        if len(own) == len(resolved.features) and resolved.naive_bayes.generative == resolved.naive_bayes:
-            return cast("Model", self.model)
-        columns = replace(sums, columns=tuple(sums.columns[place] for place in own))
-        return solve_columns(columns, resolved.columns, resolved.naive_bayes.generative, resolved.text, resolved.min_df)
+        return unusual.generative(self)
+
+    @property
+    def has_novelty(self) -> bool:
+        """Whether it can tell how unusual a row is."""
+        return self.resolved.novelty is not None and (unusual.is_generative(self.resolved) or not self.is_slim)
 
     def explained(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
-        return self.model.explain(with_names(batch, self.resolved.columns))
+        return self.model.explain(self.named(batch))
 
     def strongest(self, label: str, top: int) -> list[StrongTerm]:
         """Return the strongest terms for a label; with a negative ``top``, those against it."""
@@ -263,6 +258,8 @@ class Fitted:
         if decision is not None:
             decision = decision.renamed({label: label_text(label) for label in decision.named})
             _refuse_other_labels(decision, self.labels)
+            if decision.max_false_alarms is not None and not self.has_novelty:
+                raise ValueError(unusual.NO_NOVELTY)
         return replace(self, decision=decision)
 
     # ------------------------------------------------------------------------------------------------ changes
@@ -368,13 +365,18 @@ class Fitted:
     def slim(self) -> Fitted:
         """Return a state that can predict, but not learn, forget or merge."""
         _ = self.statistics
-        return replace(self, sums=None, ledger=None, learned=self.model)
+        slim = replace(self, sums=None, ledger=None, learned=self.model)
+        if self.decision is not None and self.decision.max_false_alarms is not None and not slim.has_novelty:
+            raise ValueError(unusual.NO_SLIM_NOVELTY)
+        return slim
 
     # -------------------------------------------------------------------------------------------------- files
 
     def content(self, slim: bool = False) -> Content:
         """Return what a model file holds, without the statistics if it shall be slim."""
         slim = slim and self.resolved.pipeline is None
+        if slim and not self.is_slim:
+            return self.slim().content(slim=True)
         settings = replace(self.settings, ledger=bool(self.settings.ledger)) if slim else self.settings
         metadata = {
             "model": self.winner,
@@ -480,4 +482,7 @@ def _difference(name: str, mine: Any, theirs: Any) -> str:
         for key in mine:
             if mine[key] != theirs.get(key):
                 return _difference(key, mine[key], theirs.get(key))
+    if name == "features":
+        both = (", ".join(Feature.from_json(one).described for one in features) for features in (mine, theirs))
+        return "columns: " + "; and ".join(both)
     return f"{name}: {mine!r} and {theirs!r}"

@@ -181,7 +181,7 @@ class Model:
         With ``raw``, or without a calibration, this is log P(k) + Σ over columns of log P(column|k).
         """
         threads = threads or default_threads()
-        if self.only_text is not None and self.calibration is None:
+        if self.only_text is not None and self.calibration is None and not self.start.any():
             return self.columns[0].of_batch(batch, threads)
         found = [column.of_batch(batch, threads) for column in self.columns]
         own = [one for one, column in zip(found, self.columns, strict=True) if not column.feature.is_derived]

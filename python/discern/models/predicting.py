@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
     from discern.models.evidence import Evidence
+    from discern.models.predictions import Predictions
     from discern.models.strongest import StrongTerm
     from discern.models.vector_space.model import SpaceModel
 
@@ -119,16 +120,21 @@ class Predictor(Exclusive):
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
         """Return the label of each row, in order."""
-        labels = [labels for labels, _ in self.predict_batches(data, reading=reading)]
+        labels = [found.labels for found in self.predictions(data, reading=reading)]
         return np.concatenate(labels) if labels else self.fitted.model.label_array[:0]
 
-    def predict_batches(
-        self, data: Any, *, reading: Reading | None = None
-    ) -> Iterator[tuple[NDArray[Any], NDArray[np.float64]]]:
-        """Yield, batch by batch, the label of each row and the probability of each label."""
-        fitted = self.fitted  # learning in another thread may put a new state in its place meanwhile
-        for _, scores in fitted.scored(batches(data, reading), self.threads):
-            yield fitted.decided(scores), posterior(scores.scores)
+    def predictions(self, data: Any, *, novelty: bool = False, reading: Reading | None = None) -> Iterator[Predictions]:
+        """Yield, batch by batch, labels, probabilities and numbers of known terms, with ``novelty`` that too.
+
+        Examples
+        --------
+        >>> from discern import Classifier
+        >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
+        >>> [found] = model.predictions(["x1", "zz"])
+        >>> found.labels.tolist(), found.known.tolist()
+        (['a', 'a'], [1, 0])
+        """
+        yield from self.fitted.predicted(batches(data, reading), self.threads, novelty)
 
     def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
         """Return the probability of each label for each row, labels in the order of ``labels``.
@@ -155,9 +161,8 @@ class Predictor(Exclusive):
         >>> bool(usual < 0.95), bool(unusual > 0.95)
         (True, True)
         """
-        fitted = self.fitted
-        found = [fitted.novelty(batch, self.threads) for batch in batches(data, reading)]
-        return np.concatenate(found) if found else np.zeros(0)
+        found = [part.novelty for part in self.predictions(data, novelty=True, reading=reading)]
+        return np.concatenate([part for part in found if part is not None] or [np.zeros(0)])
 
     def evaluate_novelty(self, data: Any, *, level: float = 0.05, reading: Reading | None = None) -> NoveltyEvaluation:
         """Evaluate how well novelty finds rows whose label the model does not know.

@@ -110,11 +110,9 @@ def wilson(successes: Array, trials: Array) -> tuple[Array, Array]:
     >>> low.round(3).tolist(), high.round(3).tolist()
     ([0.906, 0.207], [1.0, 1.0])
     """
-    square, number = CONFIDENCE**2, np.maximum(trials, 1e-300)
-    share = successes / number
-    middle = share + square / (2 * number)
-    spread = CONFIDENCE * np.sqrt(share * (1 - share) / number + square / (4 * number**2))
-    whole = 1 + square / number
+    square, failures = CONFIDENCE**2, trials - successes
+    middle, whole = successes + square / 2, trials + square
+    spread = CONFIDENCE * np.sqrt(successes * failures / np.maximum(trials, 1.0) + square / 4)
     return np.asarray((middle - spread) / whole), np.asarray((middle + spread) / whole)
 
 

@@ -40,7 +40,7 @@ def sum_rows(
     """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
     summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
     for batch in stream:
-        named = with_names(batch, resolved.columns)
+        named = with_names(batch, resolved.columns, label)
         summing.add(named, label)
         if ledger is not None:
             ledger = ledger + ledger.of(named, resolved.columns, label, ledger.salt)
@@ -56,11 +56,19 @@ def empty_ledger(salt: bytes | None) -> Ledger | None:
     return Ledger.empty(salt)
 
 
-def with_names(batch: Batch, features: Sequence[Feature]) -> Batch:
-    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing."""
-    texts = [feature.name for feature in features if feature.role == "text"]
+def with_names(batch: Batch, features: Sequence[Feature], label: str = "") -> Batch:
+    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing.
+
+    Columns that records lack are missing, unless the records have columns that nobody knows: those may be misspelled.
+    """
     names = [feature.name for feature in features]
-    if len(texts) != 1 or len(batch.columns) != 1 or not {*batch.columns}.isdisjoint({*names} - {"text"}):
+    texts = [feature.name for feature in features if feature.role == "text"]
+    here = {*batch.columns}
+    if batch.is_partial and here <= {*names, label} and not here.isdisjoint(names):
+        columns = batch.columns
+    elif len(texts) == 1 and len(here) == 1 and here.isdisjoint({*names} - {"text"}):
+        columns = {texts[0]: next(iter(batch.columns.values()))}
+    else:
         return batch
-    missing = {name: [None] * batch.rows for name in names if name != texts[0]}
-    return replace(batch, columns={texts[0]: next(iter(batch.columns.values())), **missing})
+    missing = {name: [None] * batch.rows for name in names if name not in columns}
+    return replace(batch, columns={**columns, **missing}) if missing or columns is not batch.columns else batch

@@ -112,24 +112,27 @@ class Route:
     """The schema of the answer; None for one that is not JSON."""
     kind: str = "application/json"
     takes: schema.Schema = field(default_factory=dict)
-    parameter: schema.Schema | None = None
+    parameters: tuple[schema.Schema, ...] = ()
 
 
 _LINES = schema.text("application/x-ndjson", "A row in JSON on each line.")
 _TABLE = schema.text("text/csv", "Rows below a line of column names.")
 _ROW, _ROWS, _LABELED = schema.body("Row"), schema.body("Rows"), schema.body("LabeledRows")
+_ASKED = (schema.AFTER, schema.NOVELTY)
 _FILES = {**_TABLE["requestBody"]["content"], **_LINES["requestBody"]["content"]}
 _POST = (
-    Route("/v1/predict", "predict", "Prediction", takes=_ROW, parameter=schema.AFTER),
-    Route("/v1/predict/batch", "predict_batch", "Predictions", takes=_ROWS, parameter=schema.AFTER),
-    Route("/v1/predict/stream", "predict_stream", None, "application/x-ndjson", _LINES, schema.AFTER),
-    Route("/v1/predict/csv", "predict_csv", None, "text/csv", _TABLE, schema.AFTER),
-    Route("/v1/explain", "explain", "Explanation", takes=_ROW, parameter=schema.AFTER),
-    Route("/v1/evaluate", "evaluate", "Evaluation", takes=schema.body("LabeledRows", **_FILES), parameter=schema.AFTER),
-    Route("/v1/learn", "learn", "Receipt", takes=_LABELED, parameter=schema.KEY),
-    Route("/v1/forget", "forget", "Receipt", takes=_LABELED, parameter=schema.KEY),
-    Route("/v1/relabel", "relabel", "Receipt", takes=schema.body("Relabeling"), parameter=schema.KEY),
-    Route("/v1/undo", "undo", "Receipt", takes=schema.body("Undoing"), parameter=schema.KEY),
+    Route("/v1/predict", "predict", "Prediction", takes=_ROW, parameters=_ASKED),
+    Route("/v1/predict/batch", "predict_batch", "Predictions", takes=_ROWS, parameters=_ASKED),
+    Route("/v1/predict/stream", "predict_stream", None, "application/x-ndjson", _LINES, _ASKED),
+    Route("/v1/predict/csv", "predict_csv", None, "text/csv", _TABLE, _ASKED),
+    Route("/v1/explain", "explain", "Explanation", takes=_ROW, parameters=(schema.AFTER,)),
+    Route(
+        "/v1/evaluate", "evaluate", "Evaluation", takes=schema.body("LabeledRows", **_FILES), parameters=(schema.AFTER,)
+    ),
+    Route("/v1/learn", "learn", "Receipt", takes=_LABELED, parameters=(schema.KEY,)),
+    Route("/v1/forget", "forget", "Receipt", takes=_LABELED, parameters=(schema.KEY,)),
+    Route("/v1/relabel", "relabel", "Receipt", takes=schema.body("Relabeling"), parameters=(schema.KEY,)),
+    Route("/v1/undo", "undo", "Receipt", takes=schema.body("Undoing"), parameters=(schema.KEY,)),
     Route("/v1/compact", "compact", "Answer"),
     Route("/v1/reload", "reload", "Answer"),
 )
@@ -147,14 +150,13 @@ _GET = (
 def _add_routes(api: FastAPI, worker: Worker) -> None:
     for method, routes in (("POST", _POST), ("GET", _GET)):
         for route in routes:
-            parameters = [] if route.parameter is None else [route.parameter]
             api.add_api_route(
                 route.path,
                 getattr(worker, route.answer),
                 methods=[method],
                 responses=schema.answers(route.returns, route.kind),
                 response_class=Response,
-                openapi_extra={**route.takes, "parameters": parameters} if method == "POST" else None,
+                openapi_extra={**route.takes, "parameters": [*route.parameters]} if method == "POST" else None,
             )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 from typing import Any
+from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from discern.models.unusual import NO_NOVELTY
 from discern.service.gate import ClientGoneError, Receive, Scope, Send
 from discern.service.problems import Problem
 from discern.service.rows import parse
@@ -69,6 +71,18 @@ def idempotency_key(request: Request) -> str | None:
     if key is not None and not (0 < len(key) <= 255 and all("!" <= character <= "~" for character in key)):
         raise Problem(422, "bad-parameter", "the Idempotency-Key must be 1 to 255 visible ASCII characters")
     return key
+
+
+def wants_novelty(scope: Scope, state: State) -> bool:
+    """Return whether the query of a request asks for the novelty of rows; refuses it for a model that has none."""
+    given = parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).get("novelty")
+    if not given:
+        return False
+    if given[-1] not in ("true", "false"):
+        raise Problem(422, "bad-parameter", "the parameter novelty must be true or false")
+    if given[-1] == "true" and not state.classifier.fitted.has_novelty:
+        raise Problem(409, "no-novelty", NO_NOVELTY)
+    return bool(given[-1] == "true")
 
 
 def _head(content: bytes, state: State) -> list[tuple[bytes, bytes]]:

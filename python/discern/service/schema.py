@@ -30,6 +30,13 @@ AFTER = {
     "description": "Answer with a model that has learned the entry with this number.",
     "schema": {"type": "integer", "minimum": 0, "maximum": 2**53},
 }
+NOVELTY = {
+    "name": "novelty",
+    "in": "query",
+    "required": False,
+    "description": "Also answer how unusual each row is, from 0 to 1.",
+    "schema": {"type": "boolean", "default": False},
+}
 
 
 def _value(feature: Feature) -> Schema:
@@ -77,7 +84,10 @@ def _answers() -> Schema:
                 "label": {"type": "string"},
                 "probability": _SHARE,
                 "probabilities": {"type": "object", "additionalProperties": _SHARE},
-            }
+                "known_terms": {"type": "integer", "minimum": 0, "description": "Terms of the row that are known."},
+                "novelty": {**_SHARE, "description": "How unusual the row is, if the query has novelty=true."},
+            },
+            ("label", "probability", "probabilities", "known_terms"),
         ),
         "Predictions": _object({"predictions": {"type": "array", "items": _ref("Prediction")}}),
         "Explanation": _object(

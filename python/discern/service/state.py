@@ -20,14 +20,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
 import discern._native as _native
 import discern.models.file as files
 from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.lock import locked
-from discern.evaluation.decisions import Decision, probability_given
+from discern.evaluation.decisions import probability_given
 from discern.models.columns.text import FEW
 from discern.models.naive_bayes import Model
 from discern.service.log import Base, Change, Entry, Log, Row
@@ -35,7 +33,7 @@ from discern.service.replay import batch_of, replayed
 from discern.service.store import Identity, Store
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from discern.models.predictions import Predictions
 
 POLL = 0.05
 """Seconds between two checks of the log."""
@@ -88,41 +86,52 @@ class State:
         """Each label as JSON, before its probability."""
         return tuple(json.dumps(label).encode() + b":" for label in self.labels)
 
-    def answer(self, shares: Sequence[float]) -> bytes:
-        """Return the prediction for a row as JSON."""
-        if self.classifier.decision is not None:
-            [label], [share] = self.decided(np.array([shares]))
-            head = b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
-        else:
-            best = max(range(len(shares)), key=shares.__getitem__)
-            head = self.opening[best] + repr(shares[best]).encode()
+    def answers(self, found: Predictions) -> list[bytes]:
+        """Return the prediction for each row as JSON, with its novelty if that was asked for."""
+        given = found.labels.tolist()
+        own = probability_given(found.labels, found.probabilities, self.labels)
+        rows = zip(given, own, found.probabilities.tolist(), found.known.tolist(), strict=True)
+        parts = [
+            self._head(label, share) + self._listed(shares) + b',"known_terms":%d' % known
+            for label, share, shares, known in rows
+        ]
+        if found.novelty is None:
+            return [part + b"}" for part in parts]
+        return [
+            part + b',"novelty":' + repr(novelty).encode() + b"}"
+            for part, novelty in zip(parts, found.novelty.tolist(), strict=True)
+        ]
+
+    def _head(self, label: str, share: float) -> bytes:
+        return b'{"label":' + json.dumps(label).encode() + b',"probability":' + repr(share).encode()
+
+    def _listed(self, shares: Sequence[float]) -> bytes:
         listed = b",".join([name + repr(share).encode() for name, share in zip(self.naming, shares, strict=True)])
-        return head + b',"probabilities":{' + listed + b"}}"
+        return b',"probabilities":{' + listed + b"}"
 
-    def decided(self, shares: NDArray[np.float64]) -> tuple[list[str], list[float]]:
-        """Return the label of each row, and its probability."""
-        decision = self.classifier.decision or Decision.argmax()
-        labels = decision(shares, self.labels)
-        return labels.tolist(), probability_given(labels, shares, self.labels)
-
-    def shares_of_text(self, text: str) -> list[float]:
-        """Return the probabilities of one text, for a model with one text column."""
+    def answer_to_text(self, text: str) -> bytes | None:
+        """Return the prediction for one text as JSON, in the fast way; None if there is none for this model."""
         scorer = self.__dict__.get("_scorer")
-        if scorer is None:
-            return self._shares_without_table(text)
+        if scorer is None or self.classifier.decision is not None:
+            self._uses.append(None)
+            if self.classifier.solved.terms <= SOON_BUILT:
+                self.build_if_used()
+            return None
         # What the model does, for one row and without looking for threads.
         scores, known, _ = scorer.score([text], 1)
         model = cast("Model", self.classifier.solved)
         if model.calibration is not None:
             scores = model.calibration(model.prior, [scores], [known])
         _native.to_probabilities(scores, 1)
-        return scores[0].tolist()  # type: ignore[no-any-return]
+        shares = scores[0].tolist()
+        best = max(range(len(shares)), key=shares.__getitem__)
+        head = self.opening[best] + repr(shares[best]).encode()
+        return head + self._listed(shares) + b',"known_terms":%d}' % known[0]
 
-    def _shares_without_table(self, text: str) -> list[float]:
-        self._uses.append(None)
-        if self.classifier.solved.terms <= SOON_BUILT:
-            self.build_if_used()
-        return self.shares([{self.classifier.resolved.text_column or "text": text}])[0]
+    def predicted(self, rows: Sequence[dict[str, Any]], novelty: bool = False) -> list[bytes]:
+        """Return the prediction for each row as JSON."""
+        [found] = self.classifier.predictions(self.batch(rows), novelty=novelty)
+        return self.answers(found)
 
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
@@ -147,10 +156,6 @@ class State:
             with contextlib.suppress(ValueError):  # a request for what this model cannot do is refused then
                 work()
         return self
-
-    def shares(self, rows: Sequence[dict[str, Any]]) -> list[list[float]]:
-        """Return the probabilities of rows."""
-        return self.classifier.predict_proba(self.batch(rows)).tolist()  # type: ignore[no-any-return]
 
     def batch(self, rows: Sequence[dict[str, Any]], label: bool = False) -> Batch:
         """Return rows as columns; values that a row lacks are missing."""

@@ -9,25 +9,29 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discern.data.batch import Batch
 from discern.data.formats.csv import read_csv
 from discern.data.formats.jsonl import read_jsonl
 from discern.data.source import Reading
 from discern.data.strings import DataError
+from discern.evaluation.decisions import probability_given
 from discern.service.gate import ClientGoneError, CutOffError, Message, Receive, Send
 from discern.service.problems import Problem
 from discern.service.rows import Reader
 from discern.service.settings import Limits
 from discern.service.state import State
 
+if TYPE_CHECKING:
+    from discern.models.predictions import Predictions
+
 IN_MEMORY = 4 << 20
 """Bytes of an answer that wait in memory."""
 PART = 1 << 18
 """Bytes of an answer that are sent at once."""
 OWN_COLUMNS = ("label", "probability")
-Encode = Callable[[State, Batch, Any, bool], bytes]
+Encode = Callable[[State, Batch, "Predictions", bool], bytes]
 
 
 class Body(io.RawIOBase):
@@ -140,9 +144,17 @@ class Stream:
     """
 
     def __init__(
-        self, state: State, limits: Limits, receive: Receive, send: Send, keep: Callable[[int], None], waits: bool
+        self,
+        state: State,
+        limits: Limits,
+        receive: Receive,
+        send: Send,
+        keep: Callable[[int], None],
+        waits: bool,
+        novelty: bool = False,
     ) -> None:
         self._state, self._limits, self._receive, self._keep, self._waits = state, limits, receive, keep, waits
+        self._novelty = novelty
         self._reader = Reader(state, limits)
         self._loop = asyncio.get_running_loop()
         self._sink = Sink(send, self._loop)
@@ -180,10 +192,10 @@ class Stream:
             raise Problem(422, "too-many-rows", f"more than {self._limits.stream_rows:,} rows; send several streams")
         known = self._fitting(batch)
         self._reader.batch(batch)
-        shares = self._state.classifier.predict_proba(known)
+        [found] = self._state.classifier.predictions(known, novelty=self._novelty)
         if not self._waits:
             self._start(kind)
-        self._sink.put(encode(self._state, batch, shares, not self.rows))
+        self._sink.put(encode(self._state, batch, found, not self.rows))
         self.rows += batch.rows
 
     def _fitting(self, batch: Batch) -> Batch:
@@ -211,20 +223,22 @@ class Stream:
         self._sink.put(problem.body + b"\n")
 
 
-def _json_lines(state: State, _: Batch, shares: Any, first: bool) -> bytes:
-    return b"\n".join([state.answer(row) for row in shares.tolist()]) + b"\n"
+def _json_lines(state: State, _: Batch, found: Predictions, first: bool) -> bytes:
+    return b"\n".join(state.answers(found)) + b"\n"
 
 
-def _csv_lines(state: State, batch: Batch, shares: Any, first: bool) -> bytes:
-    """Return the rows as they came, with the label and its probability before them."""
+def _csv_lines(state: State, batch: Batch, found: Predictions, first: bool) -> bytes:
+    """Return the rows as they came, with the label and its probability before them, and the novelty if asked for."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     names = list(batch.columns)
     if first:
-        writer.writerow([*(f"predicted {name}" if name in names else name for name in OWN_COLUMNS), *names])
-    labels, best = state.decided(shares)
+        own = OWN_COLUMNS if found.novelty is None else (*OWN_COLUMNS, "novelty")
+        writer.writerow([*(f"predicted {name}" if name in names else name for name in own), *names])
+    shown = [found.labels.tolist(), probability_given(found.labels, found.probabilities, state.labels)]
+    shown += [] if found.novelty is None else [found.novelty.tolist()]
     columns = [column.to_list() if hasattr(column, "to_list") else list(column) for column in batch.columns.values()]
-    writer.writerows(zip(labels, best, *columns, strict=True))
+    writer.writerows(zip(*shown, *columns, strict=True))
     return text.getvalue().encode("utf-8", "replace")
 
 

@@ -35,10 +35,10 @@ def _segments(state: State, message: str, name: str, evidence: Evidence) -> list
 def strongest(state: State, label: str, search: str, top: int, against: bool) -> list[dict[str, Any]]:
     """Return the strongest words for or against a label; with ``search``, those that contain it."""
     many = state.classifier.solved.terms + 10_000 if search else top
-    found = state.classifier.weights(label, -many if against else many)
+    found = state.classifier.strongest(label, -many if against else many)
     wanted = search.casefold()
-    words = [(term, weight) for term, weight in found if wanted in term.casefold()] if search else found
-    return [{"term": term, "weight": weight} for term, weight in words[:top]]
+    words = [term for term in found if wanted in term.term.casefold()] if search else found
+    return [{**term.to_dict(), "seen": term.seen(label)} for term in words[:top]]
 
 
 def shown_entry(entry: Entry, state: State) -> dict[str, Any]:

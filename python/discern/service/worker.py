@@ -25,6 +25,7 @@ from discern.service.messages import (
     read_json,
     send_answer,
     to_json,
+    wants_novelty,
 )
 from discern.service.problems import Problem
 from discern.service.replay import try_to_sum
@@ -145,12 +146,12 @@ class Worker:
             check_type(kind.decode("latin-1"), "application/json")
         row = self._reader(state).row(parse(await read_body(receive)))
         text = row.get(state.classifier.resolved.text_column or "") if len(state.classifier.features) == 1 else None
-        if isinstance(text, str) and len(text) <= SMALL:
-            shares = state.shares_of_text(text)
-        else:
-            shares = (await self.in_thread(state.shares, [row]))[0]
+        novelty, found = wants_novelty(scope, state), None
+        if isinstance(text, str) and len(text) <= SMALL and not novelty:
+            found = state.answer_to_text(text)
+        [found] = [found] if found is not None else await self.in_thread(state.predicted, [row], novelty)
         self.figures.add("rows_predicted")
-        await send_answer(send, state.answer(shares), state)
+        await send_answer(send, found, state)
 
     async def predict(self, request: Request) -> Response:
         """Predict one row: its label and the probability of every label."""
@@ -161,9 +162,9 @@ class Worker:
         state = await self.state_for(request)
         [rows] = fields(await read_json(request), ["rows"])
         read = self._reader(state).rows(rows)
-        shares = await self.in_thread(state.shares, read)
+        found = await self.in_thread(state.predicted, read, wants_novelty(request.scope, state))
         self.figures.add("rows_predicted", len(read))
-        return answer(b'{"predictions":[' + b",".join(map(state.answer, shares)) + b"]}", state)
+        return answer(b'{"predictions":[' + b",".join(found) + b"]}", state)
 
     async def predict_stream(self, request: Request) -> Response:
         """Predict a stream of JSON lines: a prediction on each line, in order, while the rows are still coming."""
@@ -178,7 +179,8 @@ class Worker:
     async def _stream(self, request: Request, run: Callable[[Stream], None]) -> Response:
         state, settings = await self.state_for(request), self.settings
         keep = request.scope["discern.keep"]
-        stream = Stream(state, settings.limits, request.receive, request._send, keep, settings.behind_proxy)
+        novelty = wants_novelty(request.scope, state)
+        stream = Stream(state, settings.limits, request.receive, request._send, keep, settings.behind_proxy, novelty)
         if self._uploads >= UPLOADS:
             raise Problem(503, "not-ready", "too many streams are being read; try again", {"Retry-After": "5"})
         self._uploads += 1

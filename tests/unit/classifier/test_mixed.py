@@ -140,8 +140,13 @@ def test_a_column_has_one_role() -> None:
 def test_a_column_that_is_not_there() -> None:
     with pytest.raises(DataError, match="no column 'contry'; did you mean 'country'"):
         Classifier(category="contry").fit(ROWS)
+    record = {"subject": "x", "body": "y", "country": "fr", "paid": "no"}
     with pytest.raises(DataError, match="no column 'size'"):
-        mixed().predict([{"subject": "x", "body": "y", "country": "fr", "paid": "no"}])
+        mixed().predict({name: [value] for name, value in record.items()})
+    with pytest.raises(DataError, match="no column 'size'"):
+        mixed().predict([{**record, "Size": 1.0}])
+    # A record need not have every column.
+    assert (mixed().predict_proba([record]) == mixed().predict_proba([{**record, "size": None}])).all()
 
 
 # ------------------------------------------------------------------------------------------------ formulas
@@ -405,7 +410,7 @@ def test_save_and_load(tmp_path: Path, numbers: str, slim: bool) -> None:
     assert loaded.features == model.features
     assert np.array_equal(loaded.log_joint(ASKED), model.log_joint(ASKED))
     assert loaded.explain(ASKED[0]) == model.explain(ASKED[0])
-    assert loaded.weights("spam") == model.weights("spam")
+    assert dict(loaded.weights("spam", 1000)) == dict(model.weights("spam", 1000))
     assert loaded.save(again, slim=slim) == checksum
     assert again.read_bytes() == path.read_bytes()
     assert np.array_equal(copy.deepcopy(loaded).log_joint(ASKED), model.log_joint(ASKED))
@@ -486,15 +491,17 @@ def test_the_least_change_that_flips() -> None:
 def test_weights_for_and_against() -> None:
     model = mixed()
     favour, against = model.weights("spam", top=8), model.weights("spam", top=-8)
-    assert [weight for _, weight in favour] == sorted((weight for _, weight in favour), reverse=True)
-    assert [weight for _, weight in against] == sorted(weight for _, weight in against)
+    bounds = [term.bound for term in model.strongest("spam", 8)]
+    assert bounds == sorted(bounds, reverse=True)
+    bounds = [term.bound for term in model.strongest("spam", -8)]
+    assert bounds == sorted(bounds)
     assert favour[0][1] > 0 > against[0][1]
     names = dict(model.weights("spam", top=1000))
     assert names["country=fr"] == pytest.approx(np.log((2 + 1) / (3 + 3)) - np.log((0 + 1) / (2 + 3)))
     assert names["paid=no"] == pytest.approx(np.log((2 + 1) / (3 + 2)) - np.log((0 + 1) / (2 + 2)))
     assert names["body: noon"] == pytest.approx(np.log((0 + 1) / (6 + 13)) - np.log((2 + 1) / (9 + 13)))
     assert names["subject: noon"] != names["body: noon"]
-    assert "noon" in dict(mixed(text="body").weights("spam", top=-1))
+    assert "noon" in dict(mixed(text="body").weights("spam", top=-2))
     assert dict(model.weights("ham", top=-1000)) == pytest.approx({name: -weight for name, weight in names.items()})
 
 
@@ -517,7 +524,6 @@ def test_calibrated_and_raw_probabilities() -> None:
     model = Classifier(**ROLES).fit(rows)
     assert model.resolved.chosen is not None
     calibrated, raw = model.predict_proba(rows), model.predict_proba(rows, raw=True)
-    assert (calibrated.argmax(axis=1) == raw.argmax(axis=1)).all()
     assert not np.allclose(calibrated, raw)
     assert raw == pytest.approx(Classifier(**ROLES, calibrate=False).fit(rows).predict_proba(rows), rel=1e-12)
     assert calibrated.sum(axis=1) == pytest.approx(np.ones(len(rows)))

@@ -65,6 +65,8 @@ class EvidenceDisplay(Display):
     def from_evidence(cls, evidence: Any, *, top: int = 12, ax: Any = None) -> Self:
         """Draw what :meth:`discern.Classifier.explain` returns; the weaker terms are added up in one bar."""
         steps = [("prior", float(evidence.prior))]
+        if getattr(evidence, "faded", 0.0):
+            steps.append(("faded prior", float(evidence.faded)))
         if getattr(evidence, "absent", 0.0):
             steps.append(("absent words", float(evidence.absent)))
         steps += [(_times(term), float(term.weight)) for term in evidence.terms[:top]]

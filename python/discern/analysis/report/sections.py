@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from discern.analysis.report.subject import FOLDS, Subject
 from discern.data.text import TextSettings
 from discern.evaluation.decisions import best_labels
 from discern.evaluation.evaluation import Evaluation
+
+if TYPE_CHECKING:
+    from discern.models.strongest import StrongTerm
 
 THRESHOLDS = ["0", "0.000001", "0.00001", "0.0001", *(f"{k / 1000:g}" for k in range(1, 1000)), "0.9999", "0.99999",
               "0.999999", "1"]  # fmt: skip
@@ -326,18 +329,22 @@ def label_errors(subject: Subject) -> str:
 
 def words(subject: Subject) -> str:
     """Return the strongest words of each label."""
-    if not hasattr(subject.model, "weights"):
+    if not hasattr(subject.model, "strongest"):
         return ""
     rows = []
     for label in subject.frequent:
         try:
-            words = subject.model.weights(label, 12)
+            terms = subject.model.strongest(label, 12)
         except (ValueError, TypeError):
             return ""
-        rows.append((label, " · ".join(f"{word}\u00a0{weight:+.2f}" for word, weight in words)))
-    return '<p class="soft">In nats, against the mean of the other labels.</p>' + _table(
-        ("label", "words"), rows, text=[1]
-    )
+        rows.append((label, " · ".join(_strong_term(term, label) for term in terms)))
+    about = "In nats, against the mean of the other labels. In brackets: rows of the label : rows of other labels."
+    return f'<p class="soft">{about}</p>' + _table(("label", "words"), rows, text=[1])
+
+
+def _strong_term(term: StrongTerm, label: str) -> str:
+    seen = f" ({term.seen(label)})" if term.rows is not None else ""
+    return f"{term.term}\u00a0{term.weight:+.2f}{seen}".replace(" : ", "\u00a0:\u00a0")
 
 
 def data(subject: Subject) -> str:

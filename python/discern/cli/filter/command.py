@@ -129,11 +129,11 @@ def verdict_on(classifier: Classifier, content: bytes, cutoffs: Cutoffs) -> Verd
     spam = cutoffs.spam
     if spam not in classifier.labels:
         raise ValueError(f"the model has no label {spam!r}{did_you_mean(spam, classifier.labels)}; see --spam")
-    [(decided, shares)] = classifier.predict_batches(as_mails([content], "the message"))
-    by_label = dict(zip(classifier.labels, shares[0].tolist(), strict=True))
+    [found] = classifier.predictions(as_mails([content], "the message"))
+    by_label = dict(zip(classifier.labels, found.probabilities[0].tolist(), strict=True))
     probability = by_label.pop(spam)
     if classifier.decision is not None and not cutoffs.are_given:
-        label = str(decided[0])
+        label = str(found.labels[0])
         return Verdict(label, probability, SPAM if label == spam else HAM if label in by_label else NOT_SURE)
     if probability >= cutoffs.high:
         return Verdict(spam, probability, SPAM)

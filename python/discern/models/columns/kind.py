@@ -39,8 +39,6 @@ class Scores:
     scores: Array
     known: NDArray[np.int64]
     unknown: NDArray[np.int64]
-    novelty: Array | None = None
-    """How unusual each row is, if a decision asks for it."""
 
     def __add__(self, other: Scores) -> Scores:
         return Scores(self.scores + other.scores, self.known + other.known, self.unknown + other.unknown)

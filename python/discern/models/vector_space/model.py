@@ -234,7 +234,7 @@ def merged_terms(terms: Sequence[TermEvidence]) -> list[TermEvidence]:
     Examples
     --------
     >>> merged_terms([TermEvidence("a", 2, 1.0, "text"), TermEvidence("a", 1, 0.5, "text")])
-    [TermEvidence(term='a', count=2, weight=1.5, column='text', written='')]
+    [TermEvidence(term='a', count=2, weight=1.5, column='text', written='', view='text')]
     """
     found: dict[tuple[str, str], TermEvidence] = {}
     for one in terms:

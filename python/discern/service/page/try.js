@@ -82,7 +82,8 @@ function bar([label, share]) {
 
 function flip(seen) {
   if (seen.label === seen.against) return [];
-  if (!seen.flip) return [`Removing words alone would not change the label to `, element("b", { dir: "auto" }, seen.against), "."];
+  if (seen.known_terms === 0) return [element("b", {}, "Nothing in this row is known to the model.")];
+  if (!seen.flip) return ["Removing three words or fewer would not change the label to ", element("b", { dir: "auto" }, seen.against), "."];
   const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, named(word, seen))]);
   return ["Without ", ...words, " the label would be ", element("b", { dir: "auto" }, seen.against), "."];
 }
@@ -91,10 +92,10 @@ function flip(seen) {
 function named(word, seen) {
   const found = seen.terms.find((term) => term.term === word);
   if (!found) return word;
-  return isValue(found) ? `${found.column} ${word}` : found.shown;
+  return isValue(found) && found.view !== "length" ? `${found.column} ${word}` : found.shown;
 }
 
-const isValue = (term) => model.features.some((feature) => feature.name === term.column && feature.role !== "text");
+const isValue = (term) => term.view === "length" || model.features.some((feature) => feature.name === term.column && feature.role !== "text");
 
 const strongest = (parts) => Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
 

@@ -21,6 +21,7 @@ export async function show() {
   });
   try {
     const found = await get(`/v1/model/words?${query}`);
-    fillTable(byId("words-table"), ["word", "nats"], found.words.map((word) => [word.term, signed(word.weight)]), [0]);
+    fillTable(byId("words-table"), ["word", "nats", "rows of the label : of others"],
+      found.words.map((word) => [word.term, signed(word.weight), word.seen]), [0]);
   } catch (error) { notice(error.message, null, true); }
 }
