@@ -210,7 +210,7 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     several = len({term.column for term in evidence.terms}) > 1
     for term in shown:
         place = f"{visible(term.column)}: " if several else ""
-        rows.append((place + visible(term.shown), f"×{term.count}" if term.count > 1 else "", term.weight))
+        rows.append((place + visible(term.described), f"×{term.count}" if term.count > 1 else "", term.weight))
     table = _bars(rows)
     rest = evidence.terms[len(shown) :]
     if rest:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-QUANTILES = 256
-"""The number of quantiles that stand for the training rows."""
+QUANTILES, DIGITS = 256, 5
+"""The number of quantiles that stand for the training rows, and how many digits of each are kept."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ class Novelty:
 
 
 def _quantiles(values: Array) -> tuple[float, ...]:
-    return tuple(np.quantile(values, (np.arange(QUANTILES) + 0.5) / QUANTILES).tolist())
+    found = np.quantile(values, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+    return tuple(float(f"{value:.{DIGITS}g}") for value in found.tolist())
 
 
 def rank(quantiles: tuple[float, ...], values: Array) -> Array:

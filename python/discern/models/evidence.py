@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
 
-NOTHING_KNOWN = "Nothing in this row is known to the model."
+NOTHING_KNOWN = "The model knows no word or value of this row."
 FADED = "the prior counts less beside evidence"
+OTHER_CHARACTERS = "other characters"
 MOST_FLIPPED = 3
 """Leaving out more terms than these is no small change."""
 
@@ -40,6 +41,12 @@ class TermEvidence:
         return self.written or self.term
 
     @property
+    def described(self) -> str:
+        """The term in a list: a word of which the model knows only character n-grams is marked."""
+        is_new = self.view == "characters" and self.term != OTHER_CHARACTERS
+        return f"{self.shown} (its characters)" if is_new else self.shown
+
+    @property
     def odds(self) -> float:
         """By what factor the term changes the odds of the label."""
         return math.exp(min(self.weight, 700.0))
@@ -49,6 +56,7 @@ class TermEvidence:
         return {
             "term": self.term,
             "shown": self.shown,
+            "described": self.described,
             "count": self.count,
             "weight": self.weight,
             "odds": self.odds,
@@ -150,7 +158,7 @@ class Evidence:
         for term in self.terms:
             place = f"{term.column}: " if several else ""
             repeats = f" ×{term.count}" if term.count > 1 else ""
-            lines.append(f"  {term.weight:+8.3f}  {place}{term.shown}{repeats}")
+            lines.append(f"  {term.weight:+8.3f}  {place}{term.described}{repeats}")
         if self.unknown:
             lines.append(f"  {self.unknown} unknown, skipped")
         if self.is_unknown:
@@ -178,8 +186,6 @@ def by_words(
             found[column, term] = replace(before, weight=before.weight + weight)
     return list(found.values())
 
-
-OTHER_CHARACTERS = "other characters"
 
 
 def _of_characters(

@@ -100,7 +100,7 @@ class EvidenceDisplay(Display):
 
 def _times(term: Any) -> str:
     count = getattr(term, "count", 1)
-    shown = str(getattr(term, "shown", term.term))
+    shown = str(getattr(term, "described", term.term))
     return f"{shown} ×{count}" if count > 1 else shown
 
 

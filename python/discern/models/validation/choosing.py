@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from discern.data.bins import edges
-from discern.data.roles import Feature
+from discern.data.roles import LENGTH, Feature
 from discern.evaluation.novelty import Novelty, entropy
 from discern.learners.bayes import EVENT_MODELS, posterior
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smoothing
@@ -42,8 +42,9 @@ FOLDS = 10
 CALIBRATION_FOLDS, MOST_CALIBRATED = 5, 20_000
 """The calibration is fitted on so many folds, and on at most so many rows. Rows to come are less like those learned
 than rows left out one by one, which have near-duplicates there."""
-MOST_LABELS = 250
-"""Settings are chosen on the rows of so many labels; the calibration is fitted to all."""
+MOST_LABELS, MOST_VIEWED_LABELS = 250, 1000
+"""Settings are chosen on the rows of so many labels; the calibration is fitted to all. With more labels than the second
+number no views are tried: each takes as much memory as the words, for every label."""
 MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
 """The numbers of selected terms to choose from, beside all."""
 SELECTION_FOLDS = 5
@@ -144,6 +145,8 @@ def choose(
         found = best([found, *ranked([_with_priors(found, one) for one in priors[1:]], many)])
     if most_terms and has_text:
         found = _with_fewer_terms(sample, found, most_terms, min_df)
+    if len(whole.labels) > MOST_VIEWED_LABELS:
+        views = [view for view in views if view == LENGTH]
     found = add_views(sample, found, views, smoothings, min_df) if has_text and views else found
     final = held_out(
         whole, found.features, found.naive_bayes, found.text, whole.folds(CALIBRATION_FOLDS, MOST_CALIBRATED), min_df

@@ -66,7 +66,7 @@ function draw(seen) {
   byId("texts").replaceChildren(...Object.entries(seen.segments).map(([column, parts]) => evidenceText(column, parts, seen)),
     ...values(seen));
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
-    seen.terms.map((term) => [term.shown, term.column, term.count, signed(term.weight)]), [0, 1]);
+    seen.terms.map((term) => [term.described, term.column, term.count, signed(term.weight)]), [0, 1]);
   drawTeaching(seen, ranked);
   byId("result").hidden = byId("evidence").hidden = false;
 }
