@@ -29,7 +29,9 @@ SETTINGS = {
     "uncalibrated": {"calibrate": False},
     "ngrams": {"ngrams": (1, 2), "smoothing": 0.1},
 }
-texts = st.lists(st.sampled_from([*{word for words in WORDS.values() for word in words}, "zzz", "qxj", "!!"]), max_size=30)
+texts = st.lists(
+    st.sampled_from([*{word for words in WORDS.values() for word in words}, "zzz", "qxj", "!!"]), max_size=30
+)
 
 
 def drawn(seed: int, rows: int) -> list[dict]:

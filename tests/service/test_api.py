@@ -378,3 +378,15 @@ def test_the_decision_saved_with_the_model_is_used(tmp_path: Path) -> None:
         assert status == 200
         kept = [label for label, text in zip(expected, TEXTS, strict=True) if '"' not in text and "\n" not in text]
         assert [line.split(",")[0] for line in content.decode().splitlines()[1:]] == kept
+
+
+def test_novelty_is_that_of_the_library(client: Client, place: Path) -> None:
+    rows = [{"text": text} for text in ("quantum flux telemetry", "You have won a free prize", "")]
+    found, plain = (client.post(f"/v1/predict/batch{query}", {"rows": rows}) for query in ("?novelty=true", ""))
+    [expected] = loaded(place).predictions(rows, novelty=True)
+    assert [row["novelty"] for row in found["predictions"]] == pytest.approx(expected.novelty.tolist())
+    assert [row["known_terms"] for row in found["predictions"]] == expected.known.tolist()
+    assert "novelty" not in plain["predictions"][0]
+    assert client.post("/v1/predict?novelty=true", rows[0]) == found["predictions"][0]
+    problem = client.post("/v1/predict?novelty=perhaps", rows[0], 422)
+    assert problem["detail"] == "the parameter novelty must be true or false"

@@ -331,8 +331,8 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> N
 
 
 FACTS = (
-    "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "added_features", "chosen", "calibration",
-    "leaderboard",
+    "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "added_features", "chosen",
+    "calibration", "leaderboard",
 )  # fmt: skip
 """What --json shows of a new model, beside its file and the columns that were left out."""
 

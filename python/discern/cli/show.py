@@ -295,7 +295,7 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if about["chosen"]:
         loss, accuracy = about["chosen"]["log_loss"], about["chosen"]["accuracy"]
         yield "", f"chosen by validation: held-out accuracy {accuracy:.2%}, log loss {loss:.4f}"
-    yield from _calibration(about["calibration"])
+    yield from _calibration(about["calibration"], about["calibrated_groups"])
     yield "label", repr(about["label"])
     yield "columns", ", ".join(Feature.from_json(one).described for one in about["features"])
     if about["added_features"]:
@@ -305,14 +305,15 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
 
 
-def _calibration(calibration: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
+def _calibration(calibration: Mapping[str, Any] | None, groups: Sequence[str]) -> Iterator[tuple[str, str]]:
     if calibration is None:
         return
     if calibration["kind"] != "evidence":
         yield "calibration", f"scores divided by {calibration['temperature']:.3g}"
         return
     scales = (f"{one['temperature']:.3g} · n^{one['power']:.2f}" for one in calibration["scales"])
-    yield "calibration", f"evidence of n known terms divided by {', '.join(scales)}"
+    named = (f"{name} by {scale}" for name, scale in zip(groups, scales, strict=True))
+    yield "calibration", f"evidence of n known terms is divided: {', '.join(named)}"
 
 
 def show_data(

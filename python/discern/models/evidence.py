@@ -187,7 +187,6 @@ def by_words(
     return list(found.values())
 
 
-
 def _of_characters(
     grams: Mapping[str, float], text: str, words: TextSettings, characters: TextSettings
 ) -> Iterator[tuple[str, float]]:

@@ -24,7 +24,7 @@ from discern.data.values import label_text
 from discern.learners.bayes import posterior
 from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
-from discern.models.naive_bayes import Model, solve_columns
+from discern.models.naive_bayes import Model, described_groups, solve_columns
 from discern.models.predictions import Predictions
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
@@ -135,6 +135,7 @@ class Fitted:
             "model": self.winner,
             "label": self.settings.label,
             **{name: plain[name] for name in ("min_df", "naive_bayes", "calibration", "pipeline")},
+            "calibrated_groups": described_groups(resolved.features) if resolved.pipeline is None else [],
             "features": [feature.to_json() for feature in resolved.columns],
             "added_features": [feature.described for feature in resolved.features if feature.is_derived],
             "text_settings": plain["text"],

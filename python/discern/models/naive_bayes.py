@@ -117,6 +117,18 @@ def groups_of(features: Sequence[Feature]) -> list[list[int]]:
     return [*texts, values] if values else texts
 
 
+def described_groups(features: Sequence[Feature]) -> list[str]:
+    """Return in words whose evidence is scaled together.
+
+    Examples
+    --------
+    >>> described_groups([Feature("age", "number"), Feature("text", "text"), Feature("text", "length")])
+    ["text 'text'", '2 other columns']
+    """
+    groups = [[features[place] for place in places] for places in groups_of(features)]
+    return [group[0].described if len(group) == 1 else f"{len(group)} other columns" for group in groups]
+
+
 # ------------------------------------------------------------------------------------------------- the model
 
 

@@ -55,7 +55,7 @@ KINDS = {
     "key-reused": "The Idempotency-Key was used for another request. Use a new one.",
     "method": "This address does not support that method.",
     "never-learned": "The model cannot forget these rows, usually because it never learned them. Nothing was changed.",
-    "no-novelty": "This model cannot tell how unusual a row is; the detail says what to do.",
+    "no-novelty": "This model cannot tell how unusual a row is; the detail tells what to do.",
     "not-durable": "The feedback could not be written durably. Send it again with the same Idempotency-Key.",
     "not-ready": "The service is starting, stopping or busy. Try again.",
     "rate": "Too many requests. Wait.",

@@ -92,3 +92,53 @@ def test_any_json_is_a_decision_or_refused(values: dict[str, Any]) -> None:
     except ValueError:
         return
     assert Decision.from_json(decision.to_json()) == decision
+
+
+# ------------------------------------------------------------------------------------------------------- novelty
+
+
+def test_unusual_rows_are_unsure(files: tuple[Path, Path], tmp_path: Path) -> None:
+    model, strange = tmp_path / "m.discern", "quantum flux telemetry"
+    model.write_bytes(files[0].read_bytes())
+    rows = [json.loads(line) for line in call("predict", model, files[1], "--novelty", "--json").stdout.splitlines()]
+    assert all(0 <= row["novelty"] <= 1 and row["known terms"] >= 0 for row in rows)
+    [row] = call("predict", model, "--message", strange, "--novelty", "--to", "csv").stdout.splitlines()[1:]
+    label, probability, novelty, known = row.split(",")
+    assert (label, known) == ("ham", "0")
+    assert float(novelty) > 0.95 > float(probability)
+    assert "The model knows no word" in call("explain", model, strange).stdout
+    assert call("decide", model, "--max-false-alarms", "0.1").exit_code == 0
+    decided = call("predict", model, files[1]).stdout.splitlines()[1:]
+    unsure = [line.startswith("unsure,") for line in decided]
+    assert unsure == [row["novelty"] > 0.9 for row in rows]
+    assert call("predict", model, "--message", strange).stdout.splitlines()[1].startswith("unsure,")
+    table = json.loads(call("evaluate", model, files[1], "--json").stdout)
+    assert sum(table["confusion"][2]) == sum(unsure)
+    assert evaluated(files, "--max-false-alarms", 0.1)["confusion"] == table["confusion"]
+
+
+def test_novelty_is_evaluated_on_unknown_labels(files: tuple[Path, Path], tmp_path: Path) -> None:
+    strange = [{"label": "sport", "text": f"goal team{i} keeper offside"} for i in range(40)]
+    with (tmp_path / "rows.jsonl").open("w") as rows:
+        rows.write(files[1].read_text() + "".join(json.dumps(row) + "\n" for row in strange))
+    found = json.loads(call("evaluate", files[0], tmp_path / "rows.jsonl", "--novelty", 0.1, "--json").stdout)
+    assert (found["unknown"], found["level"]) == (40, 0.1)
+    assert found["auroc"] > 0.9
+    assert "AUROC" in call("evaluate", files[0], tmp_path / "rows.jsonl", "--novelty", 0.1).stdout
+    nobody = call("evaluate", *files, "--novelty", 0.1)
+    assert "no such rows" in nobody.stdout
+    assert json.loads(call("evaluate", *files, "--novelty", 0.1, "--json").stdout)["auroc"] is None
+
+
+def test_what_has_no_novelty(tmp_path: Path, files: tuple[Path, Path]) -> None:
+    Classifier(smoothing=1.0).fit([{"label": "a", "text": "x"}, {"label": "b", "text": "y"}]).save(tmp_path / "m")
+    for command in (
+        ["predict", tmp_path / "m", "--message", "x", "--novelty"],
+        ["decide", tmp_path / "m", "--max-false-alarms", 0.1],
+        ["evaluate", tmp_path / "m", files[1], "--novelty", 0.1],
+    ):
+        refused = call(*command)
+        assert refused.exit_code == 1
+        assert "this model has no novelty: train naive Bayes on at least 100 rows" in refused.stderr
+    for share in ("0", "1", "-1", "nan"):
+        assert call("decide", files[0], "--max-false-alarms", share).exit_code == 2

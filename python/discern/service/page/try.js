@@ -82,7 +82,7 @@ function bar([label, share]) {
 
 function flip(seen) {
   if (seen.label === seen.against) return [];
-  if (seen.known_terms === 0) return [element("b", {}, "Nothing in this row is known to the model.")];
+  if (seen.known_terms === 0) return [element("b", {}, "The model knows no word or value of this row.")];
   if (!seen.flip) return ["Removing three words or fewer would not change the label to ", element("b", { dir: "auto" }, seen.against), "."];
   const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, named(word, seen))]);
   return ["Without ", ...words, " the label would be ", element("b", { dir: "auto" }, seen.against), "."];
