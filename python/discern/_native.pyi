@@ -72,13 +72,23 @@ class Scorer:
         vocabulary: Vocabulary,
         weights: NDArray[np.float64],
         bias: list[float],
-        labels: list[Any],
         presence: bool,
-        scaled: tuple[list[float], float, float, float] | None = None,
     ) -> Scorer: ...
     def score(
         self, documents: Any, threads: int, strict: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]: ...
+
+@final
+class TextScorer:
+    def __new__(
+        cls,
+        start: list[float],
+        views: list[Scorer],
+        labels: list[Any],
+        length: tuple[Text, list[int], list[float], list[bool]] | None = None,
+        scales: list[tuple[float, float, float]] | None = None,
+    ) -> TextScorer: ...
+    def scores(self, text: str) -> tuple[NDArray[np.float64], int]: ...
     def __call__(self, text: str) -> Any: ...
 
 @final

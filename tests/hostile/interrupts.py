@@ -85,7 +85,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     some = (np.arange(len(dense)) % 2).astype(np.int32)
     table = source.integers(0, 9, (many * 2, 8))
     vocabulary = _native.Vocabulary(pairs, drained.offsets, drained.bytes)
-    scorer = _native.Scorer(vocabulary, np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False)
+    scorer = _native.Scorer(vocabulary, np.zeros((width, 2)), [0.0, 0.0], False)
     every = np.arange(rows)
     ends = np.linspace(0, rows, 11).astype(np.int64)[1:]
     held = _native.HeldOut(starts, terms, counts, width, classes, 2)
@@ -125,7 +125,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "TextLearner.restored": lambda: _native.TextLearner.restored(pairs, 1.0, 2, *learned_state),
         "merge_terms": lambda: _native.merge_terms([(drained.offsets, drained.bytes)] * 4),
         "Scorer": lambda: _native.Scorer(
-            _native.Vocabulary(pairs, drained.offsets, drained.bytes), np.zeros((width, 2)), [0.0, 0.0], ["a", "b"], False
+            _native.Vocabulary(pairs, drained.offsets, drained.bytes), np.zeros((width, 2)), [0.0, 0.0], False
         ),
         "Scorer.score": lambda: scorer.score(texts * 4, 1),
         "Text.lengths": lambda: pairs.lengths(texts * 10, 1),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
 from discern.evaluation.novelty import Novelty, NoveltyEvaluation
+from discern.learners.bayes import posterior
 
 WORDS = {
     "ham": ["lunch", "noon", "meeting", "report", "thanks", "home"],
@@ -115,6 +116,20 @@ def test_an_explanation_adds_up_to_its_probabilities(model: Classifier, words: l
     assert seen.log_odds == pytest.approx(odds, abs=1e-6)
     own = seen.prior + seen.faded + seen.absent + sum(term.weight for term in seen.terms)
     assert own == pytest.approx(seen.log_odds, abs=1e-9)
+
+
+@given(st.sampled_from(sorted(SETTINGS)), texts)
+def test_one_text_is_scored_as_a_row_is(name: str, words: list[str]) -> None:
+    """The fast way from one text to its label adds up the same evidence."""
+    model, text = learned(name, False), " ".join(words)
+    scorer = model.solved.text_scorer
+    scores, known = scorer.scores(text)
+    [found] = model.predictions([text])
+    assert posterior(scores[None])[0] == pytest.approx(found.probabilities[0], rel=1e-9)
+    assert known == found.known[0]
+    assert scorer(text) == model.labels[int(scores.argmax())]
+    best = np.sort(found.probabilities[0])
+    assert scorer(text) == found.labels[0] or best[-1] - best[-2] < 1e-12
 
 
 @given(models)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+import discern._native as _native
 from discern.data.batch import Batch
-from discern.data.roles import Feature
+from discern.data.roles import LENGTH, Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from discern.evaluation.scaling import EvidenceScaling
+    from discern.models.columns.length import LengthColumn
     from discern.models.columns.text import TextColumn
     from discern.models.evidence import Evidence
 
@@ -172,15 +174,28 @@ class Model:
         alone = len(self.columns) == 1 and _is_text(self.columns[0])
         return cast("TextColumn", self.columns[0]) if alone else None
 
-    def quick_scorer(self) -> Any:
-        """Return the fast way from one text to its label; None with several columns, or if few texts have come yet."""
-        column = self.only_text
-        if column is None or column.is_seldom_used():
+    @cached_property
+    def text_scorer(self) -> _native.TextScorer | None:
+        """The fast way from one text to its label and scores; None if there is more than one text column."""
+        own = [
+            cast("TextColumn", column) for column in self.columns if _is_text(column) and column.feature.role == "text"
+        ]
+        lengths = [cast("LengthColumn", column) for column in self.columns if column.feature.role == LENGTH]
+        if len(self.features) != 1 or not own or any(column.scores.weights is None for column in own):
             return None
-        if self.calibration is None:
-            return column.scorer
-        [scale] = self.calibration.scales
-        return column.scorer_scaled((self.prior.tolist(), scale.temperature, scale.power, scale.fading))
+        length = lengths[0].native() if lengths else None
+        start, scales = self.start, None
+        if self.calibration is not None:
+            start = self.prior
+            scales = [(one.temperature, one.power, one.fading) for one in self.calibration.scales]
+        return _native.TextScorer(start.tolist(), [one.scorer for one in own], list(self.labels), length, scales)
+
+    def quick_scorer(self) -> _native.TextScorer | None:
+        """Return the fast way from one text to its label; None if there is none, or if few texts have come yet."""
+        texts = [column for column in self.columns if _is_text(column) and column.feature.role == "text"]
+        if len(self.features) != 1 or not texts or cast("TextColumn", texts[0]).is_seldom_used():
+            return None
+        return self.text_scorer
 
     @cached_property
     def groups(self) -> list[list[int]]:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import discern._native as _native
 import discern.models.file as files
@@ -117,16 +117,12 @@ class State:
             if self.classifier.solved.terms <= SOON_BUILT:
                 self.build_if_used()
             return None
-        # What the model does, for one row and without looking for threads.
-        scores, known, _ = scorer.score([text], 1)
-        model = cast("Model", self.classifier.solved)
-        if model.calibration is not None:
-            scores = model.calibration(model.prior, [scores], [known])
-        _native.to_probabilities(scores, 1)
-        shares = scores[0].tolist()
+        scores, known = scorer.scores(text)
+        _native.to_probabilities(scores[None], 1)
+        shares = scores.tolist()
         best = max(range(len(shares)), key=shares.__getitem__)
         head = self.opening[best] + repr(shares[best]).encode()
-        return head + self._listed(shares) + b',"known_terms":%d}' % known[0]
+        return head + self._listed(shares) + b',"known_terms":%d}' % known
 
     def predicted(self, rows: Sequence[dict[str, Any]], novelty: bool = False) -> list[bytes]:
         """Return the prediction for each row as JSON."""
@@ -146,8 +142,7 @@ class State:
     def _scorer(self) -> Any:
         """The fast way from one text to its scores, if there is one."""
         model = self.classifier.solved
-        column = model.only_text if isinstance(model, Model) else None
-        return None if column is None or column.scores.weights is None else column.scorer
+        return model.text_scorer if isinstance(model, Model) else None
 
     def make_ready(self) -> State:
         """Build the tables of the first predictions now, so that forked processes share them."""

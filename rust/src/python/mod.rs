@@ -17,6 +17,7 @@ mod streaming;
 mod strings;
 mod tables;
 mod text;
+mod text_scorer;
 mod vectors;
 mod vocabulary;
 mod weighting;
@@ -32,6 +33,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     counter::register(module)?;
     vocabulary::register(module)?;
     scorer::register(module)?;
+    text_scorer::register(module)?;
     folds::register(module)?;
     tables::register(module)?;
     vectors::register(module)?;

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyUntypedArrayMetho
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::sources::{Held, LONGEST, Source};
+use super::sources::Source;
 use super::text::{PORTION, SMALL, Strict};
 use super::vocabulary::PyVocabulary;
 use super::work::{interruptible, share_out};
@@ -18,49 +18,41 @@ pub(super) struct PyScorer {
     scorer: Scorer,
     weights: Py<PyArray2<f64>>,
     bias: Vec<f64>,
-    labels: Vec<Py<PyAny>>,
-    scaled: Option<Scaled>,
 }
 
-/// How a calibrated model weighs the evidence of `n` known terms against the log prior.
-struct Scaled {
-    prior: Vec<f64>,
-    temperature: f64,
-    power: f64,
-    fading: f64,
-}
+impl PyScorer {
+    /// The number of classes.
+    pub(super) fn classes(&self) -> usize {
+        self.bias.len()
+    }
 
-impl Scaled {
-    fn apply(&self, scores: &mut [f64], known: i64) {
-        let known = known as f64;
-        let factor = 1.0 / (self.temperature * known.max(1.0).powf(self.power));
-        let faded = 1.0 + self.fading * known;
-        for (score, prior) in scores.iter_mut().zip(&self.prior) {
-            *score = prior / faded + *score * factor;
-        }
+    /// Write the scores of one document, and return how many of its terms are known.
+    pub(super) fn write(&self, py: Python<'_>, document: &[&[u8]], scores: &mut [f64]) -> PyResult<i64> {
+        let weights = self.weights.bind(py).readonly();
+        let weights = weights.as_slice()?;
+        scores.copy_from_slice(&self.bias);
+        let (known, _) = self
+            .scorer
+            .vocabulary()
+            .with_workspace(|workspace| self.scorer.add(workspace, document, weights, scores));
+        Ok(known)
     }
 }
 
 #[pymethods]
 impl PyScorer {
     #[new]
-    #[pyo3(signature = (vocabulary, weights, bias, labels, presence, scaled=None))]
     fn new(
         py: Python<'_>,
         vocabulary: &PyVocabulary,
         weights: Bound<'_, PyArray2<f64>>,
         bias: Vec<f64>,
-        labels: Vec<Py<PyAny>>,
         presence: bool,
-        scaled: Option<(Vec<f64>, f64, f64, f64)>,
     ) -> PyResult<Self> {
         let vocabulary = vocabulary.table(py)?;
         let fits = weights.shape() == [vocabulary.len(), bias.len()];
-        let priors = scaled.as_ref().map_or(bias.len(), |parts| parts.0.len());
-        if !fits || labels.len() != bias.len() || priors != bias.len() || labels.is_empty() {
-            return Err(PyValueError::new_err(
-                "labels, bias and weights do not fit the vocabulary",
-            ));
+        if !fits || bias.is_empty() {
+            return Err(PyValueError::new_err("bias and weights do not fit the vocabulary"));
         }
         let read = weights.readonly();
         let table = read.as_slice()?;
@@ -70,13 +62,6 @@ impl PyScorer {
             scorer,
             weights: weights.unbind(),
             bias,
-            labels,
-            scaled: scaled.map(|(prior, temperature, power, fading)| Scaled {
-                prior,
-                temperature,
-                power,
-                fading,
-            }),
         })
     }
 
@@ -136,40 +121,6 @@ impl PyScorer {
             .collect();
         let scores = scores.into_pyarray(py).reshape([documents.len(), width])?;
         Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
-    }
-
-    /// Return the first label with the highest score, in well under a microsecond for a short message.
-    fn __call__<'py>(&self, py: Python<'py>, text: Bound<'py, PyAny>) -> PyResult<Py<PyAny>> {
-        let text = Held::new(text, 0)?;
-        let document = [text.bytes()];
-        if document[0].len() > LONGEST {
-            return Err(PyValueError::new_err("the text is longer than 2 GiB; split it"));
-        }
-        let weights = self.weights.bind(py).readonly();
-        let weights = weights.as_slice()?;
-        let mut few = [0.0; 16];
-        let mut many = Vec::new();
-        let scores: &mut [f64] = if self.bias.len() <= few.len() {
-            &mut few[..self.bias.len()]
-        } else {
-            many.resize(self.bias.len(), 0.0);
-            &mut many
-        };
-        scores.copy_from_slice(&self.bias);
-        let (known, _) = self
-            .scorer
-            .vocabulary()
-            .with_workspace(|workspace| self.scorer.add(workspace, &document, weights, scores));
-        if let Some(scaled) = &self.scaled {
-            scaled.apply(scores, known);
-        }
-        let mut best = 0;
-        for (class, score) in scores.iter().enumerate() {
-            if *score > scores[best] {
-                best = class;
-            }
-        }
-        Ok(self.labels[best].clone_ref(py))
     }
 }
 

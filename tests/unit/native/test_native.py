@@ -87,11 +87,11 @@ def test_classes_of_the_stub(node: ast.ClassDef) -> None:
 
 def test_call_takes_one_text() -> None:
     classifier = Classifier().fit([{"label": "a", "text": "xx"}])
-    assert classifier.solved.only_text.scorer("xx") == "a"
+    assert classifier.solved.text_scorer("xx") == "a"
     with pytest.raises(TypeError):
-        classifier.solved.only_text.scorer()
+        classifier.solved.text_scorer()
     with pytest.raises(TypeError, match="expected a string"):
-        classifier.solved.only_text.scorer(b"xx")
+        classifier.solved.text_scorer(b"xx")
 
 
 # ------------------------------------------------------------------------------------- failures and signals
@@ -442,21 +442,36 @@ def test_scores_that_do_not_fit_are_refused() -> None:
     strings = Counts.of(["aa bb"], ["l"]).terms
     vocabulary = _native.Vocabulary(text, strings.offsets, strings.data)
     assert len(vocabulary) == 2
-    for weights, bias, labels in (
-        (np.zeros((3, 2)), [0.0, 0.0], ["a", "b"]),
-        (np.zeros((2, 2)), [0.0], ["a"]),
-        (np.zeros((2, 2)), [0.0, 0.0], ["a"]),
-        (np.zeros((2, 0)), [], []),
+    for weights, bias in (
+        (np.zeros((3, 2)), [0.0, 0.0]),
+        (np.zeros((2, 2)), [0.0]),
+        (np.zeros((2, 0)), []),
     ):
         with pytest.raises(ValueError, match="do not fit"):
-            _native.Scorer(vocabulary, weights, bias, labels, False)
+            _native.Scorer(vocabulary, weights, bias, False)
+    view = _native.Scorer(vocabulary, np.zeros((2, 2)), [0.0, 0.0], False)
+    length = (text, [1, 2], [0.0] * 4, [True, False])
+    assert _native.TextScorer([0.0, 0.0], [view], ["a", "b"], length, [(1.0, 0.0, 0.0)] * 2)("x") == "a"
+    for start, views, labels, added, scales in (
+        ([0.0], [view], ["a", "b"], None, None),
+        ([0.0, 0.0], [view], ["a"], None, None),
+        ([], [], [], None, None),
+        ([0.0, 0.0], [], ["a", "b"], None, None),
+        ([0.0, 0.0], [view], ["a", "b"], None, [(1.0, 0.0, 0.0)] * 2),
+        ([0.0, 0.0], [view], ["a", "b"], length, [(1.0, 0.0, 0.0)]),
+        ([0.0, 0.0], [view], ["a", "b"], (text, [2, 1], [0.0] * 4, [True, False]), None),
+        ([0.0, 0.0], [view], ["a", "b"], (text, [1, 2], [0.0] * 3, [True, False]), None),
+        ([0.0, 0.0], [view], ["a", "b"], (text, [1, 2], [0.0] * 4, [True]), None),
+    ):
+        with pytest.raises(ValueError, match="do not fit together"):
+            _native.TextScorer(start, views, labels, added, scales)
     with pytest.raises(TypeError, match="contiguous"):
-        _native.Scorer(vocabulary, np.zeros((2, 4))[:, ::2], [0.0, 0.0], ["a", "b"], False)
+        _native.Scorer(vocabulary, np.zeros((2, 4))[:, ::2], [0.0, 0.0], False)
     with pytest.raises(TypeError):
-        _native.Scorer(vocabulary, np.zeros((2, 2), np.float32), [0.0, 0.0], ["a", "b"], False)
+        _native.Scorer(vocabulary, np.zeros((2, 2), np.float32), [0.0, 0.0], False)
     twice = _native.Vocabulary(text, np.array([0, 1, 2], np.int64), np.frombuffer(b"aa", np.uint8))
     with pytest.raises(ValueError, match="twice"):
-        _native.Scorer(twice, np.zeros((2, 2)), [0.0, 0.0], ["a", "b"], False)
+        _native.Scorer(twice, np.zeros((2, 2)), [0.0, 0.0], False)
 
 
 def test_the_environment_sets_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,13 @@ class LengthColumn(LevelColumn):
     def levels_of(self, batch: Batch) -> tuple[NDArray[np.int64], list[str]]:
         return bins_of(batch, self.feature.name, self.text), list(bin_names())
 
+    def native(self) -> tuple[Any, list[int], list[float], list[bool]]:
+        """Return how lengths are counted, their bins, the weights of each bin, and which bins are known."""
+        table, known = np.zeros((len(BOUNDS), len(self.labels))), np.zeros(len(BOUNDS), bool)
+        places = [bin_names().index(name) for name in self.levels]
+        table[places], known[places] = self.weights, True
+        return self.text.words.native, list(BOUNDS), table.ravel().tolist(), known.tolist()
+
     def value(self, batch: Batch) -> str:
         return f"length: {super().value(batch)}"
 

@@ -240,14 +240,9 @@ class TextColumn(_Terms, Column):
 
     @cached_property
     def scorer(self) -> _native.Scorer:
-        """The fast way from texts to scores, and from one text to its label."""
-        return self.scorer_scaled(None)
-
-    def scorer_scaled(self, scaled: tuple[list[float], float, float, float] | None) -> _native.Scorer:
-        """Return a scorer whose label of one text counts evidence and prior as a calibration has it."""
+        """The fast way from texts to scores."""
         weights = np.ascontiguousarray(self.scores.weights)
-        bias = self.scores.bias.tolist()
-        return _native.Scorer(self.vocabulary, weights, bias, list(self.labels), self.scores.presence, scaled)
+        return _native.Scorer(self.vocabulary, weights, self.scores.bias.tolist(), self.scores.presence)
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
         name, rows = self.feature.name, batch.rows
