@@ -33,8 +33,23 @@ WORDS = {
     r"\bpatience\b|\bPATIENCE\b": "cancel, timeout",
     r"\bclass (Desk|Trail|Turns|Pace|Rest|Glance|Lone|Seats|Stretch)\b": "a name for what it does",
     r'^ *"""(Give|Say)\b': "an imperative verb or Return",
+    r"\bwidths?\b": "n_classes, n_columns, n_axes: what is counted",
 }
+MEASURES = (
+    "basis",
+    "simulate",
+    "inference",
+    "kernel.py",
+    "bins",
+    "discreti",
+    "cli",
+    "analysis",
+    "evaluation.py",
+    "docs",
+)
 ALLOWED = {
+    "width": MEASURES,  # of a density, a bin, a margin, a terminal, a picture
+    "widths": MEASURES,
     "patience": ("perceptron",),  # early stopping, as scikit-learn calls it
 }
 

@@ -49,11 +49,11 @@ class Drained:
 class Counter:
     def __new__(cls, text: Text, *, keep_rows: bool = False) -> Counter: ...
     def add(
-        self, documents: Any, classes: NDArray[np.int32], width: int, threads: int, strict: bool = False
+        self, documents: Any, classes: NDArray[np.int32], n_classes: int, threads: int, strict: bool = False
     ) -> None: ...
     def drain(self) -> Drained: ...
     def held_out(
-        self, classes: NDArray[np.int32], width: int
+        self, classes: NDArray[np.int32], n_classes: int
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8], HeldOut]: ...
     def hashed(
         self, key: tuple[int, int], columns: int, signed: bool
@@ -104,7 +104,7 @@ class TextLearner:
         weights: NDArray[np.float32],
         squares: NDArray[np.float32],
     ) -> TextLearner: ...
-    def learn(self, documents: Any, classes: NDArray[np.int32], width: int, begun: int) -> None: ...
+    def learn(self, documents: Any, classes: NDArray[np.int32], n_classes: int, begun: int) -> None: ...
     def scores(self, documents: Any, threads: int) -> NDArray[np.float64]: ...
     def __len__(self) -> int: ...
     def state(
@@ -120,7 +120,7 @@ class HeldOut:
         counts: NDArray[np.int64],
         size: int,
         classes: NDArray[np.int32],
-        width: int,
+        n_classes: int,
     ) -> HeldOut: ...
     def rows(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]: ...
     def entries(
@@ -139,7 +139,7 @@ class HeldOut:
 
 class InvertedIndex:
     def __new__(
-        cls, starts: NDArray[np.int64], terms: NDArray[np.int32], weights: NDArray[np.float64], width: int
+        cls, starts: NDArray[np.int64], terms: NDArray[np.int32], weights: NDArray[np.float64], n_columns: int
     ) -> InvertedIndex: ...
     def nearest(
         self,
@@ -186,7 +186,7 @@ def parse_csv(
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],
-    width: int,
+    n_classes: int,
     pivot: NDArray[np.float64],
     weights: NDArray[np.float64] | None,
     threads: int,
@@ -203,7 +203,7 @@ def normal_scores(
 def category_counts(
     table: NDArray[np.int64],
     classes: NDArray[np.int32],
-    width: int,
+    n_classes: int,
     weights: NDArray[np.float64] | None,
     threads: int,
 ) -> tuple[list[NDArray[np.float64]], int]: ...
@@ -244,7 +244,7 @@ def kernel_sums(
     coefficients: NDArray[np.float64],
     threads: int,
 ) -> NDArray[np.float64]: ...
-def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], width: int) -> bool: ...
+def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> bool: ...
 def learn_online(
     table: _Table,
     weights: NDArray[np.float64],
@@ -275,11 +275,11 @@ def weigh(
     norm: str,
     threads: int,
 ) -> None: ...
-def term_rows(terms: NDArray[np.int32], width: int) -> NDArray[np.int64]: ...
+def term_rows(terms: NDArray[np.int32], n_terms: int) -> NDArray[np.int64]: ...
 def hamming_neighbours(
     rows: NDArray[np.uint64],
     queries: NDArray[np.uint64],
-    width: int,
+    n_bits: int,
     count: int,
     without: NDArray[np.int64] | None,
     threads: int,

@@ -72,7 +72,7 @@ def test_squared_hinge_reaches_the_optimum(frame, rows) -> None:
 def local(matrix: Any, classes: Any, labels: tuple[str, ...]) -> vectors.Vectors:
     """Rows that are summed here."""
     rows: Any = object.__new__(vectors.Vectors)
-    rows.labels, rows.rows, rows.space = labels, len(classes), SimpleNamespace(width=matrix.shape[1])
+    rows.labels, rows.rows, rows.space = labels, len(classes), SimpleNamespace(n_axes=matrix.shape[1])
     rows.total = lambda work, *arguments: dict(work(*arguments, matrix, classes))
     return rows
 

@@ -77,8 +77,8 @@ def fit_space(
     labels, class_rows, columns = _statistics(frame, features, pipeline.layout, label)
     space, _ = Space.of(pipeline.layout, features, columns, labels)
     priors = np.exp(log_priors(labels, class_rows, pipeline.priors))
-    if len(labels) < 2 or not space.width:  # there is nothing to tell apart, or nothing to tell by
-        nothing = Table(sparse(([], [], [0]), (0, space.width)), np.zeros(0, np.int32), priors, space.has_text)
+    if len(labels) < 2 or not space.n_axes:  # there is nothing to tell apart, or nothing to tell by
+        nothing = Table(sparse(([], [], [0]), (0, space.n_axes)), np.zeros(0, np.int32), priors, space.has_text)
         return SpaceModel(labels, class_rows, pipeline, space, learn(pipeline.model, nothing, pipeline.regularization))
     with Vectors(frame, label, labels, class_rows, pipeline.layout, space) as vectors:
         decider = _decider(vectors, pipeline, priors, sample)
@@ -137,7 +137,7 @@ class Vectors:
 
     def total(self, work: Callable[..., Mapping[str, Array]], *arguments: Any) -> dict[str, Array]:
         """Add up what ``work`` gives for each block of rows: one reduce."""
-        task = partial(reduce_partition, self.space.width, partial(work, *arguments))
+        task = partial(reduce_partition, self.space.n_axes, partial(work, *arguments))
         parts = map_partitions(self._frame, task, PARTS)
         if self._parts > FEW_PARTS:
             import pyspark.sql.functions as sql
@@ -174,18 +174,18 @@ def vectors_of_partition(
 
 
 def reduce_partition(
-    width: int, work: Callable[[Any, Array], Mapping[str, Array]], batches: Iterator[pa.RecordBatch]
+    n_axes: int, work: Callable[[Any, Array], Mapping[str, Array]], batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Add up what ``work`` gives for the blocks of a partition."""
     total: dict[str, Array] = {}
-    for matrix, classes in _blocks(width, batches):
+    for matrix, classes in _blocks(n_axes, batches):
         for name, array in work(matrix, classes).items():
             total[name] = total[name] + array if name in total else np.asarray(array, np.float64)
     if total:
         yield _sums_record(partition_number(), total)
 
 
-def _blocks(width: int, batches: Iterator[pa.RecordBatch]) -> Blocks:
+def _blocks(n_axes: int, batches: Iterator[pa.RecordBatch]) -> Blocks:
     for batch in batches:
         for row in range(batch.num_rows):
             classes, starts, columns = (
@@ -193,7 +193,7 @@ def _blocks(width: int, batches: Iterator[pa.RecordBatch]) -> Blocks:
                 for name in ("classes", "starts", "columns")
             )
             data = np.frombuffer(batch.column("data")[row].as_buffer(), np.float64)
-            yield sparse((data, columns, starts), (len(classes), width)), classes
+            yield sparse((data, columns, starts), (len(classes), n_axes)), classes
 
 
 def add_parts(table: pa.Table) -> pa.Table:
@@ -232,8 +232,8 @@ def _decider(vectors: Vectors, pipeline: Pipeline, priors: Array, sample: Sample
         scatter = scatter_of(vectors, pooled)
         solve = linear_of_scatter if pooled else quadratic_of_scatter
         return solve(scatter, priors, vectors.space.has_text)
-    width, count = vectors.space.width, len(vectors.labels)
-    joint = pipeline.model == "linear-svm" or count == 2 or count * width <= MOST_JOINT
+    n_axes, count = vectors.space.n_axes, len(vectors.labels)
+    joint = pipeline.model == "linear-svm" or count == 2 or count * n_axes <= MOST_JOINT
     alone: list[int | None] = [None] if joint else list(range(count))
     table = None if sample is None or sample.labels != vectors.labels else _table(vectors.space, sample)
     found = np.vstack([_minimum(vectors, pipeline, one, sample, table) for one in alone])
@@ -264,9 +264,9 @@ def _minimum(vectors: Vectors, pipeline: Pipeline, alone: int | None, sample: Sa
 
 def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
     """Return the scatter of all rows about zero, which standardised numbers and weights of terms are near."""
-    count, width = len(vectors.labels), vectors.space.width
+    count, n_axes = len(vectors.labels), vectors.space.n_axes
     sums = vectors.total(block_scatter, count, pooled)
-    return Scatter(np.zeros((count, width)), sums["counts"], sums["first"], sums["second"], pooled)
+    return Scatter(np.zeros((count, n_axes)), sums["counts"], sums["first"], sums["second"], pooled)
 
 
 def block_scatter(count: int, pooled: bool, matrix: Any, classes: Array) -> dict[str, Array]:
@@ -334,8 +334,8 @@ class ReducedLoss(DenseObjective):
 
 def _logistic(vectors: Vectors, cost: float, alone: int | None) -> ReducedLoss:
     outputs = 1 if len(vectors.labels) == 2 or alone is not None else len(vectors.labels)
-    shape = (outputs, vectors.space.width + 1)
-    penalty = np.append(np.full(vectors.space.width, 1.0 / cost), 0.0)
+    shape = (outputs, vectors.space.n_axes + 1)
+    penalty = np.append(np.full(vectors.space.n_axes, 1.0 / cost), 0.0)
     sums, products = partial(logistic_sums, alone), partial(logistic_product, alone)
     return ReducedLoss(vectors, shape, penalty, sums, products, dense=outputs * shape[1] <= MOST_NEWTON)
 
@@ -360,7 +360,7 @@ def _targets(alone: int | None, classes: Array) -> Array:
 
 def _hinge(vectors: Vectors, cost: float, alone: int | None) -> ReducedLoss:
     outputs = 1 if len(vectors.labels) == 2 else len(vectors.labels)
-    penalty = np.ones(vectors.space.width + 1)
+    penalty = np.ones(vectors.space.n_axes + 1)
     return ReducedLoss(vectors, (outputs, len(penalty)), penalty, hinge_sums, hinge_product, cost)
 
 

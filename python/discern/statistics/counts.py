@@ -310,23 +310,23 @@ def _added(parts: Sequence[Counts], signs: Sequence[int]) -> Counts:
     offsets, data, numbers = _native.merge_terms(
         [(part.terms.offsets, np.ascontiguousarray(part.terms.data)) for part in parts]
     )
-    width = max(len(labels), 1)
+    n_classes = max(len(labels), 1)
     keys, occurrences, documents = [], [], []
     class_documents = np.zeros(len(labels), np.int64)
     place = {label: number for number, label in enumerate(labels)}
     for part, number, sign in zip(parts, numbers, signs, strict=True):
         places = np.array([place[label] for label in part.labels], np.int64)
-        keys.append(number[part.entry_terms] * width + places[part.entry_classes])
+        keys.append(number[part.entry_terms] * n_classes + places[part.entry_classes])
         occurrences.append(part.occurrences * sign)
         documents.append(part.documents * sign)
         class_documents[places] += part.class_documents * sign
-    distinct, inverse = _distinct(np.concatenate(keys), (len(offsets) - 1) * width)
+    distinct, inverse = _distinct(np.concatenate(keys), (len(offsets) - 1) * n_classes)
     return Counts(
         labels,
         class_documents,
         Strings(offsets, data),
-        distinct // width,
-        distinct % width,
+        distinct // n_classes,
+        distinct % n_classes,
         _signed_sums(inverse, np.concatenate(occurrences), len(distinct)),
         _signed_sums(inverse, np.concatenate(documents), len(distinct)),
     )

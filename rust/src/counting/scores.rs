@@ -173,10 +173,10 @@ pub struct Scorer {
 }
 
 impl Scorer {
-    /// Build a scorer. `weights` has a row of `width` numbers for each term. With `presence`, repeats do not count.
-    pub fn new(vocabulary: Arc<Vocabulary>, weights: &[f64], width: usize, presence: bool) -> Self {
+    /// Build a scorer. `weights` has a row of `n_classes` numbers for each term. With `presence`, repeats do not count.
+    pub fn new(vocabulary: Arc<Vocabulary>, weights: &[f64], n_classes: usize, presence: bool) -> Self {
         let plain = vocabulary.with_workspace(|workspace| workspace.reader.is_plain());
-        let table = (width == 2 && plain && !presence)
+        let table = (n_classes == 2 && plain && !presence)
             .then(|| WeightTable::new(&vocabulary.lexicon, weights.as_chunks::<2>().0));
         Scorer {
             vocabulary,
@@ -220,14 +220,14 @@ impl Scorer {
 
 /// Add the rows of terms to `sums`; return how many are known.
 fn add_rows(weights: &[f64], numbers: &[u32], sums: &mut [f64]) -> i64 {
-    let width = sums.len();
+    let n_classes = sums.len();
     let mut known = 0;
     for (index, &number) in numbers.iter().enumerate() {
         if let Some(&ahead) = numbers.get(index + LOOK_AHEAD) {
-            prefetch(weights, (ahead as usize).wrapping_mul(width));
+            prefetch(weights, (ahead as usize).wrapping_mul(n_classes));
         }
-        let start = number as usize * width;
-        if let Some(row) = weights.get(start..start + width) {
+        let start = number as usize * n_classes;
+        if let Some(row) = weights.get(start..start + n_classes) {
             sums.iter_mut().zip(row).for_each(|(sum, weight)| *sum += weight);
             known += 1;
         }

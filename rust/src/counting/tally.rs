@@ -68,9 +68,9 @@ fn wide(cell: Narrow) -> Cell {
 }
 
 pub(super) enum Tally {
-    /// Rows of `width` cells.
+    /// Rows of `n_classes` cells.
     Dense {
-        width: usize,
+        n_classes: usize,
         cells: Vec<Narrow>,
     },
     Sparse(List),
@@ -132,7 +132,7 @@ impl Tally {
     pub(super) fn new(classes: usize) -> Self {
         if classes <= MOST_DENSE {
             Tally::Dense {
-                width: classes.max(1),
+                n_classes: classes.max(1),
                 cells: Vec::new(),
             }
         } else {
@@ -142,8 +142,8 @@ impl Tally {
 
     /// Make room for more classes than before.
     pub(super) fn widen(&mut self, classes: usize) {
-        if let Tally::Dense { width, .. } = self
-            && classes > *width
+        if let Tally::Dense { n_classes, .. } = self
+            && classes > *n_classes
         {
             self.move_into(Tally::new(classes));
         }
@@ -151,9 +151,11 @@ impl Tally {
 
     /// Move all counts into another, empty tally, and become that; a list stays a list.
     fn move_into(&mut self, mut other: Tally) {
-        let Tally::Dense { width, cells } = self else { return };
+        let Tally::Dense { n_classes, cells } = self else {
+            return;
+        };
         for (index, cell) in cells.iter().enumerate().filter(|(_, cell)| cell[1] != 0) {
-            let (term, class) = (index / *width, index % *width);
+            let (term, class) = (index / *n_classes, index % *n_classes);
             other.make_room(term + 1);
             other.add(term as u32, class as u32, *cell);
         }
@@ -161,10 +163,10 @@ impl Tally {
     }
 
     pub(super) fn make_room(&mut self, terms: usize) {
-        if let Tally::Dense { width, cells } = self
-            && cells.len() < terms * *width
+        if let Tally::Dense { n_classes, cells } = self
+            && cells.len() < terms * *n_classes
         {
-            let mut larger = vec![[0; 2]; (terms * *width).max(2 * cells.len())];
+            let mut larger = vec![[0; 2]; (terms * *n_classes).max(2 * cells.len())];
             on_large_pages(&mut larger);
             larger[..cells.len()].copy_from_slice(cells);
             *cells = larger;
@@ -172,16 +174,16 @@ impl Tally {
     }
 
     pub(super) fn prefetch(&self, term: u32, class: u32) {
-        if let Tally::Dense { width, cells } = self {
-            prefetch(cells, term as usize * *width + class as usize);
+        if let Tally::Dense { n_classes, cells } = self {
+            prefetch(cells, term as usize * *n_classes + class as usize);
         }
     }
 
     /// Add to a cell; there must be room for the term.
     pub(super) fn add(&mut self, term: u32, class: u32, more: Narrow) {
         match self {
-            Tally::Dense { width, cells } => {
-                let cell = &mut cells[term as usize * *width + class as usize];
+            Tally::Dense { n_classes, cells } => {
+                let cell = &mut cells[term as usize * *n_classes + class as usize];
                 match cell[0].checked_add(more[0]) {
                     // No term has more documents than occurrences.
                     Some(occurrences) => *cell = [occurrences, cell[1] + more[1]],
@@ -202,9 +204,9 @@ impl Tally {
     /// Counts of the first `terms` terms, indexed by term.
     pub(super) fn by_term(&self, terms: usize) -> ByTerm<'_> {
         match self {
-            Tally::Dense { width, cells } => ByTerm::Dense {
-                width: *width,
-                cells: &cells[..cells.len().min(terms * width)],
+            Tally::Dense { n_classes, cells } => ByTerm::Dense {
+                n_classes: *n_classes,
+                cells: &cells[..cells.len().min(terms * n_classes)],
             },
             Tally::Sparse(list) => list.by_term(),
         }
@@ -236,7 +238,7 @@ impl Flushing<'_> {
 
 pub(super) enum ByTerm<'a> {
     Dense {
-        width: usize,
+        n_classes: usize,
         cells: &'a [Narrow],
     },
     /// The cells of term i are `cells[starts[i]..starts[i + 1]]`.
@@ -257,7 +259,7 @@ impl ByTerm<'_> {
 
     pub(super) fn prefetch(&self, term: u32) {
         match self {
-            ByTerm::Dense { width, cells } => prefetch(cells, term as usize * width),
+            ByTerm::Dense { n_classes, cells } => prefetch(cells, term as usize * n_classes),
             ByTerm::Listed { starts, .. } => prefetch(starts, term as usize),
         }
     }
@@ -265,9 +267,9 @@ impl ByTerm<'_> {
     /// Append the class and the cell of each class in which the term was counted.
     pub(super) fn write(&self, term: u32, target: &mut Vec<(u32, Cell)>) {
         match self {
-            ByTerm::Dense { width, cells } => {
-                let start = term as usize * width;
-                let row = cells.get(start..start + width).unwrap_or_default();
+            ByTerm::Dense { n_classes, cells } => {
+                let start = term as usize * n_classes;
+                let row = cells.get(start..start + n_classes).unwrap_or_default();
                 let full = row.iter().enumerate().filter(|(_, cell)| cell[1] != 0);
                 target.extend(full.map(|(class, cell)| (class as u32, wide(*cell))));
             }

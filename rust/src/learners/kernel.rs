@@ -64,7 +64,7 @@ pub struct Points {
     layout: Layout,
     norms: Vec<f64>,
     count: usize,
-    width: usize,
+    n_columns: usize,
 }
 
 enum Layout {
@@ -85,8 +85,8 @@ impl Points {
     pub fn new(rows: &Vectors<'_>, chosen: &[u32], kernel: Kernel) -> Points {
         let layout = match rows {
             _ if kernel == Kernel::Given => Layout::Given(chosen.to_vec()),
-            Vectors::Dense { width, .. } => Layout::Dense(abreast(rows, chosen, *width)),
-            Vectors::Sparse { width, .. } => by_column(rows, chosen, *width),
+            Vectors::Dense { n_columns, .. } => Layout::Dense(abreast(rows, chosen, *n_columns)),
+            Vectors::Sparse { n_columns, .. } => by_column(rows, chosen, *n_columns),
         };
         let norms = match kernel {
             Kernel::Gaussian { .. } => chosen
@@ -99,7 +99,7 @@ impl Points {
             layout,
             norms,
             count: chosen.len(),
-            width: rows.width(),
+            n_columns: rows.n_columns(),
         }
     }
 
@@ -169,28 +169,28 @@ impl Points {
         values.truncate(self.count.next_multiple_of(LANES));
     }
 
-    pub fn width(&self) -> usize {
-        self.width
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
     }
 }
 
-fn abreast(rows: &Vectors<'_>, chosen: &[u32], width: usize) -> Vec<f64> {
-    let mut blocks = vec![0.0; chosen.len().div_ceil(ABREAST) * width * ABREAST];
+fn abreast(rows: &Vectors<'_>, chosen: &[u32], n_columns: usize) -> Vec<f64> {
+    let mut blocks = vec![0.0; chosen.len().div_ceil(ABREAST) * n_columns * ABREAST];
     for (place, &row) in chosen.iter().enumerate() {
-        let (block, lane) = (place / ABREAST * width * ABREAST, place % ABREAST);
+        let (block, lane) = (place / ABREAST * n_columns * ABREAST, place % ABREAST);
         rows.row(row as usize)
             .each(|column, value| blocks[block + column * ABREAST + lane] = value);
     }
     blocks
 }
 
-fn by_column(rows: &Vectors<'_>, chosen: &[u32], width: usize) -> Layout {
-    let mut starts = vec![0usize; width + 2];
+fn by_column(rows: &Vectors<'_>, chosen: &[u32], n_columns: usize) -> Layout {
+    let mut starts = vec![0usize; n_columns + 2];
     for &row in chosen {
         rows.row(row as usize).each(|column, _| starts[column + 2] += 1);
     }
     (2..starts.len()).for_each(|column| starts[column] += starts[column - 1]);
-    let entries = starts[width + 1];
+    let entries = starts[n_columns + 1];
     let (mut places, mut values) = (vec![0u32; entries], vec![0.0; entries]);
     for (place, &row) in chosen.iter().enumerate() {
         rows.row(row as usize).each(|column, value| {

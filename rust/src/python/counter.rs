@@ -74,15 +74,15 @@ impl Counter {
         }
     }
 
-    /// Count `documents`, the class of each given in `classes` as a number below `width`. With `strict`, text that is
+    /// Count `documents`, the class of each given in `classes` as a number below `n_classes`. With `strict`, text that is
     /// not UTF-8 is a `UnicodeError`.
-    #[pyo3(signature = (documents, classes, width, threads, strict=false))]
+    #[pyo3(signature = (documents, classes, n_classes, threads, strict=false))]
     fn add(
         &self,
         py: Python<'_>,
         documents: &Bound<'_, PyAny>,
         classes: PyReadonlyArray1<'_, i32>,
-        width: usize,
+        n_classes: usize,
         threads: usize,
         strict: bool,
     ) -> PyResult<()> {
@@ -93,13 +93,13 @@ impl Counter {
             let message = format!("{} documents but {} labels", documents.len(), classes.len());
             return Err(PyValueError::new_err(message));
         }
-        if classes.iter().any(|&class| class < 0 || class as usize >= width) {
+        if classes.iter().any(|&class| class < 0 || class as usize >= n_classes) {
             return Err(PyValueError::new_err("a class number is out of range"));
         }
         let watch = Strict::new(strict, &self.text, &documents)?;
         let mut counting = self.counting(py);
         counting.usable()?;
-        counting.classes = counting.classes.max(width);
+        counting.classes = counting.classes.max(n_classes);
         let (before, wide) = (counting.portions, counting.classes);
         // Running sums are kept for one class at a time: so documents are counted class by class.
         let keep = self.keep_rows;
@@ -161,18 +161,18 @@ impl Counter {
         })
     }
 
-    /// End the count with rows to validate by, of classes below `width`: (offsets and bytes of the terms, rows).
+    /// End the count with rows to validate by, of classes below `n_classes`: (offsets and bytes of the terms, rows).
     #[allow(clippy::type_complexity)]
     fn held_out<'py>(
         &self,
         py: Python<'py>,
         classes: PyReadonlyArray1<'py, i32>,
-        width: usize,
+        n_classes: usize,
     ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>, HeldOut)> {
         let (shards, classes) = (self.counted(py)?, classes.as_slice()?);
         let (drained, made) = interruptible(py, || {
             let (drained, rows) = drain::drain(shards);
-            let made = HeldOut::of_counted(rows, classes, width, drained.terms());
+            let made = HeldOut::of_counted(rows, classes, n_classes, drained.terms());
             (drained, made)
         })?;
         let (offsets, bytes) = (drained.offsets.into_pyarray(py), drained.bytes.into_pyarray(py));
@@ -205,10 +205,10 @@ impl Counter {
 }
 
 /// Sort the rows by their classes.
-pub(super) fn by_class(classes: &[i32], width: usize) -> Vec<usize> {
-    let mut next = vec![0; width + 1];
+pub(super) fn by_class(classes: &[i32], n_classes: usize) -> Vec<usize> {
+    let mut next = vec![0; n_classes + 1];
     classes.iter().for_each(|&class| next[class as usize + 1] += 1);
-    (0..width).for_each(|class| next[class + 1] += next[class]);
+    (0..n_classes).for_each(|class| next[class + 1] += next[class]);
     let mut order = roomy(classes.len());
     order.resize(classes.len(), 0);
     for (row, &class) in classes.iter().enumerate() {

@@ -21,7 +21,7 @@ pub(super) const UNFIT: &str = "the rows do not fit together";
 pub(super) struct HeldOut {
     rows: Rows,
     classes: Vec<u32>,
-    width: usize,
+    n_classes: usize,
     entries: Entries,
 }
 
@@ -53,22 +53,22 @@ fn folds(order: &[i64], ends: &[i64], rows: usize) -> PyResult<(Vec<usize>, Vec<
 
 impl HeldOut {
     /// Take rows as they were counted, over `size` terms.
-    pub(super) fn of_counted(rows: Matrix<u32>, classes: &[i32], width: usize, size: usize) -> Option<Self> {
-        Self::of(Rows::counted(rows)?, classes, width, size)
+    pub(super) fn of_counted(rows: Matrix<u32>, classes: &[i32], n_classes: usize, size: usize) -> Option<Self> {
+        Self::of(Rows::counted(rows)?, classes, n_classes, size)
     }
 
-    /// Sum rows by class; none if there are not as many classes, or they are not below `width`.
-    fn of(rows: Rows, classes: &[i32], width: usize, size: usize) -> Option<Self> {
-        if rows.len() != classes.len() || classes.iter().any(|&class| class < 0 || class as usize >= width) {
+    /// Sum rows by class; none if there are not as many classes, or they are not below `n_classes`.
+    fn of(rows: Rows, classes: &[i32], n_classes: usize, size: usize) -> Option<Self> {
+        if rows.len() != classes.len() || classes.iter().any(|&class| class < 0 || class as usize >= n_classes) {
             return None;
         }
-        let order = by_class(classes, width);
+        let order = by_class(classes, n_classes);
         let classes: Vec<u32> = classes.iter().map(|&class| class as u32).collect();
         let entries = Entries::of(&rows, &classes, size, &order);
         Some(HeldOut {
             rows,
             classes,
-            width,
+            n_classes,
             entries,
         })
     }
@@ -80,7 +80,7 @@ fn wide(values: &[u32]) -> Vec<i64> {
 
 #[pymethods]
 impl HeldOut {
-    /// Take rows of counts over `size` terms and the class of each row, a number below `width`.
+    /// Take rows of counts over `size` terms and the class of each row, a number below `n_classes`.
     #[new]
     fn new(
         py: Python<'_>,
@@ -89,12 +89,12 @@ impl HeldOut {
         counts: PyReadonlyArray1<'_, i64>,
         size: usize,
         classes: PyReadonlyArray1<'_, i32>,
-        width: usize,
+        n_classes: usize,
     ) -> PyResult<Self> {
         let (starts, terms, counts) = (starts.as_slice()?, terms.as_slice()?, counts.as_slice()?);
         let classes = classes.as_slice()?;
         let made = interruptible(py, || {
-            HeldOut::of(Rows::new(starts, terms, counts, size)?, classes, width, size)
+            HeldOut::of(Rows::new(starts, terms, counts, size)?, classes, n_classes, size)
         })?;
         made.ok_or_else(|| PyValueError::new_err(UNFIT))
     }
@@ -159,7 +159,7 @@ impl HeldOut {
         let validation = Validation {
             rows: &self.rows,
             classes: &self.classes,
-            width: self.width,
+            n_classes: self.n_classes,
             entries: &self.entries,
             smoothing,
             presence,
@@ -167,9 +167,9 @@ impl HeldOut {
             logs: log_table(smoothing),
         };
         let portions = portions(&ends);
-        let (mut scores, mut lengths) = (vec![0.0; order.len() * self.width], vec![0.0; order.len()]);
+        let (mut scores, mut lengths) = (vec![0.0; order.len() * self.n_classes], vec![0.0; order.len()]);
         {
-            let slots = slots(&portions, self.width, &mut scores, &mut lengths);
+            let slots = slots(&portions, self.n_classes, &mut scores, &mut lengths);
             let workers = threads.clamp(1, portions.len().max(1));
             let mut scratches: Vec<Scratch> = (0..workers).map(|_| validation.scratch()).collect();
             share_out(py, &mut scratches, portions.len(), false, |scratch, portion| {
@@ -181,13 +181,13 @@ impl HeldOut {
                     validation.score_fold(
                         scratch,
                         &order[span[0]..span[1]],
-                        &mut scores[start * self.width..end * self.width],
+                        &mut scores[start * self.n_classes..end * self.n_classes],
                         &mut lengths[start..end],
                     );
                 }
             })?;
         }
-        let scores = scores.into_pyarray(py).reshape([order.len(), self.width])?;
+        let scores = scores.into_pyarray(py).reshape([order.len(), self.n_classes])?;
         Ok((scores, lengths.into_pyarray(py)))
     }
 }
@@ -215,14 +215,14 @@ type Slot<'a> = Mutex<(&'a mut [f64], &'a mut [f64])>;
 /// The place for the results of each portion.
 fn slots<'a>(
     portions: &[Vec<usize>],
-    width: usize,
+    n_classes: usize,
     mut scores: &'a mut [f64],
     mut lengths: &'a mut [f64],
 ) -> Vec<Slot<'a>> {
     let mut slots = Vec::new();
     for portion in portions {
         let rows = portion.last().copied().unwrap_or(0) - portion[0];
-        let (mine, rest) = scores.split_at_mut(rows * width);
+        let (mine, rest) = scores.split_at_mut(rows * n_classes);
         let (mine_lengths, rest_lengths) = lengths.split_at_mut(rows);
         slots.push(Mutex::new((mine, mine_lengths)));
         (scores, lengths) = (rest, rest_lengths);

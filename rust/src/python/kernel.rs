@@ -50,7 +50,7 @@ pub(super) fn fit_machines<'py>(
 ) -> PyResult<Vec<Fitted<'py>>> {
     let table = table.vectors()?;
     let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
-    if kernel == Kernel::Given && (table.rows() != table.width() || matches!(table, Vectors::Sparse { .. })) {
+    if kernel == Kernel::Given && (table.rows() != table.n_columns() || matches!(table, Vectors::Sparse { .. })) {
         return Err(PyValueError::new_err(
             "given kernel values must be a dense square table",
         ));
@@ -176,7 +176,7 @@ pub(super) fn decide_machines<'py>(
     let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
     // Given kernel values are columns of the rows to decide; other support vectors are rows of their own table.
     let limit = if kernel == Kernel::Given {
-        table.width()
+        table.n_columns()
     } else {
         support.rows()
     };
@@ -236,30 +236,30 @@ pub(super) fn kernel_sums<'py>(
 
 /// Return whether rows of both tables can be compared.
 fn alike(table: &Vectors<'_>, support: &Vectors<'_>) -> bool {
-    table.width() == support.width() && std::mem::discriminant(table) == std::mem::discriminant(support)
+    table.n_columns() == support.n_columns() && std::mem::discriminant(table) == std::mem::discriminant(support)
 }
 
-/// Fill a table of rows × width, each row by itself.
+/// Fill a table of rows × n_columns, each row by itself.
 fn fill_rows<'py>(
     py: Python<'py>,
     rows: usize,
-    width: usize,
+    n_columns: usize,
     threads: usize,
     fill: impl Fn(usize, &mut Vec<f64>, &mut [f64]) + Sync,
 ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-    let mut values = vec![0.0; rows * width];
+    let mut values = vec![0.0; rows * n_columns];
     {
-        let portions = values.chunks_mut((DECIDED_AT_ONCE * width).max(1));
+        let portions = values.chunks_mut((DECIDED_AT_ONCE * n_columns).max(1));
         let slots: Vec<Mutex<&mut [f64]>> = portions.map(Mutex::new).collect();
         let mut workers = vec![Vec::new(); threads.clamp(1, slots.len().max(1))];
         share_out(py, &mut workers, slots.len(), slots.len() <= 1, |scratch, portion| {
             let mut slot = slots[portion].lock().unwrap_or_else(PoisonError::into_inner);
-            for (place, values) in slot.chunks_mut(width.max(1)).enumerate() {
+            for (place, values) in slot.chunks_mut(n_columns.max(1)).enumerate() {
                 fill(portion * DECIDED_AT_ONCE + place, scratch, values);
             }
         })?;
     }
-    values.into_pyarray(py).reshape([rows, width])
+    values.into_pyarray(py).reshape([rows, n_columns])
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -125,9 +125,9 @@ fn fit_margins<'py>(
     if weights.is_some_and(|weights| weights.iter().any(|weight| !weight.is_finite() || *weight < 0.0)) {
         return Err(PyValueError::new_err("weights must be finite and at least 0"));
     }
-    let width = table.width();
+    let n_columns = table.n_columns();
     let scales = match &scales {
-        Some(given) if given.as_array().dim() != (functions, width) => {
+        Some(given) if given.as_array().dim() != (functions, n_columns) => {
             return Err(PyValueError::new_err("the scales do not fit the columns"));
         }
         Some(given) => Some(given.as_slice()?),
@@ -145,7 +145,7 @@ fn fit_margins<'py>(
     } else {
         solve::<f64>(py, &table, &order, &pairs, scales, &task)?
     };
-    arrays(py, solutions, &order, width, weights, duals)
+    arrays(py, solutions, &order, n_columns, weights, duals)
 }
 
 fn solve<V: Value>(
@@ -156,7 +156,7 @@ fn solve<V: Value>(
     scales: Option<&[f64]>,
     task: &Task,
 ) -> PyResult<Vec<Solution>> {
-    let width = table.width();
+    let n_columns = table.n_columns();
     // A single function has rows of its own.
     let (own, scales) = if costs.len() == 1 {
         (scales, None)
@@ -169,7 +169,7 @@ fn solve<V: Value>(
             CrammerSinger::new(&rows, order, costs, task.intercept).solve(task.limits, task.seed)
         })?;
         let expand = |solution: Solution| Solution {
-            weights: rows.expand(solution.weights, width),
+            weights: rows.expand(solution.weights, n_columns),
             ..solution
         };
         return Ok(solutions.into_iter().map(expand).collect());
@@ -182,11 +182,11 @@ fn solve<V: Value>(
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(pair) = costs.get(number) else { break };
             let positive = if costs.len() == 1 { 1 } else { number as u32 };
-            let scaled = scales.map(|scales| rows.scaled(&scales[number * width..(number + 1) * width]));
+            let scaled = scales.map(|scales| rows.scaled(&scales[number * n_columns..(number + 1) * n_columns]));
             let own = scaled.as_ref().unwrap_or(&rows);
             let solution = solve_one(own, order, positive, *pair, task);
             let solution = Solution {
-                weights: own.expand(solution.weights, width),
+                weights: own.expand(solution.weights, n_columns),
                 ..solution
             };
             *solutions[number].lock().unwrap_or_else(PoisonError::into_inner) = Some(solution);
@@ -216,7 +216,7 @@ fn arrays(
     py: Python<'_>,
     solutions: Vec<Solution>,
     order: &Order,
-    width: usize,
+    n_columns: usize,
     weights: Option<&[f64]>,
     duals: bool,
 ) -> PyResult<Margins> {
@@ -241,7 +241,7 @@ fn arrays(
         weights: all
             .collect::<Vec<f64>>()
             .into_pyarray(py)
-            .reshape([solutions.len(), width])?
+            .reshape([solutions.len(), n_columns])?
             .unbind(),
         intercepts: intercepts.into_pyarray(py).unbind(),
         primal: of(|certificate| certificate.primal),
@@ -264,7 +264,7 @@ fn class_sums<'py>(
     let table = rows.unsorted()?;
     let classes = checked_classes(&classes, table.rows(), count)?;
     let weights = checked_weights(&weights, table.rows())?;
-    let shape = [count, table.width()];
+    let shape = [count, table.n_columns()];
     if shape[0]
         .checked_mul(shape[1])
         .is_none_or(|size| size > isize::MAX as usize / 8)

@@ -81,7 +81,7 @@ pub(super) struct InvertedIndex {
     starts: Py<PyArray1<i64>>,
     terms: Py<PyArray1<i32>>,
     weights: Py<PyArray1<f64>>,
-    width: usize,
+    n_columns: usize,
     index: Inverted,
 }
 
@@ -93,23 +93,23 @@ impl InvertedIndex {
         starts: Bound<'_, PyArray1<i64>>,
         terms: Bound<'_, PyArray1<i32>>,
         weights: Bound<'_, PyArray1<f64>>,
-        width: usize,
+        n_columns: usize,
     ) -> PyResult<Self> {
         let (held_starts, held_terms, held_weights) = (starts.readonly(), terms.readonly(), weights.readonly());
         let rows = Sparse::new(
             held_starts.as_slice()?,
             held_terms.as_slice()?,
             held_weights.as_slice()?,
-            width,
+            n_columns,
         )
         .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
-        let index = interruptible(py, || Inverted::new(rows, width))?;
+        let index = interruptible(py, || Inverted::new(rows, n_columns))?;
         drop((held_starts, held_terms, held_weights));
         Ok(InvertedIndex {
             starts: starts.unbind(),
             terms: terms.unbind(),
             weights: weights.unbind(),
-            width,
+            n_columns,
             index,
         })
     }
@@ -133,8 +133,13 @@ impl InvertedIndex {
             self.weights.bind(py).readonly(),
         );
         let rows = Sparse::trusted(own.0.as_slice()?, own.1.as_slice()?, own.2.as_slice()?);
-        let queries = Sparse::new(starts.as_slice()?, terms.as_slice()?, weights.as_slice()?, self.width)
-            .ok_or_else(|| PyValueError::new_err("the queries do not fit the index"))?;
+        let queries = Sparse::new(
+            starts.as_slice()?,
+            terms.as_slice()?,
+            weights.as_slice()?,
+            self.n_columns,
+        )
+        .ok_or_else(|| PyValueError::new_err("the queries do not fit the index"))?;
         let without = left_out(&without, queries.rows())?;
         check_count(count, rows.rows(), without)?;
         let mut states: Vec<[Scratch; TOGETHER]> = Vec::new();
@@ -181,18 +186,18 @@ impl PyScreen {
 
     /// Take values of all queries for the rows from `first` on; smaller is nearer.
     fn add(&self, py: Python<'_>, values: PyReadonlyArray2<'_, f32>, first: usize) -> PyResult<()> {
-        let (queries, width) = values.as_array().dim();
+        let (queries, n_columns) = values.as_array().dim();
         let values = values.as_slice()?;
         let mut screens = self
             .screens
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner);
-        if screens.len() != queries || first + width > u32::MAX as usize {
+        if screens.len() != queries || first + n_columns > u32::MAX as usize {
             return Err(PyValueError::new_err("the values do not fit the queries"));
         }
         let screens = screens.as_mut_slice();
         share_out(py, &mut [screens], queries, false, |screens, query| {
-            screens[query].add(&values[query * width..(query + 1) * width], first);
+            screens[query].add(&values[query * n_columns..(query + 1) * n_columns], first);
         })
     }
 
@@ -205,7 +210,7 @@ impl PyScreen {
         count: usize,
         threads: usize,
     ) -> PyResult<Neighbours<'py>> {
-        let ((height, width), asked) = (rows.as_array().dim(), queries.as_array().dim());
+        let ((height, n_columns), asked) = (rows.as_array().dim(), queries.as_array().dim());
         let (rows, queries) = (rows.as_slice()?, queries.as_slice()?);
         let screens = std::mem::take(
             &mut *self
@@ -213,7 +218,10 @@ impl PyScreen {
                 .lock_py_attached(py)
                 .unwrap_or_else(PoisonError::into_inner),
         );
-        if asked != (screens.len(), width) || width == 0 || screens.iter().any(|screen| !screen.fits(count, height)) {
+        if asked != (screens.len(), n_columns)
+            || n_columns == 0
+            || screens.iter().any(|screen| !screen.fits(count, height))
+        {
             return Err(PyValueError::new_err("the screen does not fit the rows and queries"));
         }
         let screens: Vec<Mutex<Option<Screen>>> = screens.into_iter().map(|screen| Mutex::new(Some(screen))).collect();
@@ -221,7 +229,7 @@ impl PyScreen {
         let find = |query: usize| {
             let screen = screens[query].lock().unwrap_or_else(PoisonError::into_inner).take();
             screen.map_or_else(Vec::new, |screen| {
-                screen.nearest(rows, &queries[query * width..(query + 1) * width])
+                screen.nearest(rows, &queries[query * n_columns..(query + 1) * n_columns])
             })
         };
         answer(py, (screens.len(), 1), count, &mut states, |(), range| {
@@ -230,28 +238,28 @@ impl PyScreen {
     }
 }
 
-/// The `count` nearest rows of packed bits to each query, by the share of `width` bits that differ.
+/// The `count` nearest rows of packed bits to each query, by the share of `n_bits` bits that differ.
 #[pyfunction]
-#[pyo3(signature = (rows, queries, width, count, without, threads))]
+#[pyo3(signature = (rows, queries, n_bits, count, without, threads))]
 pub(super) fn hamming_neighbours<'py>(
     py: Python<'py>,
     rows: PyReadonlyArray2<'py, u64>,
     queries: PyReadonlyArray2<'py, u64>,
-    width: usize,
+    n_bits: usize,
     count: usize,
     without: Option<PyReadonlyArray1<'py, i64>>,
     threads: usize,
 ) -> PyResult<Neighbours<'py>> {
     let ((height, words), (asked, same)) = (rows.as_array().dim(), queries.as_array().dim());
     let (rows, queries, without) = (rows.as_slice()?, queries.as_slice()?, left_out(&without, asked)?);
-    if words != same || words == 0 || words < width.div_ceil(64) {
+    if words != same || words == 0 || words < n_bits.div_ceil(64) {
         return Err(PyValueError::new_err("the queries do not fit the rows"));
     }
     check_count(count, height, without)?;
     let mut states = vec![(); threads.clamp(1, asked.max(1))];
     let find = |query: usize| {
         let bits = &queries[query * words..(query + 1) * words];
-        nearest_bits(rows, bits, width, count, left_out_by(without, query))
+        nearest_bits(rows, bits, n_bits, count, left_out_by(without, query))
     };
     answer(py, (asked, 1), count, &mut states, |(), range| {
         range.map(find).collect()

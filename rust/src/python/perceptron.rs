@@ -167,10 +167,10 @@ fn state_of(arrays: &StateArrays<'_>, rule: &Rule<'_>, table: &Vectors<'_>) -> P
         second_bias: arrays.3,
         shown: arrays.4,
     };
-    let width = table.width();
+    let n_columns = table.n_columns();
     let sizes = match rule {
-        Rule::Perceptron { average: false, .. } | Rule::Winnow { .. } => (width, 0),
-        Rule::Perceptron { .. } | Rule::BalancedWinnow { .. } => (width, width),
+        Rule::Perceptron { average: false, .. } | Rule::Winnow { .. } => (n_columns, 0),
+        Rule::Perceptron { .. } | Rule::BalancedWinnow { .. } => (n_columns, n_columns),
         Rule::KernelPerceptron { .. } => (table.rows(), table.rows()),
     };
     if (state.weights.len(), state.second.len()) != sizes {

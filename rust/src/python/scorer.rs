@@ -83,7 +83,7 @@ impl PyScorer {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
         let watch = Strict::new(strict, self.scorer.vocabulary().text(), &documents)?;
-        let width = self.bias.len();
+        let n_classes = self.bias.len();
         let weights = self.weights.bind(py).readonly();
         let weights = weights.as_slice()?;
         let order: Vec<usize> = (0..documents.len()).collect();
@@ -97,7 +97,7 @@ impl PyScorer {
             let mut lengths = Vec::with_capacity(range.len());
             self.scorer.vocabulary().with_workspace(|workspace| {
                 workspace.take_invalid(); // forget what an earlier call has seen
-                for (row, sums) in range.zip(scores.chunks_exact_mut(width)) {
+                for (row, sums) in range.zip(scores.chunks_exact_mut(n_classes)) {
                     lengths.push(self.scorer.add(workspace, documents.document(row), weights, sums));
                 }
                 watch.look(|| workspace.take_invalid());
@@ -119,7 +119,7 @@ impl PyScorer {
             .iter()
             .flat_map(|part| part.2.iter().map(|length| length.1))
             .collect();
-        let scores = scores.into_pyarray(py).reshape([documents.len(), width])?;
+        let scores = scores.into_pyarray(py).reshape([documents.len(), n_classes])?;
         Ok((scores, known.into_pyarray(py), unknown.into_pyarray(py)))
     }
 }

@@ -97,23 +97,23 @@ impl TextLearner {
         Ok(made)
     }
 
-    /// Learn documents, the class of each given as a number below `width`. All classes below `begun` start at once,
+    /// Learn documents, the class of each given as a number below `n_classes`. All classes below `begun` start at once,
     /// others with their first document.
     fn learn(
         &self,
         py: Python<'_>,
         documents: &Bound<'_, PyAny>,
         classes: PyReadonlyArray1<'_, i32>,
-        width: usize,
+        n_classes: usize,
         begun: usize,
     ) -> PyResult<()> {
         let source = Source::new(documents)?;
         let documents = source.documents()?;
-        let classes = checked_classes(&classes, documents.len(), width)?;
-        if width.max(begun) > MOST_CLASSES {
+        let classes = checked_classes(&classes, documents.len(), n_classes)?;
+        if n_classes.max(begun) > MOST_CLASSES {
             return Err(PyValueError::new_err(format!(
                 "{} classes are too many to learn one by one; at most {MOST_CLASSES} are possible",
-                width.max(begun)
+                n_classes.max(begun)
             )));
         }
         let order: Vec<usize> = (0..documents.len()).collect();

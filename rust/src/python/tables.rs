@@ -20,12 +20,12 @@ pub(super) const TABLE_ROWS: usize = 1 << 14;
 pub(super) fn checked_classes<'a>(
     classes: &'a PyReadonlyArray1<'_, i32>,
     rows: usize,
-    width: usize,
+    n_classes: usize,
 ) -> PyResult<&'a [i32]> {
     let classes = classes.as_slice()?;
     // As unsigned numbers, negative ones are above all others.
     let highest = classes.iter().map(|&class| class as u32).max();
-    if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= width) {
+    if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= n_classes) {
         return Err(PyValueError::new_err("the class numbers do not fit the rows"));
     }
     Ok(classes)
@@ -48,13 +48,13 @@ pub(super) fn row_range(portion: usize, rows: usize) -> std::ops::Range<usize> {
 
 /// Sum numbers by class and column about a pivot: (Σ w, Σ w(x−c), Σ w(x−c)²), each classes × columns.
 #[pyfunction]
-#[pyo3(signature = (table, classes, width, pivot, weights, threads))]
+#[pyo3(signature = (table, classes, n_classes, pivot, weights, threads))]
 #[allow(clippy::type_complexity)]
 pub(super) fn moments<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, f64>,
     classes: PyReadonlyArray1<'py, i32>,
-    width: usize,
+    n_classes: usize,
     pivot: PyReadonlyArray1<'py, f64>,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     threads: usize,
@@ -66,7 +66,7 @@ pub(super) fn moments<'py>(
     let (rows, columns) = table.as_array().dim();
     let (table, pivot) = (table.as_slice()?, pivot.as_slice()?);
     let (classes, weights) = (
-        checked_classes(&classes, rows, width)?,
+        checked_classes(&classes, rows, n_classes)?,
         checked_weights(&weights, rows)?,
     );
     if pivot.len() != columns {
@@ -81,7 +81,7 @@ pub(super) fn moments<'py>(
         let sums = Moments::of(
             &table[range.start * columns..range.end * columns],
             &classes[range],
-            width,
+            n_classes,
             chosen,
             pivot,
         );
@@ -92,9 +92,9 @@ pub(super) fn moments<'py>(
     })?;
     let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
     parts.sort_unstable_by_key(|part| part.0);
-    let mut total = Moments::new(width, columns);
+    let mut total = Moments::new(n_classes, columns);
     parts.iter().for_each(|(_, part)| total.merge(part));
-    let shaped = |values: Vec<f64>| values.into_pyarray(py).reshape([width, columns]);
+    let shaped = |values: Vec<f64>| values.into_pyarray(py).reshape([n_classes, columns]);
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
 }
 
@@ -180,22 +180,22 @@ pub(super) fn normal_scores<'py>(
 
 /// Count categories: for each column an array of levels × classes; and how many values were negative.
 #[pyfunction]
-#[pyo3(signature = (table, classes, width, weights, threads))]
+#[pyo3(signature = (table, classes, n_classes, weights, threads))]
 pub(super) fn category_counts<'py>(
     py: Python<'py>,
     table: PyReadonlyArray2<'py, i64>,
     classes: PyReadonlyArray1<'py, i32>,
-    width: usize,
+    n_classes: usize,
     weights: Option<PyReadonlyArray1<'py, f64>>,
     threads: usize,
 ) -> PyResult<(Vec<Bound<'py, PyArray2<f64>>>, usize)> {
     let (rows, columns) = table.as_array().dim();
     let table = table.as_slice()?;
     let (classes, weights) = (
-        checked_classes(&classes, rows, width)?,
+        checked_classes(&classes, rows, n_classes)?,
         checked_weights(&weights, rows)?,
     );
-    if columns == 0 || width == 0 || rows > u32::MAX as usize {
+    if columns == 0 || n_classes == 0 || rows > u32::MAX as usize {
         return Err(PyValueError::new_err(
             "a table of categories needs columns, classes and fewer than 2^32 rows",
         ));
@@ -204,7 +204,7 @@ pub(super) fn category_counts<'py>(
     // Sums of weights depend on their order: one thread takes them.
     let most = if weights.is_some() { 1 } else { portions.max(1) };
     let mut workers: Vec<LevelCounts> = (0..threads.clamp(1, most))
-        .map(|_| LevelCounts::new(columns, width))
+        .map(|_| LevelCounts::new(columns, n_classes))
         .collect();
     share_out(py, &mut workers, portions, portions <= 1, |counts, portion| {
         let range = row_range(portion, rows);
@@ -215,7 +215,7 @@ pub(super) fn category_counts<'py>(
             chosen,
         );
     })?;
-    let mut counts = LevelCounts::new(columns, width);
+    let mut counts = LevelCounts::new(columns, n_classes);
     workers.into_iter().for_each(|worker| counts.merge(worker));
     if counts.excessive >= 0 {
         return Err(PyValueError::new_err(format!(
@@ -225,8 +225,8 @@ pub(super) fn category_counts<'py>(
     }
     let missing = counts.missing;
     let shaped = |cells: Vec<f64>| {
-        let levels = cells.len() / width;
-        cells.into_pyarray(py).reshape([levels, width])
+        let levels = cells.len() / n_classes;
+        cells.into_pyarray(py).reshape([levels, n_classes])
     };
     Ok((
         counts.drain().into_iter().map(shaped).collect::<PyResult<_>>()?,

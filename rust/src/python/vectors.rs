@@ -1,4 +1,4 @@
-//! Tables of numbers as learners take them: a dense array, or the arrays of compressed sparse rows with their width.
+//! Tables of numbers as learners take them: a dense array, or the arrays of compressed sparse rows with their number of columns.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
@@ -33,11 +33,11 @@ impl Table<'_> {
     fn checked<'a>(&'a self, sparse: Sparse<'a>) -> PyResult<Vectors<'a>> {
         let vectors = match self {
             Table::Dense(table) => {
-                let (rows, width) = table.as_array().dim();
-                Vectors::dense(table.as_slice()?, rows, width)
+                let (rows, n_columns) = table.as_array().dim();
+                Vectors::dense(table.as_slice()?, rows, n_columns)
             }
-            Table::Sparse(starts, columns, values, width) => {
-                sparse(starts.as_slice()?, columns.as_slice()?, values.as_slice()?, *width)
+            Table::Sparse(starts, columns, values, n_columns) => {
+                sparse(starts.as_slice()?, columns.as_slice()?, values.as_slice()?, *n_columns)
             }
         };
         let vectors = vectors.filter(|vectors| vectors.rows() < u32::MAX as usize);
@@ -53,16 +53,16 @@ fn repeats_columns(
     py: Python<'_>,
     starts: PyReadonlyArray1<'_, i64>,
     columns: PyReadonlyArray1<'_, i32>,
-    width: usize,
+    n_columns: usize,
 ) -> PyResult<bool> {
     let (starts, columns) = (starts.as_slice()?, columns.as_slice()?);
     let fits = starts.first() == Some(&0) && starts.last() == Some(&(columns.len() as i64)) && starts.is_sorted();
     // Without branches: as an unsigned number, a negative one is large.
     let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
-    if !fits || !columns.is_empty() && largest as usize >= width.min(1 << 31) {
+    if !fits || !columns.is_empty() && largest as usize >= n_columns.min(1 << 31) {
         return Err(PyValueError::new_err("the rows of the table do not fit together"));
     }
-    interruptible(py, || crate::tables::vectors::repeats(starts, columns, width))
+    interruptible(py, || crate::tables::vectors::repeats(starts, columns, n_columns))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -82,18 +82,18 @@ pub(super) fn weigh<'py>(
     })
 }
 
-/// Count the rows that have each of `width` terms, given the terms of all rows.
+/// Count the rows that have each of `n_terms` terms, given the terms of all rows.
 #[pyfunction]
 pub(super) fn term_rows<'py>(
     py: Python<'py>,
     terms: PyReadonlyArray1<'py, i32>,
-    width: usize,
+    n_terms: usize,
 ) -> PyResult<Bound<'py, PyArray1<i64>>> {
     let terms = terms.as_slice()?;
-    if terms.iter().any(|&term| term < 0 || term as usize >= width) {
-        return Err(PyValueError::new_err("there is a term beyond the width"));
+    if terms.iter().any(|&term| term < 0 || term as usize >= n_terms) {
+        return Err(PyValueError::new_err("there is a term beyond the number of terms"));
     }
-    let mut counts = vec![0i64; width];
+    let mut counts = vec![0i64; n_terms];
     let portions = terms.len().div_ceil(ENTRIES);
     share_out(py, &mut [&mut counts], portions, portions <= 1, |counts, portion| {
         let end = ((portion + 1) * ENTRIES).min(terms.len());

@@ -49,8 +49,8 @@ impl Bins {
     }
 
     fn search(&self, rows: &[f64], codes: &mut [i64]) {
-        let width = self.edges.len();
-        for (row, codes) in rows.chunks_exact(width).zip(codes.chunks_exact_mut(width)) {
+        let n_columns = self.edges.len();
+        for (row, codes) in rows.chunks_exact(n_columns).zip(codes.chunks_exact_mut(n_columns)) {
             for ((value, code), edges) in row.iter().zip(codes).zip(&self.edges) {
                 let reached = edges.partition_point(|edge| value >= edge) as i64;
                 *code = if value.is_nan() { MISSING } else { reached };
@@ -99,13 +99,17 @@ impl Kernel for EdgesOfRows<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let width = self.bins.edges.len().max(1);
-        for (row, codes) in self.rows.chunks_exact(width).zip(self.codes.chunks_exact_mut(width)) {
+        let n_columns = self.bins.edges.len().max(1);
+        for (row, codes) in self
+            .rows
+            .chunks_exact(n_columns)
+            .zip(self.codes.chunks_exact_mut(n_columns))
+        {
             codes
                 .iter_mut()
                 .zip(row)
                 .for_each(|(code, &value)| *code = start(value));
-            for step in self.bins.steps.chunks_exact(width) {
+            for step in self.bins.steps.chunks_exact(n_columns) {
                 for ((code, value), edge) in codes.iter_mut().zip(row).zip(step) {
                     *code += i64::from(value >= edge);
                 }

@@ -34,10 +34,10 @@ pub fn number_labels(labels: &[i64]) -> Option<(Vec<i64>, Vec<i32>, Vec<i64>)> {
     Some((distinct, rows, counts))
 }
 
-/// Count how often each place occurs; all are below `width`.
-pub(super) fn tally(places: impl Iterator<Item = usize>, width: usize) -> Vec<i64> {
+/// Count how often each place occurs; all are below `n_places`.
+pub(super) fn tally(places: impl Iterator<Item = usize>, n_places: usize) -> Vec<i64> {
     // Four counts for a place, used in turn: when it comes again at once, the addition need not wait for the last one.
-    let mut counts = vec![[0i64; 4]; width];
+    let mut counts = vec![[0i64; 4]; n_places];
     places
         .enumerate()
         .for_each(|(turn, place)| counts[place][turn % 4] += 1);

@@ -191,8 +191,8 @@ impl Levels {
     }
 
     fn score_any(&self, rows: &[i64], weights: &[f64], bias: &[f64], scores: &mut [f64]) {
-        let width = self.levels.len();
-        for (row, scores) in rows.chunks_exact(width).zip(scores.chunks_exact_mut(self.classes)) {
+        let n_columns = self.levels.len();
+        for (row, scores) in rows.chunks_exact(n_columns).zip(scores.chunks_exact_mut(self.classes)) {
             scores.copy_from_slice(bias);
             for (column, &level) in row.iter().enumerate() {
                 if let Some(place) = self.place(column, level) {

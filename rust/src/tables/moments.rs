@@ -17,8 +17,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    pub fn new(classes: usize, width: usize) -> Self {
-        let zeros = vec![0.0; classes * width];
+    pub fn new(classes: usize, n_columns: usize) -> Self {
+        let zeros = vec![0.0; classes * n_columns];
         Moments {
             counts: zeros.clone(),
             first: zeros.clone(),
@@ -27,12 +27,12 @@ impl Moments {
     }
 
     /// Sum rows of `pivot.len()` numbers with the class and the weight of each.
-    pub fn of(rows: &[f64], classes: &[i32], width: usize, weights: Option<&[f64]>, pivot: &[f64]) -> Self {
-        let mut sums = Moments::new(width, pivot.len());
+    pub fn of(rows: &[f64], classes: &[i32], n_classes: usize, weights: Option<&[f64]>, pivot: &[f64]) -> Self {
+        let mut sums = Moments::new(n_classes, pivot.len());
         if weights.is_none() && sums.add_complete(rows, classes, pivot) {
             return sums;
         }
-        let mut sums = Moments::new(width, pivot.len());
+        let mut sums = Moments::new(n_classes, pivot.len());
         sums.add(rows, classes, weights, pivot);
         sums
     }
@@ -46,19 +46,22 @@ impl Moments {
             first: &mut self.first,
             second: &mut self.second,
         });
-        let width = pivot.len();
-        let rows_of = tally(classes.iter().map(|&class| class as usize), self.counts.len() / width);
-        for (counts, rows) in self.counts.chunks_exact_mut(width).zip(rows_of) {
+        let n_columns = pivot.len();
+        let rows_of = tally(
+            classes.iter().map(|&class| class as usize),
+            self.counts.len() / n_columns,
+        );
+        for (counts, rows) in self.counts.chunks_exact_mut(n_columns).zip(rows_of) {
             counts.fill(rows as f64);
         }
         !self.second.iter().any(|sum| sum.is_nan())
     }
 
     fn add(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, pivot: &[f64]) {
-        let width = pivot.len();
-        for (index, (row, &class)) in rows.chunks_exact(width).zip(classes).enumerate() {
+        let n_columns = pivot.len();
+        for (index, (row, &class)) in rows.chunks_exact(n_columns).zip(classes).enumerate() {
             let weight = weights.map_or(1.0, |weights| weights[index]);
-            let range = class as usize * width..(class as usize + 1) * width;
+            let range = class as usize * n_columns..(class as usize + 1) * n_columns;
             let counts = &mut self.counts[range.clone()];
             let sums = self.first[range.clone()].iter_mut().zip(&mut self.second[range]);
             for (((value, center), count), (first, second)) in row.iter().zip(pivot).zip(counts).zip(sums) {
@@ -98,10 +101,10 @@ impl Kernel for CompleteSums<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let width = self.pivot.len();
+        let n_columns = self.pivot.len();
         let (centers, last_centers) = self.pivot.as_chunks::<LANES>();
-        for (row, &class) in self.rows.chunks_exact(width).zip(self.classes) {
-            let range = class as usize * width..(class as usize + 1) * width;
+        for (row, &class) in self.rows.chunks_exact(n_columns).zip(self.classes) {
+            let range = class as usize * n_columns..(class as usize + 1) * n_columns;
             let (values, last_values) = row.as_chunks::<LANES>();
             let (first, last_first) = self.first[range.clone()].as_chunks_mut::<LANES>();
             let (second, last_second) = self.second[range].as_chunks_mut::<LANES>();
@@ -132,37 +135,37 @@ pub struct Normals<'a> {
 
 impl Normals<'_> {
     /// The score of each class when nothing is missing and every number is the mean.
-    pub fn heights(&self, width: usize) -> Vec<f64> {
+    pub fn heights(&self, n_columns: usize) -> Vec<f64> {
         let sums = self
             .levels
-            .chunks_exact(width.max(1))
+            .chunks_exact(n_columns.max(1))
             .map(|levels| levels.iter().sum::<f64>());
         self.bias.iter().zip(sums).map(|(bias, sum)| bias + sum).collect()
     }
 
-    /// Write the scores of rows of `width` numbers, one for each class; `heights` are those of [`Normals::heights`].
-    pub fn score(&self, rows: &[f64], width: usize, heights: &[f64], scores: &mut [f64]) {
+    /// Write the scores of rows of `n_columns` numbers, one for each class; `heights` are those of [`Normals::heights`].
+    pub fn score(&self, rows: &[f64], n_columns: usize, heights: &[f64], scores: &mut [f64]) {
         let complete = dispatch(Distances {
             normals: self,
             heights,
-            width,
+            n_columns,
             rows,
             scores: &mut *scores,
         });
         if !complete {
-            self.score_incomplete(rows, width, scores);
+            self.score_incomplete(rows, n_columns, scores);
         }
     }
 
     /// Score the rows again in which a number is missing.
-    fn score_incomplete(&self, rows: &[f64], width: usize, scores: &mut [f64]) {
+    fn score_incomplete(&self, rows: &[f64], n_columns: usize, scores: &mut [f64]) {
         let incomplete = rows
-            .chunks_exact(width)
+            .chunks_exact(n_columns)
             .zip(scores.chunks_exact_mut(self.bias.len()))
             .filter(|(row, _)| row.iter().any(|value| value.is_nan()));
         for (row, scores) in incomplete {
             for (class, score) in scores.iter_mut().enumerate() {
-                let columns = class * width..(class + 1) * width;
+                let columns = class * n_columns..(class + 1) * n_columns;
                 let present = row.iter().zip(columns).filter(|(value, _)| !value.is_nan());
                 *score = self.bias[class] + present.map(|(&value, place)| self.density(value, place)).sum::<f64>();
             }
@@ -179,7 +182,7 @@ impl Normals<'_> {
 struct Distances<'a> {
     normals: &'a Normals<'a>,
     heights: &'a [f64],
-    width: usize,
+    n_columns: usize,
     rows: &'a [f64],
     scores: &'a mut [f64],
 }
@@ -189,14 +192,14 @@ impl Kernel for Distances<'_> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        let (width, mut complete) = (self.width, true);
+        let (n_columns, mut complete) = (self.n_columns, true);
         let (means, scales) = (self.normals.means, self.normals.scales);
         for (row, scores) in self
             .rows
-            .chunks_exact(width)
+            .chunks_exact(n_columns)
             .zip(self.scores.chunks_exact_mut(self.heights.len()))
         {
-            let densities = means.chunks_exact(width).zip(scales.chunks_exact(width));
+            let densities = means.chunks_exact(n_columns).zip(scales.chunks_exact(n_columns));
             for ((score, height), (means, scales)) in scores.iter_mut().zip(self.heights).zip(densities) {
                 *score = height - weighted_distance(row, means, scales);
                 complete &= !score.is_nan();
@@ -262,11 +265,11 @@ mod tests {
 
     #[test]
     fn complete_rows_are_summed_as_incomplete_ones_are() {
-        for width in [1, 3, 4, 5, 20, 23] {
-            let (rows, pivot) = (random(width * 50), random(width));
+        for n_columns in [1, 3, 4, 5, 20, 23] {
+            let (rows, pivot) = (random(n_columns * 50), random(n_columns));
             let classes: Vec<i32> = (0..50).map(|row| row % 3).collect();
             let swift = Moments::of(&rows, &classes, 3, None, &pivot);
-            let mut careful = Moments::new(3, width);
+            let mut careful = Moments::new(3, n_columns);
             careful.add(&rows, &classes, None, &pivot);
             assert_eq!(swift.counts, careful.counts);
             assert_eq!(swift.first, careful.first);
@@ -276,23 +279,27 @@ mod tests {
 
     #[test]
     fn every_path_gives_the_same_scores() {
-        let (width, classes) = (23, 3);
-        let (rows, means, scales) = (random(width * 40), random(width * classes), random(width * classes));
-        let (levels, bias) = (random(width * classes), random(classes));
+        let (n_columns, classes) = (23, 3);
+        let (rows, means, scales) = (
+            random(n_columns * 40),
+            random(n_columns * classes),
+            random(n_columns * classes),
+        );
+        let (levels, bias) = (random(n_columns * classes), random(classes));
         let normals = Normals {
             means: &means,
             scales: &scales,
             levels: &levels,
             bias: &bias,
         };
-        let heights = normals.heights(width);
+        let heights = normals.heights(n_columns);
         struct Scores<'a>(Distances<'a>);
         impl Kernel for Scores<'_> {
             type Output = Vec<f64>;
 
             #[inline(always)]
             fn run(self) -> Vec<f64> {
-                let mut scores = vec![0.0; self.0.rows.len() / self.0.width * self.0.heights.len()];
+                let mut scores = vec![0.0; self.0.rows.len() / self.0.n_columns * self.0.heights.len()];
                 let inner = Distances {
                     scores: &mut scores,
                     ..self.0
@@ -305,7 +312,7 @@ mod tests {
             Scores(Distances {
                 normals: &normals,
                 heights: &heights,
-                width,
+                n_columns,
                 rows: &rows,
                 scores: &mut [],
             })

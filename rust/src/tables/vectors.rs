@@ -12,13 +12,13 @@ pub enum Vectors<'a> {
     Dense {
         values: &'a [f64],
         rows: usize,
-        width: usize,
+        n_columns: usize,
     },
     Sparse {
         starts: &'a [i64],
         columns: &'a [i32],
         values: &'a [f64],
-        width: usize,
+        n_columns: usize,
     },
 }
 
@@ -30,29 +30,33 @@ pub enum Vector<'a> {
 }
 
 impl<'a> Vectors<'a> {
-    /// Take a dense table; `None` if its size is not rows × width.
-    pub fn dense(values: &'a [f64], rows: usize, width: usize) -> Option<Self> {
-        (rows.checked_mul(width) == Some(values.len())).then_some(Vectors::Dense { values, rows, width })
+    /// Take a dense table; `None` if its size is not rows × n_columns.
+    pub fn dense(values: &'a [f64], rows: usize, n_columns: usize) -> Option<Self> {
+        (rows.checked_mul(n_columns) == Some(values.len())).then_some(Vectors::Dense {
+            values,
+            rows,
+            n_columns,
+        })
     }
 
     /// Take compressed sparse rows with sorted columns; `None` if they do not fit together.
-    pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
+    pub fn sparse(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], n_columns: usize) -> Option<Self> {
         let rises = |pair: &[i64]| columns[pair[0] as usize..pair[1] as usize].is_sorted_by(|left, right| left < right);
-        Self::unsorted(starts, columns, values, width).filter(|_| starts.windows(2).all(rises))
+        Self::unsorted(starts, columns, values, n_columns).filter(|_| starts.windows(2).all(rises))
     }
 
     /// Take compressed sparse rows with columns in any order; `None` if they do not fit together.
-    pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
+    pub fn unsorted(starts: &'a [i64], columns: &'a [i32], values: &'a [f64], n_columns: usize) -> Option<Self> {
         let (first, last) = (*starts.first()?, *starts.last()?);
         let ordered = first == 0 && last == columns.len() as i64 && columns.len() == values.len() && starts.is_sorted();
         // Without branches: as an unsigned number, a negative one is large.
         let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
-        let within = columns.is_empty() || (largest as usize) < width.min(1 << 31);
+        let within = columns.is_empty() || (largest as usize) < n_columns.min(1 << 31);
         (ordered && within).then_some(Vectors::Sparse {
             starts,
             columns,
             values,
-            width,
+            n_columns,
         })
     }
 
@@ -69,9 +73,9 @@ impl<'a> Vectors<'a> {
         }
     }
 
-    pub fn width(&self) -> usize {
+    pub fn n_columns(&self) -> usize {
         match self {
-            Vectors::Dense { width, .. } | Vectors::Sparse { width, .. } => *width,
+            Vectors::Dense { n_columns, .. } | Vectors::Sparse { n_columns, .. } => *n_columns,
         }
     }
 
@@ -80,8 +84,11 @@ impl<'a> Vectors<'a> {
         match *self {
             Vectors::Dense { .. } => false,
             Vectors::Sparse {
-                starts, columns, width, ..
-            } => repeats(starts, columns, width),
+                starts,
+                columns,
+                n_columns,
+                ..
+            } => repeats(starts, columns, n_columns),
         }
     }
 
@@ -106,7 +113,7 @@ impl<'a> Vectors<'a> {
     #[inline(always)]
     pub fn place(&self, index: usize) -> Range<usize> {
         match *self {
-            Vectors::Dense { width, .. } => index * width..(index + 1) * width,
+            Vectors::Dense { n_columns, .. } => index * n_columns..(index + 1) * n_columns,
             Vectors::Sparse { starts, .. } => starts[index] as usize..starts[index + 1] as usize,
         }
     }
@@ -240,9 +247,9 @@ impl Vector<'_> {
     }
 }
 
-/// Return whether a column occurs twice in some row; starts and columns must fit the width.
-pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
-    let mut last = vec![0; width]; // the number of the row that last held each column, from 1
+/// Return whether a column occurs twice in some row; starts and columns must fit the number of columns.
+pub fn repeats(starts: &[i64], columns: &[i32], n_columns: usize) -> bool {
+    let mut last = vec![0; n_columns]; // the number of the row that last held each column, from 1
     starts.windows(2).zip(1u32..).any(|(pair, number)| {
         checkpoint();
         let row = &columns[pair[0] as usize..pair[1] as usize];
@@ -254,11 +261,11 @@ pub fn repeats(starts: &[i64], columns: &[i32], width: usize) -> bool {
 
 /// Sum the rows of each class by column, each row times its weight; the classes follow each other.
 pub fn class_sums(table: &Vectors<'_>, classes: &[i32], count: usize, weights: Option<&[f64]>) -> Vec<f64> {
-    let width = table.width();
-    let mut sums = vec![0.0; count * width];
+    let n_columns = table.n_columns();
+    let mut sums = vec![0.0; count * n_columns];
     for (row, &class) in classes.iter().enumerate() {
         checkpoint();
-        let own = &mut sums[class as usize * width..][..width];
+        let own = &mut sums[class as usize * n_columns..][..n_columns];
         table.row(row).add_to(own, weights.map_or(1.0, |weights| weights[row]));
     }
     sums
@@ -302,7 +309,7 @@ mod tests {
         let sparse = Vectors::sparse(&[0, 3], &[1, 2, 4], &[2.0, 3.0, 5.0], 6).unwrap();
         let weights = [1.0, 10.0, 100.0, 1000.0, 1e4, 1e5];
         for rows in [dense, sparse] {
-            assert_eq!((rows.rows(), rows.width()), (1, 6));
+            assert_eq!((rows.rows(), rows.n_columns()), (1, 6));
             assert_eq!(rows.row(0).dot(&weights), 50320.0);
             assert_eq!(rows.row(0).squared_norm(), 38.0);
             let mut sums = [0.0; 6];

@@ -135,12 +135,12 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
         self._lookup = (settings, vocabulary, columns)
         return vocabulary, columns
 
-    def _matrix(self, rows: _native.Rows, height: int, width: int) -> Any:
+    def _matrix(self, rows: _native.Rows, n_rows: int, n_columns: int) -> Any:
         starts = rows.starts if rows.starts[-1] > np.iinfo(np.int32).max else rows.starts.astype(np.int32)
         values = np.ones_like(rows.counts) if self.binary else rows.counts
         kind = self._count_type()
         values = values if values.dtype == kind else values.astype(kind)
-        return MATRIX((values, rows.terms, starts), shape=(height, width))
+        return MATRIX((values, rows.terms, starts), shape=(n_rows, n_columns))
 
     def _count_type(self) -> np.dtype[Any]:
         return np.dtype(self.dtype)
@@ -151,8 +151,8 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
 
     def _remaining_terms(self, matrix: Any) -> NDArray[np.bool_] | None:
         """Return which terms min_df, max_df and max_features leave; None if all."""
-        rows, width = matrix.shape
-        documents = np.bincount(matrix.indices, minlength=width)
+        rows, n_columns = matrix.shape
+        documents = np.bincount(matrix.indices, minlength=n_columns)
         most, least = (
             float(limit) if isinstance(limit, Integral) else limit * rows for limit in (self.max_df, self.min_df)
         )

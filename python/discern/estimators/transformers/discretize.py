@@ -95,24 +95,24 @@ class Discretizer(TransformerMixin, BaseEstimator):
             codes = np.where(codes == MISSING, self.n_bins_, codes)
         if self.encode == "ordinal":
             return np.where(codes == MISSING, np.nan, codes)
-        matrix = one_hot(codes, self._widths())
+        matrix = one_hot(codes, self._n_levels())
         return matrix if self.encode == "onehot" else matrix.toarray()
 
     def inverse_transform(self, X: Any) -> Array:
         """Return the middle of the bin of each number; NaN for what is missing."""
         check_is_fitted(self)
         X = check_array(X, accept_sparse="csr", dtype=np.float64, ensure_all_finite="allow-nan")
-        widths = self._widths()
-        expected = len(widths) if self.encode == "ordinal" else sum(widths)
+        n_levels = self._n_levels()
+        expected = len(n_levels) if self.encode == "ordinal" else sum(n_levels)
         if X.shape[1] != expected:
             raise ValueError(f"X has {X.shape[1]} columns, but this Discretizer gives {expected}")
         if self.encode == "ordinal":
             codes = np.nan_to_num(X, nan=MISSING).astype(np.int64)
         else:
-            codes = from_one_hot(X.toarray() if hasattr(X, "toarray") else X, widths)
-        if (codes >= widths).any() or (codes < MISSING).any():
+            codes = from_one_hot(X.toarray() if hasattr(X, "toarray") else X, n_levels)
+        if (codes >= n_levels).any() or (codes < MISSING).any():
             raise ValueError("X has a code that no bin has; give what transform gave")
-        return np.stack([self._middles(place)[codes[:, place]] for place in range(len(widths))], axis=1)
+        return np.stack([self._middles(place)[codes[:, place]] for place in range(len(n_levels))], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:
         """Return the names of the columns of the result: of the columns, and of their bins if there is one for each."""
@@ -128,7 +128,7 @@ class Discretizer(TransformerMixin, BaseEstimator):
     def _extra(self) -> list[str]:
         return ["missing"] if self.missing == "code" else []
 
-    def _widths(self) -> list[int]:
+    def _n_levels(self) -> list[int]:
         return [int(bins) + len(self._extra()) for bins in self.n_bins_]
 
     def _middles(self, place: int) -> Array:

@@ -59,7 +59,7 @@ class Space:
         return cls(tuple(laid_out)), masks
 
     @property
-    def width(self) -> int:
+    def n_axes(self) -> int:
         """The number of axes."""
         return sum(map(len, self.axes))
 

@@ -111,11 +111,11 @@ class Linear:
         return {"weights": self.weights, "bias": self.bias}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Linear:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_axes: int, classes: int) -> Linear:
         """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         weights, bias = float_array(arrays["weights"]), float_array(arrays["bias"])
         functions = 1 if classes == 2 else classes
-        if weights.shape != (width, functions) or bias.shape != (functions,):
+        if weights.shape != (n_axes, functions) or bias.shape != (functions,):
             raise ValueError("the weights do not fit the terms and labels")
         return cls(weights, bias, classes)
 
@@ -173,20 +173,20 @@ class Quadratic:
     @property
     def parameters(self) -> int:
         """The number of parameters: means, covariances and priors."""
-        classes, width = self.means.shape
-        return int(classes * (width + width * (width + 1) // 2 + 1) - 1)
+        classes, n_axes = self.means.shape
+        return int(classes * (n_axes + n_axes * (n_axes + 1) // 2 + 1) - 1)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return everything as arrays, for the model file."""
         return {"means": self.means, "matrices": self.matrices, "levels": self.levels}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Quadratic:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_axes: int, classes: int) -> Quadratic:
         """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         means, matrices, levels = (float_array(arrays[name]) for name in ("means", "matrices", "levels"))
         if (means.shape, matrices.shape[:2], matrices.ndim, levels.shape) != (
-            (classes, width),
-            (classes, width),
+            (classes, n_axes),
+            (classes, n_axes),
             3,
             (classes,),
         ):
@@ -251,14 +251,14 @@ class Nearest:
         return {**self.known.arrays(), "count": np.array([self.count, self.is_cosine]), "shares": self.shares}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], width: int, classes: int) -> Nearest:
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_axes: int, classes: int) -> Nearest:
         """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         count, cosine = (int(number) for number in arrays["count"])
-        known = Neighbours.from_arrays("cosine" if cosine else "euclidean", width, arrays, classes)
+        known = Neighbours.from_arrays("cosine" if cosine else "euclidean", n_axes, arrays, classes)
         shares = float_array(arrays["shares"])
         if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
             raise ValueError("the neighbours do not fit the labels")
-        if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != width:
+        if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != n_axes:
             raise ValueError("the rows do not fit the terms and labels")
         return cls(known, count, shares)
 
@@ -376,8 +376,8 @@ def learn_logistic(table: Table, regularization: Regularization) -> Decider:
     """Learn a logistic regression."""
     penalty = np.append(np.full(table.matrix.shape[1], 1.0 / regularization.cost), 0.0)
 
-    def coefficients(classes: NDArray[np.int32], width: int) -> Array:
-        return fit_logistic(LabeledRows(table.matrix, classes, width), penalty, tol=1e-3).coefficients
+    def coefficients(classes: NDArray[np.int32], n_axes: int) -> Array:
+        return fit_logistic(LabeledRows(table.matrix, classes, n_axes), penalty, tol=1e-3).coefficients
 
     if table.n_classes == 2 or table.n_classes * table.matrix.shape[1] <= MOST_JOINT:
         found = coefficients(table.classes, table.n_classes)

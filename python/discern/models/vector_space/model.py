@@ -224,7 +224,7 @@ class SpaceModel:
         space = Space.from_arrays([part.layout for _, part in pipeline.parts], features, arrays)
         space.ready()
         own = arrays_of(arrays, "decider")
-        decider = MODELS[pipeline.model].decider_class.from_arrays(own, space.width, len(labels))
+        decider = MODELS[pipeline.model].decider_class.from_arrays(own, space.n_axes, len(labels))
         return cls(labels, class_rows.astype(np.int64), pipeline, space, decider)
 
 

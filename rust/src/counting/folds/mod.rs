@@ -41,7 +41,7 @@ pub enum Smoothing {
 pub struct Validation<'a> {
     pub rows: &'a Rows,
     pub classes: &'a [u32],
-    pub width: usize,
+    pub n_classes: usize,
     pub entries: &'a Entries,
     pub smoothing: Smoothing,
     /// Whether a term counts once a document.
@@ -119,7 +119,7 @@ impl Validation<'_> {
             _ => ABSENT,
         };
         let numbers: Vec<u32> = term_documents.iter().map(number).collect();
-        let mut class_values = vec![0.0; self.width];
+        let mut class_values = vec![0.0; self.n_classes];
         for term in (0..size).filter(|&term| numbers[term] != UNUSED) {
             for entry in self.entries.range(term) {
                 class_values[self.entries.classes[entry] as usize] += f64::from(self.values()[entry]);
@@ -244,7 +244,7 @@ impl Validation<'_> {
     fn look_up(&self, scratch: &Scratch, model: &FoldModel, rows: &[usize], scores: &mut [f64], lengths: &mut [f64]) {
         let (table, mut counted) = (&scratch.table, scratch.fold.counted.as_slice());
         scores.fill(0.0);
-        let scored = scores.chunks_exact_mut(self.width).zip(lengths);
+        let scored = scores.chunks_exact_mut(self.n_classes).zip(lengths);
         for (number, (&row, (scores, length))) in rows.iter().zip(scored).enumerate() {
             if let Some(&soon) = rows.get(number + ROWS_AHEAD) {
                 fetch(&self.rows.0.counts[self.rows.span(soon)]);

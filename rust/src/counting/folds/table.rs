@@ -37,7 +37,7 @@ impl Validation<'_> {
                 table.terms.push(TermEntry::default());
             } else {
                 let base = if laplace { 0.0 } else { divisor.ln() };
-                table.push(base, self.excesses(model, range, removed, divisor), self.width);
+                table.push(base, self.excesses(model, range, removed, divisor), self.n_classes);
             }
             removed.fill(0);
             scratch.numbers[taken.term as usize] = ABSENT;
@@ -68,16 +68,16 @@ impl Table {
     }
 
     /// Append the contributions of the next term to the classes that have it.
-    fn push(&mut self, base: f64, excesses: impl ExactSizeIterator<Item = (u32, f64)>, width: usize) {
-        let (classes, start) = if 2 * excesses.len() < width {
+    fn push(&mut self, base: f64, excesses: impl ExactSizeIterator<Item = (u32, f64)>, n_classes: usize) {
+        let (classes, start) = if 2 * excesses.len() < n_classes {
             let start = self.sparse.len();
             self.sparse.extend(excesses);
             (self.sparse.len() - start, start)
         } else {
             let start = self.dense.len();
-            self.dense.resize(start + width, 0.0);
+            self.dense.resize(start + n_classes, 0.0);
             excesses.for_each(|(class, excess)| self.dense[start + class as usize] = excess);
-            (width, start / width)
+            (n_classes, start / n_classes)
         };
         self.terms.push(TermEntry {
             classes: classes as u32,

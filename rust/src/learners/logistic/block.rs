@@ -10,7 +10,7 @@ pub(super) type Vector = [f64; LANES];
 /// A block of rows: the whole vectors stay in the table; the rest of each row, followed by the 1 of the intercept and
 /// zeros, is one vector here.
 pub(super) struct Block {
-    pub(super) width: usize,
+    pub(super) n_columns: usize,
     /// The last vector of a row without numbers: the 1 of the intercept, and zeros.
     bare: Vector,
     /// All bits where the last vector has numbers.
@@ -20,12 +20,12 @@ pub(super) struct Block {
 }
 
 impl Block {
-    pub(super) fn new(width: usize) -> Self {
+    pub(super) fn new(n_columns: usize) -> Self {
         let (mut bare, mut mask) = ([0.0; LANES], [0; LANES]);
-        bare[width % LANES] = 1.0;
-        mask[..width % LANES].fill(u64::MAX);
+        bare[n_columns % LANES] = 1.0;
+        mask[..n_columns % LANES].fill(u64::MAX);
         Block {
-            width,
+            n_columns,
             bare,
             mask,
             lasts: [bare; BLOCK],
@@ -35,7 +35,7 @@ impl Block {
 
     /// Return how many vectors a row has, the last included.
     pub(super) fn stride(&self) -> usize {
-        self.width / LANES + 1
+        self.n_columns / LANES + 1
     }
 
     /// The coefficients, padded as the rows are.
@@ -49,19 +49,19 @@ impl Block {
     /// Take up to [`BLOCK`] rows and compute their scores; the scores of missing rows are 0.
     #[inline(always)]
     pub(super) fn take(&mut self, rows: &[f64], coefficients: &[Vector]) {
-        let (whole, end) = coefficients.split_at(self.width / LANES);
+        let (whole, end) = coefficients.split_at(self.n_columns / LANES);
         let mut all = [0.0; BLOCK];
         for (group, scores) in all.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
             let mut partials = [[0.0; LANES]; LANES];
             for (place, partial) in partials.iter_mut().enumerate() {
                 let row = group * LANES + place;
-                let Some(numbers) = rows.get(row * self.width..(row + 1) * self.width) else {
+                let Some(numbers) = rows.get(row * self.n_columns..(row + 1) * self.n_columns) else {
                     break;
                 };
                 for (x, w) in numbers.as_chunks::<LANES>().0.iter().zip(whole) {
                     *partial = multiplied(*partial, *x, *w);
                 }
-                let rest = &rows[row * self.width + whole.len() * LANES..];
+                let rest = &rows[row * self.n_columns + whole.len() * LANES..];
                 self.lasts[row] = self.last(rest);
                 *partial = multiplied(*partial, self.lasts[row], end[0]);
             }
@@ -83,7 +83,7 @@ impl Block {
                 }
             }
             None => {
-                let rest = last[..self.width % LANES].iter_mut().zip(numbers);
+                let rest = last[..self.n_columns % LANES].iter_mut().zip(numbers);
                 rest.for_each(|(number, value)| *number = *value);
             }
         }

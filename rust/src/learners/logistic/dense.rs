@@ -21,10 +21,10 @@ pub struct Sums {
 }
 
 impl Sums {
-    /// Make sums of 0 for rows of `width` numbers, with or without the Hessian.
-    pub fn new(width: usize, hessian: bool) -> Self {
-        let block = Block::new(width);
-        let lines = if hessian { width + 1 } else { 0 };
+    /// Make sums of 0 for rows of `n_columns` numbers, with or without the Hessian.
+    pub fn new(n_columns: usize, hessian: bool) -> Self {
+        let block = Block::new(n_columns);
+        let lines = if hessian { n_columns + 1 } else { 0 };
         Sums {
             loss: 0.0,
             gradient: vec![[0.0; LANES]; block.stride()],
@@ -45,13 +45,13 @@ impl Sums {
     }
 
     pub fn gradient(&self) -> Vec<f64> {
-        self.gradient.as_flattened()[..=self.block.width].to_vec()
+        self.gradient.as_flattened()[..=self.block.n_columns].to_vec()
     }
 
     /// The Hessian as a square, row after row. Only what is on and above the diagonal was summed.
     pub fn hessian(&self) -> Vec<f64> {
         let (side, stride, sums) = (
-            self.block.width + 1,
+            self.block.n_columns + 1,
             self.block.stride() * LANES,
             self.hessian.as_flattened(),
         );
@@ -64,7 +64,7 @@ impl Sums {
     /// Add rows with their classes (0 or 1) and weights, at coefficients whose last is the intercept.
     pub fn add_rows(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[f64]) {
         let padded = self.block.padded(coefficients);
-        let size = BLOCK * self.block.width;
+        let size = BLOCK * self.block.n_columns;
         vectorised(
             #[inline(always)]
             || {
@@ -122,10 +122,12 @@ impl Sums {
     /// Add Σ residual·x to the gradient and Σ curvature·x xᵀ to the Hessian, four rows at a time.
     #[inline(always)]
     fn add_products(&mut self, rows: &[f64], residuals: &[f64; BLOCK], curvatures: &[f64; BLOCK]) {
-        let (width, stride, lasts) = (self.block.width, self.block.stride(), &self.block.lasts);
-        let (whole, end) = self.gradient.split_at_mut(width / LANES);
+        let (n_columns, stride, lasts) = (self.block.n_columns, self.block.stride(), &self.block.lasts);
+        let (whole, end) = self.gradient.split_at_mut(n_columns / LANES);
         for (vector, sums) in whole.iter_mut().enumerate() {
-            *sums = summed(*sums, residuals, |row| vector_at(rows, row * width + vector * LANES));
+            *sums = summed(*sums, residuals, |row| {
+                vector_at(rows, row * n_columns + vector * LANES)
+            });
         }
         end[0] = summed(end[0], residuals, |row| lasts[row]);
         if self.hessian.is_empty() {
@@ -134,7 +136,7 @@ impl Sums {
         for (fours, curvatures) in curvatures.as_chunks::<4>().0.iter().enumerate() {
             let four = [0, 1, 2, 3].map(|place| {
                 let row = fours * 4 + place;
-                let numbers = &rows[row * width..(row + 1) * width];
+                let numbers = &rows[row * n_columns..(row + 1) * n_columns];
                 (numbers.as_chunks::<LANES>().0, &lasts[row])
             });
             for (place, line) in self.hessian.chunks_exact_mut(stride).enumerate() {
@@ -175,13 +177,13 @@ fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
 }
 
 /// Write the probabilities of both classes for each row.
-pub fn fill_probabilities(rows: &[f64], width: usize, coefficients: &[f64], pairs: &mut [f64]) {
-    let mut block = Block::new(width);
+pub fn fill_probabilities(rows: &[f64], n_columns: usize, coefficients: &[f64], pairs: &mut [f64]) {
+    let mut block = Block::new(n_columns);
     let padded = block.padded(coefficients);
     vectorised(
         #[inline(always)]
         || {
-            for (rows, pairs) in rows.chunks(BLOCK * width).zip(pairs.chunks_mut(2 * BLOCK)) {
+            for (rows, pairs) in rows.chunks(BLOCK * n_columns).zip(pairs.chunks_mut(2 * BLOCK)) {
                 block.take(rows, &padded);
                 let (scores, smalls) = (block.scores, smallnesses(&block.scores));
                 let mut both = [[0.0; 2]; BLOCK];
@@ -219,13 +221,13 @@ mod tests {
 
     #[test]
     fn blocks_add_up_to_their_rows() {
-        for width in 1..=18 {
-            let numbers: Vec<f64> = (0..70 * width).map(|place| (place as f64).sin()).collect();
+        for n_columns in 1..=18 {
+            let numbers: Vec<f64> = (0..70 * n_columns).map(|place| (place as f64).sin()).collect();
             let classes: Vec<i32> = (0..70).map(|row| row % 3 % 2).collect();
-            let coefficients: Vec<f64> = (0..=width).map(|place| (place as f64).cos()).collect();
-            let (mut whole, mut parts) = (Sums::new(width, true), Sums::new(width, true));
+            let coefficients: Vec<f64> = (0..=n_columns).map(|place| (place as f64).cos()).collect();
+            let (mut whole, mut parts) = (Sums::new(n_columns, true), Sums::new(n_columns, true));
             whole.add_rows(&numbers, &classes, None, &coefficients);
-            for (row, class) in numbers.chunks(width).zip(classes.chunks(1)) {
+            for (row, class) in numbers.chunks(n_columns).zip(classes.chunks(1)) {
                 parts.add_rows(row, class, None, &coefficients);
             }
             let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-11);
@@ -237,12 +239,12 @@ mod tests {
 
     #[test]
     fn the_next_row_does_not_count() {
-        for width in 1..=18 {
-            let mut rows = vec![0.5; 3 * width];
-            rows[width..2 * width].fill(f64::NAN);
+        for n_columns in 1..=18 {
+            let mut rows = vec![0.5; 3 * n_columns];
+            rows[n_columns..2 * n_columns].fill(f64::NAN);
             let mut pairs = [0.0; 6];
-            fill_probabilities(&rows, width, &vec![0.25; width + 1], &mut pairs);
-            let score = 0.125 * width as f64 + 0.25;
+            fill_probabilities(&rows, n_columns, &vec![0.25; n_columns + 1], &mut pairs);
+            let score = 0.125 * n_columns as f64 + 0.25;
             let expected = 1.0 / (1.0 + (-score).exp());
             assert!((pairs[1] - expected).abs() < 1e-15 && (pairs[5] - expected).abs() < 1e-15);
             assert!(pairs[2].is_nan() && pairs[3].is_nan());

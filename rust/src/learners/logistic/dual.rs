@@ -1,25 +1,27 @@
 //! Logistic regression on sparse rows: coordinate descent in the dual.
 
-/// Rows of a sparse matrix; indices are below `width` and ends within the entries (checked by [`Sparse::new`]).
+/// Rows of a sparse matrix; indices are below `n_columns` and ends within the entries (checked by [`Sparse::new`]).
 pub struct Sparse<'a> {
     starts: &'a [i32],
     columns: &'a [i32],
     values: &'a [f64],
-    width: usize,
+    n_columns: usize,
 }
 
 impl<'a> Sparse<'a> {
-    pub fn new(starts: &'a [i32], columns: &'a [i32], values: &'a [f64], width: usize) -> Option<Self> {
+    pub fn new(starts: &'a [i32], columns: &'a [i32], values: &'a [f64], n_columns: usize) -> Option<Self> {
         let sound = starts.first() == Some(&0)
             && starts.is_sorted()
             && starts.last().is_some_and(|&end| end as usize == columns.len())
             && columns.len() == values.len()
-            && columns.iter().all(|&column| column >= 0 && (column as usize) < width);
+            && columns
+                .iter()
+                .all(|&column| column >= 0 && (column as usize) < n_columns);
         sound.then_some(Sparse {
             starts,
             columns,
             values,
-            width,
+            n_columns,
         })
     }
 
@@ -121,7 +123,7 @@ impl<'a> DualDescent<'a> {
             alphas: vec![0.0; rows.rows()],
             order: (0..rows.rows() as u32).collect(),
             random: seed,
-            vector: vec![0.0; rows.width],
+            vector: vec![0.0; rows.n_columns],
             vector_mean: 0.0,
             balance: 0.0,
             intercept: 0.0,

@@ -53,7 +53,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             } else {
                 0.0
             },
-            weights: vec![0.0; (rows.width + 1) * count],
+            weights: vec![0.0; (rows.n_columns + 1) * count],
             duals: vec![0.0; rows.len() * count],
             active: (0..rows.len() as u32).collect(),
             countdown: Countdown::default(),
@@ -116,7 +116,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
     /// Write wₖ·x for every class.
     fn outputs(&self, row: usize, outputs: &mut [f64]) {
         let count = self.count;
-        outputs.copy_from_slice(&self.weights[self.rows.width * count..]);
+        outputs.copy_from_slice(&self.weights[self.rows.n_columns * count..]);
         outputs.iter_mut().for_each(|output| *output *= self.constant);
         self.rows.row(row).each(|column, value| {
             let weights = &self.weights[column * count..(column + 1) * count];
@@ -190,9 +190,9 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
             let old = std::mem::replace(&mut self.duals[duals + class], best);
             workspace.best[class] = best - old;
         }
-        let width = self.rows.width;
+        let n_columns = self.rows.n_columns;
         for (place, change) in workspace.best.iter().enumerate() {
-            self.weights[width * count + place] += change * self.constant;
+            self.weights[n_columns * count + place] += change * self.constant;
         }
         let (weights, changes) = (&mut self.weights, &workspace.best);
         self.rows.row(row).each(|column, value| {
@@ -227,10 +227,12 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
     }
 
     fn finish(self, certificate: Certificate) -> Vec<Solution> {
-        let (count, width) = (self.count, self.rows.width);
+        let (count, n_columns) = (self.count, self.rows.n_columns);
         let of = |class: usize| Solution {
-            weights: (0..width).map(|column| self.weights[column * count + class]).collect(),
-            intercept: self.weights[width * count + class] * self.constant,
+            weights: (0..n_columns)
+                .map(|column| self.weights[column * count + class])
+                .collect(),
+            intercept: self.weights[n_columns * count + class] * self.constant,
             duals: (0..self.rows.len())
                 .map(|row| self.duals[row * count + class])
                 .collect(),

@@ -58,7 +58,7 @@ impl<'a, V: Value> Primal<'a, V> {
             signs,
             costs,
             intercept,
-            weights: vec![0.0; rows.width + 1],
+            weights: vec![0.0; rows.n_columns + 1],
             outputs: vec![0.0; rows.len()],
             passes: 0,
             countdown: Countdown::default(),
@@ -97,7 +97,7 @@ impl<'a, V: Value> Primal<'a, V> {
 
     /// The factor of a weight in the penalty.
     fn penalty(&self, column: usize) -> f64 {
-        if column == self.rows.width && self.intercept == Intercept::Free {
+        if column == self.rows.n_columns && self.intercept == Intercept::Free {
             0.0
         } else {
             1.0
@@ -120,8 +120,8 @@ impl<'a, V: Value> Primal<'a, V> {
         for (row, &alpha) in duals.iter().enumerate().filter(|(_, alpha)| **alpha != 0.0) {
             self.rows
                 .row(row)
-                .add_to(&mut sum[..self.rows.width], alpha * self.signs[row]);
-            sum[self.rows.width] += alpha * self.signs[row] * self.constant();
+                .add_to(&mut sum[..self.rows.n_columns], alpha * self.signs[row]);
+            sum[self.rows.n_columns] += alpha * self.signs[row] * self.constant();
             self.countdown.spend(self.rows.size(row));
         }
         sum
@@ -142,7 +142,7 @@ impl<'a, V: Value> Primal<'a, V> {
             .zip(self.costs)
             .map(|(alpha, cost)| 0.25 * alpha * alpha / cost)
             .sum();
-        let balance = pull[self.rows.width];
+        let balance = pull[self.rows.n_columns];
         let dual = if self.intercept == Intercept::Free && balance != 0.0 {
             self.rebalance(&mut duals, balance);
             let pull = self.combine(&duals);
@@ -190,7 +190,7 @@ impl<'a, V: Value> Primal<'a, V> {
             self.rows
                 .row(row)
                 .each(|column, value| diagonal[column] += twice * value * value);
-            diagonal[self.rows.width] += twice * self.constant() * self.constant();
+            diagonal[self.rows.n_columns] += twice * self.constant() * self.constant();
             self.countdown.spend(self.rows.size(row));
         }
         diagonal
@@ -238,26 +238,26 @@ impl<'a, V: Value> Primal<'a, V> {
     /// H v = penalty·v + 2 Σ over the rows within the margin of cᵢ (xᵢ·v) xᵢ.
     fn hessian_product(&mut self, vector: &[f64], inside: &[usize]) -> Vec<f64> {
         self.passes += 1;
-        let (width, constant) = (self.rows.width, self.constant());
-        let mut result: Vec<f64> = (0..=width)
+        let (n_columns, constant) = (self.rows.n_columns, self.constant());
+        let mut result: Vec<f64> = (0..=n_columns)
             .map(|column| self.penalty(column) * vector[column])
             .collect();
         for &row in inside {
             let found = self.rows.row(row);
-            let output = found.dot(&vector[..width]) + constant * vector[width];
+            let output = found.dot(&vector[..n_columns]) + constant * vector[n_columns];
             let scale = 2.0 * self.costs[row] * output;
-            found.add_to(&mut result[..width], scale);
-            result[width] += scale * constant;
+            found.add_to(&mut result[..n_columns], scale);
+            result[n_columns] += scale * constant;
             self.countdown.spend(self.rows.size(row));
         }
         result
     }
 
     fn outputs_of(&self, direction: &[f64]) -> Vec<f64> {
-        let (width, constant) = (self.rows.width, self.constant() * direction[self.rows.width]);
+        let (n_columns, constant) = (self.rows.n_columns, self.constant() * direction[self.rows.n_columns]);
         let mut outputs = Vec::with_capacity(self.rows.len());
         for row in 0..self.rows.len() {
-            outputs.push(self.rows.row(row).dot(&direction[..width]) + constant);
+            outputs.push(self.rows.row(row).dot(&direction[..n_columns]) + constant);
             self.countdown.spend(self.rows.size(row));
         }
         outputs
@@ -306,10 +306,10 @@ impl<'a, V: Value> Primal<'a, V> {
     fn finish(self, slope: &Slope) -> Solution {
         let mut certificate = slope.certificate();
         certificate.passes = self.passes;
-        let intercept = self.weights[self.rows.width] * self.constant();
+        let intercept = self.weights[self.rows.n_columns] * self.constant();
         let duals = self.duals();
         let mut weights = self.weights;
-        weights.truncate(self.rows.width);
+        weights.truncate(self.rows.n_columns);
         Solution {
             weights,
             intercept,

@@ -12,7 +12,7 @@ const AHEAD: usize = 4;
 /// Sums at a time: a single one would wait for each addition.
 const LANES: usize = 4;
 
-/// The merged rows, one after the other; without `columns` every row holds `width` numbers.
+/// The merged rows, one after the other; without `columns` every row holds `n_columns` numbers.
 ///
 /// The columns of sparse rows are numbered anew, the frequent ones first and the empty ones not at all, so that
 /// the weights that are needed most are close together in memory.
@@ -27,7 +27,7 @@ pub struct Rows<V> {
     scales: Vec<f64>,
     squared_scales: Vec<f64>,
     inverses: Vec<f64>,
-    pub width: usize,
+    pub n_columns: usize,
     /// ‖x‖² of each row.
     pub squares: Vec<f64>,
 }
@@ -66,7 +66,11 @@ impl<V: Value> Rows<V> {
             }
             starts.push(values.len());
         }
-        let width = if names.is_empty() { table.width() } else { names.len() };
+        let n_columns = if names.is_empty() {
+            table.n_columns()
+        } else {
+            names.len()
+        };
         let pattern = Arc::new(Pattern { starts, columns, names });
         let rows = Rows {
             pattern,
@@ -74,7 +78,7 @@ impl<V: Value> Rows<V> {
             scales: vec![],
             squared_scales: vec![],
             inverses: vec![],
-            width,
+            n_columns,
             squares,
         };
         if V::ONE { rows.with_scales(scales) } else { rows }
@@ -131,14 +135,14 @@ impl<V: Value> Rows<V> {
     }
 
     /// Move weights to the columns of the given table.
-    pub fn expand(&self, mut weights: Vec<f64>, width: usize) -> Vec<f64> {
+    pub fn expand(&self, mut weights: Vec<f64>, n_columns: usize) -> Vec<f64> {
         for (weight, scale) in weights.iter_mut().zip(&self.scales) {
             *weight = if *scale == 0.0 { 0.0 } else { *weight / scale };
         }
         if self.pattern.names.is_empty() {
             return weights;
         }
-        let mut every = vec![0.0; width];
+        let mut every = vec![0.0; n_columns];
         self.put_back(&weights, &mut every);
         every
     }
@@ -160,7 +164,7 @@ impl<V: Value> Rows<V> {
                 squared_scales: vec![],
                 inverses: vec![],
                 squares: vec![],
-                width: self.width,
+                n_columns: self.n_columns,
             };
             return rows.with_scales(Some(scales));
         }
@@ -182,7 +186,7 @@ impl<V: Value> Rows<V> {
             scales: vec![],
             squared_scales: vec![],
             inverses: vec![],
-            width: self.width,
+            n_columns: self.n_columns,
         }
     }
 
@@ -287,7 +291,7 @@ fn frequent_first(table: &Vectors<'_>, rows: &[u32]) -> (Vec<u32>, Vec<u32>) {
     }
     let mut rows = rows.to_vec();
     rows.sort_unstable(); // the order in memory
-    let mut counts = vec![0u32; table.width()];
+    let mut counts = vec![0u32; table.n_columns()];
     for &row in &rows {
         checkpoint();
         if let Vector::Sparse(columns, _) = table.row(row as usize) {

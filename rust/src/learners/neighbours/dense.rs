@@ -80,11 +80,11 @@ impl Screen {
 
     /// The nearest of `rows`, each of `query.len()` numbers.
     pub fn nearest(self, rows: &[f64], query: &[f64]) -> Vec<Found> {
-        let width = query.len().max(1);
-        let distance = |row: usize| squared_distance(&rows[row * width..(row + 1) * width], query).sqrt();
+        let n_columns = query.len().max(1);
+        let distance = |row: usize| squared_distance(&rows[row * n_columns..(row + 1) * n_columns], query).sqrt();
         let mut nearest = Nearest::new(self.count);
         if self.crowded {
-            for row in (0..rows.len() / width).filter(|&row| Some(row) != self.without) {
+            for row in (0..rows.len() / n_columns).filter(|&row| Some(row) != self.without) {
                 nearest.offer(Found {
                     distance: distance(row),
                     row,

@@ -5,7 +5,7 @@ use super::{Found, Nearest, UNIT};
 use crate::system::cancel::checkpoint;
 use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vectorised};
 
-/// The most terms that are kept as dense columns; their presence in a row is a mask of this width.
+/// The most terms that are kept as dense columns; their presence in a row is a mask of 128 bits.
 const HEAD: usize = 128;
 /// A term is in the head if more than one row in this many has it.
 const COMMON: usize = 6;
@@ -64,13 +64,13 @@ struct Query<'q> {
 }
 
 impl Inverted {
-    pub fn new(rows: Sparse<'_>, width: usize) -> Self {
-        let mut documents = vec![0u32; width];
+    pub fn new(rows: Sparse<'_>, n_terms: usize) -> Self {
+        let mut documents = vec![0u32; n_terms];
         rows.terms.iter().for_each(|&term| documents[term as usize] += 1);
         let places = head_places(&documents, rows.rows());
         let common = places.iter().filter(|&&place| place != TAIL).count();
         let head_width = common.saturating_sub(COLUMNS).next_multiple_of(16);
-        let mut list_starts = Vec::with_capacity(width + 1);
+        let mut list_starts = Vec::with_capacity(n_terms + 1);
         let mut total = 0u32;
         for (&count, &place) in documents.iter().zip(&places) {
             list_starts.push(total);
@@ -157,7 +157,7 @@ impl Inverted {
         }
     }
 
-    /// The `count` nearest rows to each query of terms below the index's width, without the row that it leaves out.
+    /// The `count` nearest rows to each query of terms that the index has, without the row that it leaves out.
     ///
     /// There must be at least `count` rows. Each query has a scratch.
     pub fn nearest(
@@ -367,11 +367,11 @@ fn head_places(documents: &[u32], rows: usize) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn sparse_rows(rows: usize, width: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
+    fn sparse_rows(rows: usize, n_terms: usize) -> (Vec<i64>, Vec<i32>, Vec<f64>) {
         let (mut starts, mut terms, mut weights, mut state) = (vec![0], vec![], vec![], 7u64);
         for _ in 0..rows {
             let first = weights.len();
-            for term in 0..width {
+            for term in 0..n_terms {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 // The first terms are common, so that there is a head.
                 if ((state >> 33) as usize).is_multiple_of(1 + term / 2) {

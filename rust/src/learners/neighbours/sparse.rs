@@ -11,14 +11,14 @@ pub struct Sparse<'a> {
 }
 
 impl<'a> Sparse<'a> {
-    /// Check and take rows; `None` unless starts, terms below `width` and weights fit together and are in order.
-    pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], width: usize) -> Option<Self> {
+    /// Check and take rows; `None` unless starts, terms below `n_terms` and weights fit together and are in order.
+    pub fn new(starts: &'a [i64], terms: &'a [i32], weights: &'a [f64], n_terms: usize) -> Option<Self> {
         let fits = terms.len() == weights.len()
             && terms.len() <= u32::MAX as usize
             && starts.first() == Some(&0)
             && starts.last() == Some(&(terms.len() as i64))
             && starts.is_sorted();
-        if !fits || terms.iter().any(|&term| term < 0 || term as usize >= width) {
+        if !fits || terms.iter().any(|&term| term < 0 || term as usize >= n_terms) {
             return None;
         }
         let sparse = Sparse { starts, terms, weights };

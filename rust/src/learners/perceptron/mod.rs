@@ -194,11 +194,11 @@ mod tests {
     use super::*;
     use crate::tables::vectors::Vectors;
 
-    fn learned(table: &[f64], width: usize, classes: &[i32], rule: Rule<'_>, state: State) -> (State, Outcome) {
+    fn learned(table: &[f64], n_columns: usize, classes: &[i32], rule: Rule<'_>, state: State) -> (State, Outcome) {
         let rows: Vec<u32> = (0..classes.len() as u32).collect();
         let weights = vec![1.0; classes.len()];
         let rows = Rows {
-            table: Vectors::dense(table, classes.len(), width).unwrap(),
+            table: Vectors::dense(table, classes.len(), n_columns).unwrap(),
             shown: &rows,
             weights: &weights,
             classes,

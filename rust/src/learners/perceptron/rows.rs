@@ -143,7 +143,7 @@ pub struct Copied {
     starts: Vec<i64>,
     columns: Vec<i32>,
     values: Vec<f64>,
-    width: usize,
+    n_columns: usize,
     pub classes: Vec<i32>,
 }
 
@@ -154,7 +154,7 @@ impl Copied {
             starts: Vec::with_capacity(rows.len() + 1),
             columns: roomy(size),
             values: roomy(size),
-            width: table.width(),
+            n_columns: table.n_columns(),
             classes: rows.iter().map(|&row| classes[row as usize]).collect(),
         };
         copied.starts.push(0);
@@ -177,7 +177,7 @@ impl Copied {
             starts: &self.starts,
             columns: &self.columns,
             values: &self.values,
-            width: self.width,
+            n_columns: self.n_columns,
         }
     }
 }

@@ -392,10 +392,10 @@ impl<'a, T: Cell> Solver<'a, T> {
 mod tests {
     use super::*;
 
-    fn solved(table: &[f64], width: usize, signs: &[f64], cost: f64, kernel: Kernel, cache: usize) -> Solution {
+    fn solved(table: &[f64], n_columns: usize, signs: &[f64], cost: f64, kernel: Kernel, cache: usize) -> Solution {
         let rows = signs.len();
         let problem = Problem {
-            table: Vectors::dense(table, rows, width).unwrap(),
+            table: Vectors::dense(table, rows, n_columns).unwrap(),
             rows: (0..rows as u32).collect(),
             signs: signs.to_vec(),
             costs: vec![cost; rows],

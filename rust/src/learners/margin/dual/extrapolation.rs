@@ -14,10 +14,10 @@ pub(super) struct Point {
 }
 
 impl Point {
-    fn zero(rows: usize, width: usize) -> Self {
+    fn zero(rows: usize, n_columns: usize) -> Self {
         Point {
             alphas: vec![0.0; rows],
-            weights: vec![0.0; width],
+            weights: vec![0.0; n_columns],
             balance: 0.0,
         }
     }
@@ -31,8 +31,8 @@ pub(super) struct LastSteps {
 }
 
 impl LastSteps {
-    pub(super) fn new(rows: usize, width: usize) -> Self {
-        let [before, last, next] = std::array::from_fn(|_| Point::zero(rows, width));
+    pub(super) fn new(rows: usize, n_columns: usize) -> Self {
+        let [before, last, next] = std::array::from_fn(|_| Point::zero(rows, n_columns));
         LastSteps { before, last, next }
     }
 }

@@ -78,7 +78,7 @@ impl<'a, V: Value> Dual<'a, V> {
 
     /// Q d on a face, and Σ dᵢyᵢxᵢ.
     fn hessian_product(&self, face: &[u32], step: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let (mut sum, mut balance) = (vec![0.0; self.rows.width], 0.0);
+        let (mut sum, mut balance) = (vec![0.0; self.rows.n_columns], 0.0);
         for (&row, step) in face.iter().zip(step).filter(|(_, step)| **step != 0.0) {
             let change = step * self.coordinates[row as usize].sign;
             self.rows.row(row as usize).add_to(&mut sum, change);

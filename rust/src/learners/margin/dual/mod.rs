@@ -101,7 +101,7 @@ impl<'a, V: Value> Dual<'a, V> {
             loss,
             intercept,
             coordinates: costs.iter().zip(signs).zip(&rows.squares).map(coordinate).collect(),
-            weights: vec![0.0; rows.width],
+            weights: vec![0.0; rows.n_columns],
             offset: 0.0,
             lift,
             balance: 0.0,
@@ -147,10 +147,12 @@ impl<'a, V: Value> Dual<'a, V> {
             numbers_read += visited * numbers;
             if may_extrapolate
                 && estimate < self.value
-                && numbers_read > EXTRAPOLATION_COST * (rows + self.rows.width as f64)
+                && numbers_read > EXTRAPOLATION_COST * (rows + self.rows.n_columns as f64)
             {
                 numbers_read = 0.0;
-                self.extrapolate(last_steps.get_or_insert_with(|| LastSteps::new(self.rows.len(), self.rows.width)));
+                self.extrapolate(
+                    last_steps.get_or_insert_with(|| LastSteps::new(self.rows.len(), self.rows.n_columns)),
+                );
             }
             if convergence.passes_to(enough) > MANY_PASSES && face_schedule.face_is_due() {
                 passes += self.solve_face(&mut face_schedule);
