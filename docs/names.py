@@ -25,6 +25,7 @@ CHAPTERS = {
                                       "learners.margins"],
     "Neighbours": ["estimators.neighbors"],
     "Texts to numbers": ["estimators.text.vectorizers", "estimators.text.tfidf", "data.text",
+                         "data.embedding.embedder", "data.embedding.static",
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],

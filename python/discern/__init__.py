@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from discern.data.lazy import from_homes
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "BalancedWinnow": "discern.estimators.linear.winnow",
@@ -31,6 +31,7 @@ _HOMES = {
     "Dirichlet": "discern.learners.smoothing",
     "Discretizer": "discern.estimators.transformers.discretize",
     "Drift": "discern.analysis.drift",
+    "Embedder": "discern.data.embedding.embedder",
     "Evaluation": "discern.evaluation.evaluation",
     "Evidence": "discern.models.evidence",
     "GaussianBasis": "discern.estimators.transformers.basis",
@@ -62,6 +63,7 @@ _HOMES = {
     "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
     "SingularCovarianceWarning": "discern.learners.covariances",
+    "StaticEmbedding": "discern.data.embedding.static",
     "TermDocumentMatrix": "discern.statistics.matrix",
     "TextSettings": "discern.data.text",
     "TfidfTransformer": "discern.estimators.text.tfidf",
@@ -107,6 +109,8 @@ if TYPE_CHECKING:
     from discern.analysis.similarity import similar as similar
     from discern.classifier import Classifier as Classifier
     from discern.classifier import load as load
+    from discern.data.embedding.embedder import Embedder as Embedder
+    from discern.data.embedding.static import StaticEmbedding as StaticEmbedding
     from discern.data.strings import DataError as DataError
     from discern.data.text import TextSettings as TextSettings
     from discern.estimators.calibrate import CalibratedClassifier as CalibratedClassifier

@@ -1,0 +1,1 @@
+"""Embeddings: functions that turn texts into vectors, applied while rows are read."""
