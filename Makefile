@@ -69,7 +69,7 @@ define lint_python
 		{ echo "import from the module that defines the name, not from the package"; exit 1; }
 endef
 
-lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions, Rust lints, licences
+lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions, Rust lints, licenses
 	$(lint_python)
 	@echo "==> cargo fmt --check"
 	@cargo fmt --check
@@ -77,10 +77,10 @@ lint: $(MADE)/native $(MADE)/lint ## check formatting, types, import directions,
 	@cargo clippy --locked --quiet --all-targets -- -D warnings
 	@echo "==> cargo check of the fuzz targets"
 	@cargo check --locked --quiet --manifest-path fuzz/Cargo.toml
-	@echo "==> licences and sources of all dependencies"
-	@$(BIN)/python docs/licences.py --check
+	@echo "==> licenses and sources of all dependencies"
+	@$(BIN)/python docs/licenses.py --check
 	@if command -v cargo-deny >/dev/null; then cargo deny --offline check licenses bans sources; \
-		else echo "NOT RUN: cargo-deny is not installed; docs/licences.py has checked licences and sources"; fi
+		else echo "NOT RUN: cargo-deny is not installed; docs/licenses.py has checked licenses and sources"; fi
 	@if command -v cargo-audit >/dev/null && test -d "$(ADVISORIES)"; then \
 		cargo audit --quiet --no-fetch --db "$(ADVISORIES)" --deny warnings; \
 		else echo "NOT RUN: cargo-audit needs its list in $(ADVISORIES); make audit gets it, and runs pip-audit"; fi
@@ -130,10 +130,10 @@ audit: $(MADE)/native $(MADE)/audit ## look up known vulnerabilities of dependen
 	@command -v cargo-audit >/dev/null || { echo "for the crates: cargo install --locked cargo-audit"; exit 1; }
 	@cargo audit --db "$(ADVISORIES)" --deny warnings || { echo "a vulnerability was found, or github.com cannot be reached"; exit 1; }
 
-sbom: $(MADE)/native $(MADE)/audit ## write the list of components: sbom.json (CycloneDX) and docs/licences.md
-	@echo "==> cyclonedx-py, docs/licences.py"
+sbom: $(MADE)/native $(MADE)/audit ## write the list of components: sbom.json (CycloneDX) and docs/licenses.md
+	@echo "==> cyclonedx-py, docs/licenses.py"
 	@$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible -o sbom.json $(VENV)
-	@$(BIN)/python docs/licences.py
+	@$(BIN)/python docs/licenses.py
 
 soak: $(MADE)/native $(MADE)/test ## run for an hour and watch memory and drift
 	@echo "==> pytest -m soak"

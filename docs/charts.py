@@ -23,8 +23,8 @@ def draw_demo(place: Path = DEMO) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "discern.cli", "demo", "-o", f"{folder}/demo.discern"]
-        colours = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDE)}
-        shown = subprocess.run(command, capture_output=True, check=True, env=colours).stdout.decode()
+        colors = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(WIDE)}
+        shown = subprocess.run(command, capture_output=True, check=True, env=colors).stdout.decode()
     first = shown.split("Why one of those is ham")[0].rstrip().rstrip("\x1b[1m").rstrip()
     console = Console(record=True, width=WIDE, file=io.StringIO(), force_terminal=True)
     console.print(Text.from_ansi("$ discern demo\n\n" + first))

@@ -16,7 +16,7 @@ CHAPTERS = {
     ],
     "Densities": ["density_contours", "lda_boundary", "qda_boundary"],
     "Evaluation and decisions": ["confusion_matrices", "threshold_errors", "roc_curve"],
-    "Beyond the line": ["basis_functions", "logistic_regression", "nearest_neighbours"],
+    "Beyond the line": ["basis_functions", "logistic_regression", "nearest_neighbors"],
     "Six problems": ["linear_problems", "curved_problems"],
     "Lines from mistakes": ["perceptron", "winnow"],
     "Margins and kernels": ["margins", "kernel_trick"],

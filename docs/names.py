@@ -23,7 +23,7 @@ CHAPTERS = {
     "Linear and kernel classifiers": ["estimators.linear.centroids", "estimators.linear.perceptron",
                                       "estimators.linear.winnow", "estimators.linear.margins", "estimators.kernel",
                                       "learners.margins"],
-    "Neighbours": ["estimators.neighbors"],
+    "Neighbors": ["estimators.neighbors"],
     "Texts to numbers": ["estimators.text.vectorizers", "estimators.text.tfidf", "data.text",
                          "data.embedding.embedder", "data.embedding.static",
                          "statistics.weighting", "statistics.matrix"],

@@ -21,7 +21,7 @@ from discern.analysis.plots.planes import DecisionBoundaryDisplay
 from discern.learners.simulate import ring, scenario
 
 # %%
-# Quadratic terms are :math:`x_1, x_2, x_1x_2, x_1^2, x_2^2`, and a Gaussian bump around a centre :math:`c` is
+# Quadratic terms are :math:`x_1, x_2, x_1x_2, x_1^2, x_2^2`, and a Gaussian bump around a center :math:`c` is
 # :math:`\exp(-\lVert x-c\rVert^2/2s^2)`.
 
 row = QuadraticFeatures().fit_transform([[2.0, 3.0]])

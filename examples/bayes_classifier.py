@@ -28,8 +28,8 @@ def draw(ax, model, boundary):
     """Draw prior times density of both classes, and shade what is decided wrongly."""
     points = np.linspace(-3.5, 5.5, 400)
     heights = np.exp(model.predict_joint_log_proba(points[:, None]))
-    for column, colour in zip(heights.T, ("C0", "C1"), strict=True):
-        ax.plot(points, column, color=colour)
+    for column, color in zip(heights.T, ("C0", "C1"), strict=True):
+        ax.plot(points, column, color=color)
     ax.fill_between(points, heights[:, 0], where=points >= boundary, color="C0", alpha=0.3)
     ax.fill_between(points, heights[:, 1], where=points <= boundary, color="C1", alpha=0.3)
     ax.axvline(boundary, color="0.3", linestyle="dashed")

@@ -66,8 +66,8 @@ steps = {"prior": np.log(3)} | {
 assert np.isclose(sum(steps.values()), np.log(posterior[1] / posterior[0]))
 ends = np.cumsum(list(steps.values()))
 figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
-colours = ["C2" if step > 0 else "C3" for step in steps.values()]
-ax.barh(list(steps), list(steps.values()), left=ends - list(steps.values()), color=colours)
+colors = ["C2" if step > 0 else "C3" for step in steps.values()]
+ax.barh(list(steps), list(steps.values()), left=ends - list(steps.values()), color=colors)
 ax.axvline(0, color="0.3")
 ax.axvline(ends[-1], color="0.3", linestyle="dashed")
 ax.set(xlabel="log odds of yes, in nats", title=f"ends at {ends[-1]:.3f}: yes")

@@ -25,7 +25,7 @@ plt.show()
 
 # %%
 # QDA assumes what is true in the fourth and is flexible enough for the fifth. In the last even a quadratic curve is not
-# enough, and neighbours, whose number is chosen by cross-validation, win: flexible, but not as nervous as a single one.
+# enough, and neighbors, whose number is chosen by cross-validation, win: flexible, but not as nervous as a single one.
 
 for name, means in errors.items():
     print(name, {method: f"{value:.3f}" for method, value in means.items()})

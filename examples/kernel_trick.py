@@ -2,7 +2,7 @@
 A circle becomes a plane
 ========================
 
-The *basic linear classifier* draws the plane half way between the centres of two classes. All it needs of the rows
+The *basic linear classifier* draws the plane half way between the centers of two classes. All it needs of the rows
 are inner products; replace those by a kernel :math:`\\kappa(x, z)`, and it works in another space without ever going
 there.
 """

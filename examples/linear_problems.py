@@ -35,7 +35,7 @@ assert np.isclose(rates[0], stats.norm.cdf(-np.sqrt(2) / 2), atol=1e-6)
 assert np.isclose(rates[1], stats.norm.cdf(-1), atol=1e-6)
 
 # %%
-# LDA assumes what is true in the first two, and wins with logistic regression; QDA and the neighbours estimate more
+# LDA assumes what is true in the first two, and wins with logistic regression; QDA and the neighbors estimate more
 # than there is to know. Naive Bayes is right to assume independence in the first scenario and wrong in the second.
 
 for name, means in errors.items():

@@ -13,7 +13,7 @@ from discern import SVC, LinearSVC, NotSeparableError
 from discern.analysis.plots.planes import MarginDisplay
 
 # %%
-# **Hard margin.** Minimise :math:`\tfrac12\lVert w\rVert^2` with :math:`y_i(w\cdot x_i - t)\ge 1` for every row. The
+# **Hard margin.** Minimize :math:`\tfrac12\lVert w\rVert^2` with :math:`y_i(w\cdot x_i - t)\ge 1` for every row. The
 # origin against (1, 2) and (2, 1), by hand: the nearest point of the other side is (1.5, 1.5), so :math:`w =
 # (\tfrac23,\tfrac23)` and :math:`t = 1`. (As in scikit-learn, ``intercept_`` is :math:`-t`.)
 
@@ -37,7 +37,7 @@ except NotSeparableError as error:
 assert np.allclose(proof, 0.25)
 
 # %%
-# **Soft margin.** Each row may fall short by a slack :math:`\xi_i`, at the price C: minimise :math:`\tfrac12\lVert
+# **Soft margin.** Each row may fall short by a slack :math:`\xi_i`, at the price C: minimize :math:`\tfrac12\lVert
 # w\rVert^2 + C\sum_i\xi_i`. A large C tolerates little, a small one makes the street wide. Support vectors are
 # ringed.
 

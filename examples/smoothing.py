@@ -23,12 +23,12 @@ from discern import Dirichlet, JelinekMercer, Laplace, MultinomialNB
 seen = np.array([[8.0, 2.0]])
 shares = np.linspace(0.001, 0.999, 400)
 figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
-for alpha, colour in [(1.0, "C0"), (10.0, "C1"), (100.0, "C2")]:
+for alpha, color in [(1.0, "C0"), (10.0, "C1"), (100.0, "C2")]:
     posterior = stats.beta(8 + alpha, 2 + alpha)
     smoothed = np.exp(MultinomialNB(alpha=alpha).fit(seen, [0]).feature_log_prob_[0, 0])
     assert np.isclose(smoothed, posterior.mean())
-    ax.plot(shares, stats.beta(alpha, alpha).pdf(shares), color=colour, linestyle="dotted")
-    ax.plot(shares, posterior.pdf(shares), color=colour, label=f"α = {alpha:g}: mean {smoothed:.3f}")
+    ax.plot(shares, stats.beta(alpha, alpha).pdf(shares), color=color, linestyle="dotted")
+    ax.plot(shares, posterior.pdf(shares), color=color, label=f"α = {alpha:g}: mean {smoothed:.3f}")
 ax.axvline(0.8, color="0.3", linestyle="dashed")
 ax.set(xlabel="share of the first word", yticks=[], title="prior (dotted) and posterior; counted: 0.8")
 ax.legend(frameon=False)

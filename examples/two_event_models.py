@@ -42,7 +42,7 @@ assert model.predict(asked).tolist() == ["no"]
 assert MultinomialNB().fit(counts, about_china).predict(asked).tolist() == ["yes"]
 
 # %%
-# What each word said in either model, in nats in favour of yes:
+# What each word said in either model, in nats in favor of yes:
 
 number = asked.toarray()[0]
 multinomial = MultinomialNB().fit(counts, about_china)

@@ -146,7 +146,7 @@ def _scikit_learn_classifier(name: str) -> Any:
 
 
 def encoded(classifier: str) -> Callable[[Any], Any]:
-    """Categories as axes, numbers standardised."""
+    """Categories as axes, numbers standardized."""
 
     def make(frame: Any) -> Any:
         from sklearn.compose import make_column_transformer

@@ -1,4 +1,4 @@
-"""Jobs about trust: what good words and lying labels cost a spam filter, with and without the defences.
+"""Jobs about trust: what good words and lying labels cost a spam filter, with and without the defenses.
 
 The attacker knows the filter: the words are those that speak most for ham in the attacked model itself.
 """
@@ -78,7 +78,7 @@ def lost_to_good_words(words: int, guarded: bool) -> Side:
 
 
 def still_a_filter(inputs: Inputs, ours: dict[str, float], theirs: dict[str, float]) -> None:
-    """The defence may cost a little ham, and no spam."""
+    """The defense may cost a little ham, and no spam."""
     require(ours["before"] >= theirs["before"], f"less spam is caught with the guard: {ours} against {theirs}")
     require(ours["ham blocked"] <= theirs["ham blocked"] + 0.01, f"too much ham is blocked: {ours} against {theirs}")
 

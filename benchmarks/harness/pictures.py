@@ -18,25 +18,25 @@ HEAD = (
 
 
 def document(width: int, height: int, title: str, parts: list[str]) -> str:
-    """A card of its own colour: it looks the same whatever the page behind it."""
+    """A card of its own color: it looks the same whatever the page behind it."""
     head = HEAD.format(width=width, height=height, title=title)
     card = f'<rect width="{width}" height="{height}" rx="8" fill="{PAPER}" stroke="{FAINT}"/>'
     return "\n".join([head, f"<title>{title}</title>", card, *parts, "</svg>", ""])
 
 
 def text(
-    x: float, y: float, words: str, size: int = 12, anchor: str = "start", colour: str = INK, bold: bool = False
+    x: float, y: float, words: str, size: int = 12, anchor: str = "start", color: str = INK, bold: bool = False
 ) -> str:
     weight = ' font-weight="600"' if bold else ""
     escaped = words.replace("&", "&amp;").replace("<", "&lt;")
     place = f'x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"'
     # A rim of paper keeps words apart from lines behind them.
     rim = f'paint-order="stroke" stroke="{PAPER}" stroke-width="3" stroke-linejoin="round"'
-    return f'<text {place} fill="{colour}" {rim}{weight}>{escaped}</text>'
+    return f'<text {place} fill="{color}" {rim}{weight}>{escaped}</text>'
 
 
-def line(x1: float, y1: float, x2: float, y2: float, colour: str = FAINT) -> str:
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"/>'
+def line(x1: float, y1: float, x2: float, y2: float, color: str = FAINT) -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"/>'
 
 
 # ------------------------------------------------------------------------------------------------------------- speed
@@ -104,7 +104,7 @@ def frontier(points: list[Point]) -> list[Point]:
     return best
 
 
-def colour(point: Point) -> str:
+def color(point: Point) -> str:
     return OURS if not point.peer else SCIKIT_LEARN if point.peer == PEER else OTHERS
 
 
@@ -127,7 +127,7 @@ def accuracy(points: list[Point]) -> str:
     parts += _steps([(x(point.seconds), y(point.accuracy)) for point in frontier(points)], width - right)
     dots = [(x(point.seconds), y(point.accuracy), point) for point in points]
     parts += _labels(dots, Box(left, top, width - 6, bottom))
-    parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4.5" fill="{colour(point)}"/>' for a, b, point in dots]
+    parts += [f'<circle cx="{a:.1f}" cy="{b:.1f}" r="4.5" fill="{color(point)}"/>' for a, b, point in dots]
     parts += [text((left + width - right) / 2, height - 14, "CPU seconds of training (geometric mean)", 12, "middle")]
     return document(width, height, title, parts)
 
@@ -137,7 +137,7 @@ def _legend(x: float, y: float) -> list[str]:
     for words, shade in (("discern", OURS), (PEER, SCIKIT_LEARN), ("other peers", OTHERS)):
         parts += [f'<circle cx="{x + 5:.1f}" cy="{y - 4:.1f}" r="4.5" fill="{shade}"/>', text(x + 14, y, words, 12)]
         x += 34 + 12 * CHARACTER * len(words)
-    return [*parts, text(x, y, "– – nothing is both faster and more accurate", 12, colour=OTHERS)]
+    return [*parts, text(x, y, "– – nothing is both faster and more accurate", 12, color=OTHERS)]
 
 
 def _grid(x: Any, y: Any, least: float, most: float, low: float, high: float) -> list[str]:
@@ -184,8 +184,8 @@ def _labels(dots: list[tuple[float, float, Point]], inside: Box) -> list[str]:
         taken.append(box)
         near = min(max(a, box.left), box.right), min(max(b, box.top), box.bottom)
         if math.dist(near, (a, b)) > FAR:
-            parts.append(line(a, b, *near, colour=colour(point)))
-        parts.append(text(box.left, box.bottom - 2, point.method, 11, colour=colour(point)))
+            parts.append(line(a, b, *near, color=color(point)))
+        parts.append(text(box.left, box.bottom - 2, point.method, 11, color=color(point)))
     return parts
 
 

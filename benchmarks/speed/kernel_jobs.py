@@ -48,7 +48,7 @@ def fit_svc_scikit_learn(inputs: Inputs) -> Any:
 
 
 def dual_value(inputs: Inputs, model: Any) -> float:
-    """Σ|β| − ½ Σ β (f(x) − b) over the support vectors: what both maximise."""
+    """Σ|β| − ½ Σ β (f(x) − b) over the support vectors: what both maximize."""
     coefficients = model.dual_coef_.toarray() if hasattr(model.dual_coef_, "toarray") else model.dual_coef_
     outputs = model.decision_function(inputs.X[model.support_]) - model.intercept_
     return float(np.abs(coefficients).sum() - 0.5 * coefficients.ravel() @ outputs)

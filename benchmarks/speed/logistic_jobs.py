@@ -18,7 +18,7 @@ EQUAL = 1e-8
 def prepare_table(folder: Path, quick: bool) -> Inputs:
     random = np.random.default_rng(0)
     X = random.standard_normal((QUICK_ROWS if quick else ROWS, COLUMNS))
-    for column in range(1, COLUMNS):  # neighbours are correlated, as columns of tables are
+    for column in range(1, COLUMNS):  # neighbors are correlated, as columns of tables are
         X[:, column] = 0.5 * X[:, column - 1] + np.sqrt(0.75) * X[:, column]
     chances = 1 / (1 + np.exp(0.5 - X @ random.normal(0, 0.5, COLUMNS)))
     y = (random.random(len(X)) < chances).astype(int)

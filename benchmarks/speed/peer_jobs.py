@@ -226,11 +226,11 @@ def same_coefficients(inputs: Inputs, ours: Any, theirs: Any) -> None:
     require(most <= 1e-3, f"the coefficients differ by {most:.1e}")
 
 
-def neighbours(inputs: Inputs) -> Any:
+def neighbors(inputs: Inputs) -> Any:
     return discern.KNeighborsClassifier(5).fit(inputs.points, inputs.named).kneighbors(inputs.queries)
 
 
-def neighbours_intelex(inputs: Inputs) -> Any:
+def neighbors_intelex(inputs: Inputs) -> Any:
     from sklearnex.neighbors import KNeighborsClassifier
 
     return KNeighborsClassifier(5, algorithm="brute").fit(inputs.points, inputs.named).kneighbors(inputs.queries)
@@ -373,12 +373,12 @@ JOBS = (
         repeats=5,
     ),
     Job(
-        "intelex/neighbours",
+        "intelex/neighbors",
         "5 nearest by Euclidean distance: 1,000 queries against 50,000 × 20",
         None,
         prepare_intelex,
-        cpu(neighbours),
-        (Peer("scikit-learn-intelex", Goal("faster", 1.0, informative=True), same_distances, cpu(neighbours_intelex)),),
+        cpu(neighbors),
+        (Peer("scikit-learn-intelex", Goal("faster", 1.0, informative=True), same_distances, cpu(neighbors_intelex)),),
         repeats=5,
     ),
     physical(

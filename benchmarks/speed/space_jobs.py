@@ -1,4 +1,4 @@
-"""The jobs of the vector space: tf–idf, neighbours, selection, languages."""
+"""The jobs of the vector space: tf–idf, neighbors, selection, languages."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ import discern
 from benchmarks.harness.data import LANGUAGES, NEWS, REVIEWS, read
 from benchmarks.harness.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
 from benchmarks.harness.measure import Sample, Side, cpu, each, require
-from discern.learners.neighbours.rows import CosineRows
+from discern.learners.neighbors.rows import CosineRows
 from discern.statistics.counts import Counts
 from discern.statistics.selection import best_terms
 
@@ -40,10 +40,10 @@ def same_weights(inputs: Inputs, ours: tuple[Any, Any], theirs: tuple[Any, Any])
     require(most <= 1e-12, f"the weights differ by {most:.1e}")
 
 
-# ------------------------------------------------------------------------------------------------ neighbours
+# ------------------------------------------------------------------------------------------------ neighbors
 
 
-def prepare_neighbours(texts: Any, documents: int) -> Any:
+def prepare_neighbors(texts: Any, documents: int) -> Any:
     def prepare(folder: Path, quick: bool) -> Inputs:
         from sklearn.neighbors import KNeighborsClassifier
 
@@ -95,10 +95,10 @@ def find_each(model: str, queries: int) -> Any:
 
 
 def nearest_of_all(distances: Any, ours: Any) -> None:
-    """Require the neighbours of comparing with every row, by distance and then by row."""
+    """Require the neighbors of comparing with every row, by distance and then by row."""
     rows = np.broadcast_to(np.arange(distances.shape[1]), distances.shape)
     order = np.lexsort((rows, distances))[:, : ours[1].shape[1]]
-    require(np.array_equal(ours[1], order), "there are nearer neighbours, or equally near ones of earlier rows")
+    require(np.array_equal(ours[1], order), "there are nearer neighbors, or equally near ones of earlier rows")
     require(np.array_equal(ours[0], np.take_along_axis(distances, order, axis=1)), "the distances differ")
 
 
@@ -234,31 +234,31 @@ JOBS = (
         (Peer(SCIKIT_LEARN, Goal("faster", 20), same_weights, cpu(weigh_scikit_learn)),),
     ),
     Job(
-        "neighbours",
+        "neighbors",
         "5 nearest by cosine of tf–idf rows: 1,000 queries against 20,000 reviews; the peer is brute force",
         REVIEWS,
-        prepare_neighbours(REVIEWS, 20_000),
+        prepare_neighbors(REVIEWS, 20_000),
         cpu(find),
         (Peer(SCIKIT_LEARN, Goal("faster", 5), nearest_by_cosine, cpu(find_scikit_learn)),),
     ),
     Job(
-        "neighbours/one",
+        "neighbors/one",
         "the same, query by query",
         REVIEWS,
-        prepare_neighbours(REVIEWS, 20_000),
+        prepare_neighbors(REVIEWS, 20_000),
         each(cpu(find_each("ours", 200))),
         (Peer(SCIKIT_LEARN, Goal("faster", 20), nothing_to_check, each(cpu(find_each("theirs", 10)))),),
     ),
     Job(
-        "neighbours/news",
+        "neighbors/news",
         "5 nearest by cosine: 1,000 queries against 10,314 news articles; the peer is brute force",
         NEWS,
-        prepare_neighbours(NEWS, 20_000),
+        prepare_neighbors(NEWS, 20_000),
         cpu(find),
         (Peer(SCIKIT_LEARN, Goal("faster", 5, informative=True), nearest_by_cosine, cpu(find_scikit_learn)),),
     ),
     Job(
-        "neighbours/dense",
+        "neighbors/dense",
         "5 nearest by Euclidean distance: 2,000 queries against 200,000 × 50; the peer is brute force",
         None,
         prepare_dense,

@@ -1,10 +1,10 @@
-//! Any three arrays as a sparse matrix: refused, or every row can be read and every neighbour found.
+//! Any three arrays as a sparse matrix: refused, or every row can be read and every neighbor found.
 #![no_main]
 
 use std::collections::BTreeMap;
 
 use discern_core::counting::folds;
-use discern_core::learners::neighbours::{Inverted, Sparse};
+use discern_core::learners::neighbors::{Inverted, Sparse};
 use discern_core::tables::vectors::Vectors;
 use libfuzzer_sys::fuzz_target;
 

@@ -276,7 +276,7 @@ def weigh(
     threads: int,
 ) -> None: ...
 def term_rows(terms: NDArray[np.int32], n_terms: int) -> NDArray[np.int64]: ...
-def hamming_neighbours(
+def hamming_neighbors(
     rows: NDArray[np.uint64],
     queries: NDArray[np.uint64],
     n_bits: int,

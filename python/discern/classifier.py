@@ -34,7 +34,7 @@ class Classifier(Predictor):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
         they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
         ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
-        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardised, and a category has an
+        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, and a category has an
         axis for each value. ``"best"`` compares those that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
@@ -48,7 +48,7 @@ class Classifier(Predictor):
     calibrate : "auto" or bool
         Whether to calibrate probabilities on held-out rows; ``"auto"`` does so if validation chooses the smoothing too.
     priors : {"data", "uniform", "auto"} or mapping of label to probability
-        ``"auto"``: whichever of the first two validation favours.
+        ``"auto"``: whichever of the first two validation favors.
     normalization : {"documents", "vocabulary"}
         What the Bernoulli model divides by.
     min_df : int, optional

@@ -101,7 +101,7 @@ SECTIONS = ("Model", "Statistic", "ost", "What can go wrong", "When", "Reference
 ROWS = {
     # Naive Bayes
     "prior": "prior", "multinomial event model": "multinomial", "Bernoulli event model": "bernoulli",
-    "Bernoulli, normalised over the vocabulary": "bernoulli#vocabulary-normalised",
+    "Bernoulli, normalized over the vocabulary": "bernoulli#vocabulary-normalized",
     "Gaussian": "gaussian-naive-bayes", "categorical": "categorical", "mixed columns": "mixed",
     "numbers in bins": "discretization", "Laplace, Lidstone, Jelinek–Mercer, Dirichlet": "smoothing",
     "unknown words": "prior#unknown-words", "log space": "prior#log-space",
@@ -119,9 +119,9 @@ ROWS = {
     "soft-margin SVM": "linear-svm#soft-margin", "linear SVM in linear time": "linear-svm#linear-time",
     "kernels": "svm#kernels", "more than two classes": "linear-svm#one-against-rest", "NB-SVM": "nbsvm",
     "probabilities from distances": "calibration",
-    # Vector space, neighbours, features
+    # Vector space, neighbors, features
     "term–document matrix": "vector-space", "cosine, Euclidean, Hamming": "vector-space#distances",
-    "k nearest neighbours": "neighbours", "χ² and mutual information": "selection",
+    "k nearest neighbors": "neighbors", "χ² and mutual information": "selection",
     # Judging
     "confusion matrix": "evaluation", "threshold, ROC, area": "evaluation#threshold",
     "training error against held-out error": "evaluation#validation", "intervals and tests": "evaluation#intervals",

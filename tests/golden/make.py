@@ -94,13 +94,13 @@ def predictions(model: Classifier) -> dict[str, Any]:
     }
 
 
-def neighbours() -> dict[str, tuple[dict[str, Any], list[Any]]]:
+def neighbors() -> dict[str, tuple[dict[str, Any], list[Any]]]:
     """Return the settings and the classes of each file of the estimator that writes its own, by name."""
     words = [("ham", "spam", "news")[place % 3] for place in range(40)]
     return {
-        "neighbours-euclidean": ({"metric": "euclidean", "weights": "distance"}, words),
-        "neighbours-cosine": ({"metric": "cosine", "n_neighbors": "auto"}, [place % 2 for place in range(40)]),
-        "neighbours-hamming": ({"metric": "hamming", "n_neighbors": 3}, [place % 2 == 0 for place in range(40)]),
+        "neighbors-euclidean": ({"metric": "euclidean", "weights": "distance"}, words),
+        "neighbors-cosine": ({"metric": "cosine", "n_neighbors": "auto"}, [place % 2 for place in range(40)]),
+        "neighbors-hamming": ({"metric": "hamming", "n_neighbors": 3}, [place % 2 == 0 for place in range(40)]),
     }
 
 
@@ -109,8 +109,8 @@ def table() -> np.ndarray:
     return np.array([[place * place // (1 + column) % 2 for column in range(7)] for place in range(45)], np.float64)
 
 
-def neighbour_predictions(model: KNeighborsClassifier) -> dict[str, Any]:
-    """Return the neighbours, shares and classes of rows, numbers to the bit."""
+def neighbor_predictions(model: KNeighborsClassifier) -> dict[str, Any]:
+    """Return the neighbors, shares and classes of rows, numbers to the bit."""
     distances, places = model.kneighbors(table()[35:])
     return {
         "classes": model.predict(table()[35:]).tolist(),
@@ -138,11 +138,11 @@ def main() -> None:
             model = Classifier(threads=1, **settings).fit(rows())
             model.decide_by(DECISIONS.get(name)).save(path, slim=slim)
             known[name] = {**predictions(load(path)), "processor": processor()}
-    for name, (settings, classes) in neighbours().items():
+    for name, (settings, classes) in neighbors().items():
         path = FOLDER / f"{name}.discern"
         if not path.exists():
             KNeighborsClassifier(**settings).fit(table()[:40], classes).save(path)
-            known[name] = {**neighbour_predictions(KNeighborsClassifier.load(path)), "processor": processor()}
+            known[name] = {**neighbor_predictions(KNeighborsClassifier.load(path)), "processor": processor()}
     expected.write_text(json.dumps(known, indent=0, sort_keys=True) + "\n", encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ import pytest
 from discern.classifier import load
 from discern.estimators.neighbors import KNeighborsClassifier
 from discern.models.registry import public_models
-from tests.golden.make import DECISIONS, FOLDER, kinds, neighbour_predictions, neighbours, predictions, processor
+from tests.golden.make import DECISIONS, FOLDER, kinds, neighbor_predictions, neighbors, predictions, processor
 
 EVERY = json.loads((FOLDER / "expected.json").read_text(encoding="utf-8"))
 EXPECTED = {name: expected for name, expected in EVERY.items() if "labels" in expected}
@@ -43,16 +43,16 @@ def test_old_files_are_written_again_as_they_were(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", sorted(EVERY.keys() - EXPECTED.keys()))
-def test_old_files_of_neighbours_decide_as_they_did(name: str, tmp_path: Path) -> None:
+def test_old_files_of_neighbors_decide_as_they_did(name: str, tmp_path: Path) -> None:
     model, expected = KNeighborsClassifier.load(FOLDER / f"{name}.discern"), dict(EVERY[name])
-    found = neighbour_predictions(model)
+    found = neighbor_predictions(model)
     if expected.pop("processor") == processor():
         assert found == expected
     assert (found["classes"], found["places"]) == (expected["classes"], expected["places"])
     for part in ("distances", "shares"):
         np.testing.assert_allclose(numbers(found[part]), numbers(expected[part]), rtol=1e-12, atol=1e-300)
     model.save(tmp_path / "again.discern")
-    assert neighbour_predictions(KNeighborsClassifier.load(tmp_path / "again.discern")) == found
+    assert neighbor_predictions(KNeighborsClassifier.load(tmp_path / "again.discern")) == found
 
 
 @pytest.mark.parametrize("name", sorted(DECISIONS))
@@ -65,7 +65,7 @@ def test_a_kept_decision_is_not_the_most_probable_label(name: str) -> None:
 
 
 def test_every_kind_of_model_has_its_files() -> None:
-    assert {path.stem for path in FOLDER.glob("*.discern")} == set(EVERY) >= {*kinds(), *neighbours()}
+    assert {path.stem for path in FOLDER.glob("*.discern")} == set(EVERY) >= {*kinds(), *neighbors()}
     models = {load(FOLDER / f"{name}.discern").model for name in EXPECTED}
     assert models == {*public_models()} - {"best"}
 

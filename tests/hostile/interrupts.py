@@ -136,7 +136,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "InvertedIndex.nearest": lambda: index.nearest(*sparse[:3], 5, None, 1),
         "Screen.add": screened,
         "Screen.nearest": nearest_dense,
-        "hamming_neighbours": lambda: _native.hamming_neighbours(bits, bits, 1024, 5, None, 1),
+        "hamming_neighbors": lambda: _native.hamming_neighbors(bits, bits, 1024, 5, None, 1),
         "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
         "term_rows": lambda: _native.term_rows(terms, width),
         "moments": lambda: _native.moments(tall, tall_classes, 2, np.zeros(8), None, 1),

@@ -73,7 +73,7 @@ def sources() -> list[Classifier]:
     ]
 
 
-def neighbours() -> list[KNeighborsClassifier]:
+def neighbors() -> list[KNeighborsClassifier]:
     """The estimator that writes files of its own, one for each way in which it keeps rows."""
     table = np.random.default_rng(1).integers(0, 2, (20, 5)).astype(float)
     labels = np.array(["ham", "spam"])[np.arange(20) % 2]
@@ -274,14 +274,14 @@ def answers(model: Classifier) -> list[np.ndarray]:
     return [model.predict_proba(asked) for asked in asked_of(model)]
 
 
-def use_neighbours(path: Path) -> KNeighborsClassifier:
+def use_neighbors(path: Path) -> KNeighborsClassifier:
     model = KNeighborsClassifier.load(path)
     files.encode(*model._content())  # what was loaded can be saved
     if model.n_neighbors_ > model.n_samples_fit_:  # rows may yet come, and until then it says so
         with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit"):
-            neighbour_answers(model)
+            neighbor_answers(model)
         return model
-    [shares] = neighbour_answers(model)
+    [shares] = neighbor_answers(model)
     assert shares.shape == (3, len(model.classes_))
     assert np.isfinite(shares).all()
     assert np.allclose(shares.sum(axis=1), 1)
@@ -299,7 +299,7 @@ def questions(model: KNeighborsClassifier) -> Any:
     return rows if model.effective_metric_ == "cosine" else rows.toarray()
 
 
-def neighbour_answers(model: KNeighborsClassifier) -> list[np.ndarray]:
+def neighbor_answers(model: KNeighborsClassifier) -> list[np.ndarray]:
     return [model.predict_proba(questions(model))]
 
 
@@ -329,7 +329,7 @@ class Source:
 def every_source() -> list[Source]:
     whole_and_slim = [model.fitted.content(slim) for model in sources() for slim in (False, True)]
     classifiers = [Source.of(content, use, answers) for content in whole_and_slim]
-    return classifiers + [Source.of(model._content(), use_neighbours, neighbour_answers) for model in neighbours()]
+    return classifiers + [Source.of(model._content(), use_neighbors, neighbor_answers) for model in neighbors()]
 
 
 def main(folder: Path, seed: int, count: int) -> None:

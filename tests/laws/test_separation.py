@@ -32,12 +32,12 @@ UCLA_QUASI = (
 
 
 def fungal_infections():
-    """Beitler and Landis (1985), in Agresti: five centres, two treatments; centres 1 and 3 have no success."""
+    """Beitler and Landis (1985), in Agresti: five centers, two treatments; centers 1 and 3 have no success."""
     table = [(0, 5, 0, 9), (1, 12, 0, 10), (0, 7, 0, 5), (6, 3, 2, 6), (5, 9, 2, 12)]
     X, y = [], []
-    for centre, (drug_yes, drug_no, placebo_yes, placebo_no) in enumerate(table):
+    for center, (drug_yes, drug_no, placebo_yes, placebo_no) in enumerate(table):
         for count, treated, success in ((drug_yes, 1, 1), (drug_no, 1, 0), (placebo_yes, 0, 1), (placebo_no, 0, 0)):
-            X += [[treated, *(float(centre == other) for other in range(5))]] * count
+            X += [[treated, *(float(center == other) for other in range(5))]] * count
             y += [success] * count
     return np.array(X, float), np.array(y)
 
@@ -68,7 +68,7 @@ def test_published_cases(data, kind, columns):
     assert 0 < firth.coef_[0, 0] < 10
 
 
-def test_centres_without_success():
+def test_centers_without_success():
     X, y = fungal_infections()
     with pytest.warns(discern.SeparationWarning):
         model = discern.LogisticRegression(penalty=None, fit_intercept=False).fit(X, y)

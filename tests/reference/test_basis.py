@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.learners import simulate
-from discern.learners.basis import kmeans_centres, squared_distances
+from discern.learners.basis import kmeans_centers, squared_distances
 
 
 def test_quadratic_features_are_those_of_the_reference():
@@ -47,7 +47,7 @@ def test_a_linear_classifier_learns_curved_boundaries(problem, basis):
 
 
 @pytest.mark.parametrize("centers", ["k-means", "sample"])
-def test_centres_are_placed_with_weight_and_seed(centers):
+def test_centers_are_placed_with_weight_and_seed(centers):
     random = np.random.default_rng(0)
     X = random.normal(size=(200, 2)) + 1e6
     basis = discern.GaussianBasis(10, centers=centers, random_state=3).fit(X)
@@ -60,15 +60,15 @@ def test_centres_are_placed_with_weight_and_seed(centers):
     assert {tuple(row) for row in few.centers_} <= {tuple(row) for row in X[:5]} or centers == "k-means"
 
 
-def test_kmeans_ends_where_no_row_is_nearer_to_another_centre():
+def test_kmeans_ends_where_no_row_is_nearer_to_another_center():
     rows = np.random.default_rng(1).normal(size=(300, 3))
-    centres = kmeans_centres(rows, np.ones(300), 7, np.random.default_rng(2))
-    nearest = squared_distances(rows, centres).argmin(axis=1)
-    for number, centre in enumerate(centres):
-        np.testing.assert_allclose(rows[nearest == number].mean(axis=0), centre, atol=1e-9)
+    centers = kmeans_centers(rows, np.ones(300), 7, np.random.default_rng(2))
+    nearest = squared_distances(rows, centers).argmin(axis=1)
+    for number, center in enumerate(centers):
+        np.testing.assert_allclose(rows[nearest == number].mean(axis=0), center, atol=1e-9)
 
 
-def test_rows_that_do_not_fit_the_centres_are_refused():
+def test_rows_that_do_not_fit_the_centers_are_refused():
     with pytest.raises(ValueError, match="3 columns and the rows 2"):
         discern.GaussianBasis(centers=np.zeros((2, 3))).fit(np.zeros((4, 2)))
 

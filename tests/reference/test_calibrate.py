@@ -1,4 +1,4 @@
-"""Maps from scores to probabilities: what they minimise is minimal, and what others give."""
+"""Maps from scores to probabilities: what they minimize is minimal, and what others give."""
 
 import json
 
@@ -106,7 +106,7 @@ def test_temperature_power_and_fading_are_recovered(factor, power, fading):
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
-def test_the_scaling_of_evidence_minimises_the_log_loss(factor):
+def test_the_scaling_of_evidence_minimizes_the_log_loss(factor):
     evidence, classes, lengths = many_classes(500, 3, factor, 0.5, 0.02)
     other, more = many_classes(500, 4, 1.0, 0.2)[0], np.random.default_rng(5).integers(0, 5, 500)
     scaling = EvidenceScaling.fit(PRIOR, [evidence, other], [lengths, more], classes)
@@ -161,7 +161,7 @@ def test_scales_are_checked():
 
 
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
-def test_temperature_minimises_the_log_loss(factor):
+def test_temperature_minimizes_the_log_loss(factor):
     scores, classes, _ = many_classes(500, 3, factor, 0.0)
     wrong = 1 / 502
     targets = np.full(scores.shape, wrong / 3)

@@ -144,7 +144,7 @@ def test_weighted_quantiles_equal_the_reference():
         np.testing.assert_allclose(mine, other, rtol=1e-12)
 
 
-def test_neighbouring_floats_are_cut_between():
+def test_neighboring_floats_are_cut_between():
     low = 1.0
     high = np.nextafter(low, 2)
     cuts = entropy_cuts(np.array([low, high] * 50), np.array([0, 1] * 50))

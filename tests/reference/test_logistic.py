@@ -103,7 +103,7 @@ def test_class_weights_equal_scikit_learn(weight):
     np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-8)
 
 
-def test_liblinear_penalises_the_intercept():
+def test_liblinear_penalizes_the_intercept():
     X, y = problem(6)
     options = {"solver": "liblinear", "C": 0.1, "intercept_scaling": 2.0}
     ours = discern.LogisticRegression(**options).fit(X, y)

@@ -1,4 +1,4 @@
-"""Perceptron, Winnow and centres: what others give, what does not depend on the order, and the bounds."""
+"""Perceptron, Winnow and centers: what others give, what does not depend on the order, and the bounds."""
 
 import time
 import warnings
@@ -168,11 +168,11 @@ def test_time_grows_with_the_rows(kind):
     assert long < 7 * short
 
 
-# -------------------------------------------------------------------------------------------------- centres
+# -------------------------------------------------------------------------------------------------- centers
 
 
 @pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer])
-def test_centres_equal_the_reference(load):
+def test_centers_equal_the_reference(load):
     X, y = load(return_X_y=True)
     ours, theirs = discern.BasicLinearClassifier().fit(X, y), NearestCentroid().fit(X, y)
     np.testing.assert_allclose(ours.centroids_, theirs.centroids_, rtol=1e-12)
@@ -183,7 +183,7 @@ def test_centres_equal_the_reference(load):
 
 @pytest.mark.parametrize("kernel", [None, "rbf"])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_centres_add_up(kernel, sparse):
+def test_centers_add_up(kernel, sparse):
     random = np.random.default_rng(5)
     X, y = random.integers(0, 6, (200, 5)).astype(float), random.choice(["a", "b", "c"], 200)
     X = scipy.sparse.csr_array(X) if sparse else X

@@ -1,4 +1,4 @@
-"""tf–idf, selection and neighbours give what scikit-learn, or comparing with every row, gives."""
+"""tf–idf, selection and neighbors give what scikit-learn, or comparing with every row, gives."""
 
 import pickle
 from typing import Any
@@ -9,7 +9,7 @@ import scipy.io
 import scipy.sparse
 import sklearn.feature_extraction.text as reference_text
 import sklearn.feature_selection as reference_selection
-import sklearn.neighbors as reference_neighbours
+import sklearn.neighbors as reference_neighbors
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris
@@ -19,8 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.data.text import stop_words
-from discern.learners.neighbours.rows import CosineRows, EuclideanRows, HammingRows
-from discern.learners.neighbours.votes import Neighbours
+from discern.learners.neighbors.rows import CosineRows, EuclideanRows, HammingRows
+from discern.learners.neighbors.votes import Neighbors
 from discern.statistics.counts import Counts
 from discern.statistics.selection import Contingency, best_terms, rank_terms, scores_by_class
 from discern.statistics.weighting import Weighting
@@ -164,7 +164,7 @@ def test_selection_refuses_what_it_cannot_score():
         rank_terms(counts, label="z")
 
 
-# ------------------------------------------------------------------------------------------------ neighbours
+# ------------------------------------------------------------------------------------------------ neighbors
 
 
 def ranked(distances, count):
@@ -199,7 +199,7 @@ def documents(random, rows, width, negative=False):
 @pytest.mark.parametrize("kind", [CosineRows, EuclideanRows, HammingRows])
 @pytest.mark.parametrize(("rows", "width"), [(40, 5), (900, 150)])
 @pytest.mark.parametrize("negative", [False, True])
-def test_neighbours_are_those_of_comparing_with_every_row(kind, rows, width, negative, monkeypatch):
+def test_neighbors_are_those_of_comparing_with_every_row(kind, rows, width, negative, monkeypatch):
     random = np.random.default_rng(rows)
     table = documents(random, rows + 25, width, negative)
     if kind is HammingRows:
@@ -219,7 +219,7 @@ def test_neighbours_are_those_of_comparing_with_every_row(kind, rows, width, neg
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([CosineRows, EuclideanRows, HammingRows]))
-def test_neighbours_of_small_whole_numbers_with_many_ties(seed, kind):
+def test_neighbors_of_small_whole_numbers_with_many_ties(seed, kind):
     random = np.random.default_rng(seed)
     rows, width = int(random.integers(2, 700)), int(random.integers(1, 12))
     table = random.integers(0, 2 if kind is HammingRows else 3, (rows + 3, width)).astype(float)
@@ -232,7 +232,7 @@ def test_neighbours_of_small_whole_numbers_with_many_ties(seed, kind):
 
 @pytest.mark.parametrize("shift", [0.0, 1e9, 1e200])
 @pytest.mark.parametrize("spread", [1e-3, 1.0, 1e30])
-def test_far_and_crowded_rows_do_not_lose_neighbours(shift, spread):
+def test_far_and_crowded_rows_do_not_lose_neighbors(shift, spread):
     random = np.random.default_rng(9)
     table = shift + spread * random.standard_normal((3000, 4))
     table[::2] = table[0]
@@ -267,7 +267,7 @@ CLASSIFIERS = [
 def test_classifier_equals_the_reference(options, load):
     X, y = load(return_X_y=True)
     X = X + np.random.default_rng(2).random(X.shape) * 1e-3  # no ties: scikit-learn breaks them in no fixed way
-    ours, theirs = (module.KNeighborsClassifier(**options) for module in (discern, reference_neighbours))
+    ours, theirs = (module.KNeighborsClassifier(**options) for module in (discern, reference_neighbors))
     ours.fit(X[::2], y[::2])
     theirs.fit(X[::2], y[::2])
     X = X[1::2]  # of a row itself scikit-learn's distance is not quite zero
@@ -282,7 +282,7 @@ def test_bits_equal_the_reference():
     random = np.random.default_rng(4)
     X, y = random.integers(0, 2, (200, 70)), random.integers(0, 3, 200)
     ours, theirs = (
-        module.KNeighborsClassifier(metric="hamming", n_neighbors=9) for module in (discern, reference_neighbours)
+        module.KNeighborsClassifier(metric="hamming", n_neighbors=9) for module in (discern, reference_neighbors)
     )
     ours.fit(X, y)
     theirs.fit(X, y)
@@ -292,14 +292,14 @@ def test_bits_equal_the_reference():
 
 
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
-def test_the_number_of_neighbours_is_the_best_of_leaving_one_out(weights):
+def test_the_number_of_neighbors_is_the_best_of_leaving_one_out(weights):
     X, y = load_iris(return_X_y=True)
     X = X[::2] + np.random.default_rng(0).random((75, 4)) * 1e-3
     y = y[::2]
     chosen = discern.KNeighborsClassifier("auto", weights=weights).fit(X, y).n_neighbors_
     # Without rows, scikit-learn scores each row by the others.
     accuracies = [
-        reference_neighbours.KNeighborsClassifier(k, weights=weights).fit(X, y).score(None, y) for k in range(1, 21)
+        reference_neighbors.KNeighborsClassifier(k, weights=weights).fit(X, y).score(None, y) for k in range(1, 21)
     ]
     assert chosen <= 20
     assert accuracies[chosen - 1] == max(accuracies)
@@ -321,7 +321,7 @@ def test_rows_can_be_added_forgotten_and_saved(metric, file, tmp_path):
     kept = np.r_[0:30, 50:120]
     whole = discern.KNeighborsClassifier(metric=metric).fit(X[kept], y[kept])
     assert model.classes_.tolist() == whole.classes_.tolist()
-    path = tmp_path / "neighbours.discern"
+    path = tmp_path / "neighbors.discern"
     model.save(path)
     loaded = discern.KNeighborsClassifier.load(path)
     for other in (model, loaded, pickle.loads(pickle.dumps(model))):
@@ -342,20 +342,20 @@ def test_columns_without_end_are_not_kept(tmp_path):
     model = discern.KNeighborsClassifier(1, metric="cosine").fit(wide, ["a", "b"])
     assert model.predict(wide).tolist() == ["a", "b"]
     with pytest.raises(ValueError, match="8,388,609 columns are too many for a file of 2 values"):
-        model.save(tmp_path / "neighbours.discern")
+        model.save(tmp_path / "neighbors.discern")
 
 
 def test_rows_may_come_after_the_file(tmp_path):
     model = discern.KNeighborsClassifier(3).fit([[1.0], [2.0]], ["a", "b"])
-    model.save(tmp_path / "neighbours.discern")
-    loaded = discern.KNeighborsClassifier.load(tmp_path / "neighbours.discern")
+    model.save(tmp_path / "neighbors.discern")
+    loaded = discern.KNeighborsClassifier.load(tmp_path / "neighbors.discern")
     with pytest.raises(ValueError, match="Expected n_neighbors <= n_samples_fit"):
         loaded.predict([[1.0]])
     assert loaded.partial_fit([[3.0]], ["b"]).predict([[1.0]]).tolist() == ["b"]
 
 
 def test_nothing_forgotten_is_in_the_file(tmp_path):
-    rows = Neighbours.of("euclidean", np.array([[1.5], [12345.678]]), np.array([0, 1])).without([1])
+    rows = Neighbors.of("euclidean", np.array([[1.5], [12345.678]]), np.array([0, 1])).without([1])
     assert rows.arrays()["rows.table"].tolist() == [[1.5]]
 
 
@@ -382,7 +382,7 @@ def test_altered_files_are_refused(name, value, tmp_path):
     from discern.models import file as files
 
     model = discern.KNeighborsClassifier(1, metric="cosine").fit([[1.0, 2.0], [2.0, 1.0]], ["a", "b"])
-    path = tmp_path / "neighbours.discern"
+    path = tmp_path / "neighbors.discern"
     model.save(path)
     arrays, metadata = files.load(path)
     metadata = {key: one for key, one in metadata.items() if key not in ("format", "version", "checksum")}
@@ -411,7 +411,7 @@ def test_what_cannot_be_done_is_said():
         HammingRows.of(np.array([[2]]))
 
 
-def test_neighbours_of_texts_explain_themselves():
+def test_neighbors_of_texts_explain_themselves():
     texts = ["win a prize now", "free prize inside", "lunch at noon", "meeting after lunch", "noon meeting"]
     labels = ["spam", "spam", "ham", "ham", "ham"]
     pipeline = make_pipeline(discern.TfidfVectorizer(), discern.KNeighborsClassifier(2, metric="cosine")).fit(

@@ -179,7 +179,7 @@ def test_what_is_taught_is_taken_once_and_can_be_taken_back(client: Client, plac
     assert (last["action"], last["forget"]) == ("undo", [NEW])
 
 
-def test_relabelling_is_done_whole_or_not_at_all(client: Client, place: Path) -> None:
+def test_relabeling_is_done_whole_or_not_at_all(client: Client, place: Path) -> None:
     other = {"label": "ham", "text": "an okapi sentence"}
     learned = client.post("/v1/learn", {"rows": [NEW]})
     rows = [{"text": NEW["text"]}, {"text": other["text"]}]

@@ -30,7 +30,7 @@ CLIENTS = 16
 
 
 def mixed_load(port: int, seconds: float, learned: list[dict[str, str]], answers: Counter[int]) -> None:
-    """Predict and learn from many clients at once; some rows are taken back, relabelled, or sent twice."""
+    """Predict and learn from many clients at once; some rows are taken back, relabeled, or sent twice."""
     ending, turn = time.monotonic() + seconds, threading.Lock()
 
     def work(number: int) -> None:

@@ -77,7 +77,7 @@ def discriminant(files: Any) -> Any:
     return discern.spark.fit(table, LinearDiscriminantAnalysis()).coef_
 
 
-def judgement(files: Any) -> Any:
+def judgment(files: Any) -> Any:
     model = Classifier(**SETTINGS).fit(files.toArrow())
     return discern.spark.evaluate(files, model).log_loss
 
@@ -86,7 +86,7 @@ def cross_validation(files: Any) -> Any:
     return discern.spark.cross_validate(files, Classifier(**SETTINGS), 3).total.log_loss
 
 
-@pytest.mark.parametrize("sums", [space, discriminant, judgement, cross_validation])
+@pytest.mark.parametrize("sums", [space, discriminant, judgment, cross_validation])
 def test_all_that_adds_up_rows_reads_files(spark, files, monkeypatch, sums) -> None:
     monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 30_000)
     handed = read_by_spark(monkeypatch)

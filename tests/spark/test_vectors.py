@@ -52,7 +52,7 @@ def hinge_objective(model: Classifier, rows: Any) -> tuple[float, float]:
 
 @pytest.fixture(autouse=True)
 def half(monkeypatch) -> None:
-    """About half of the rows is kept on the driver: what is minimised starts from their optimum, not from its own."""
+    """About half of the rows is kept on the driver: what is minimized starts from their optimum, not from its own."""
     monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 180_000)
 
 

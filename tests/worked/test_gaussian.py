@@ -33,7 +33,7 @@ def test_canonical_variates_by_hand():
     rows = np.array([[mean + one, other] for mean in (0, 4, 8) for one in (-1, 1) for other in (-2, 2)], float)
     model = LinearDiscriminantAnalysis().fit(rows, np.arange(12) // 4)
     assert model.explained_variance_ratio_.tolist() == pytest.approx([1.0, 0.0], abs=1e-12)
-    # The variance along is 12 / (12 − 3) = 4/3: neighbouring means are 4 / √(4/3) = √12 apart.
+    # The variance along is 12 / (12 − 3) = 4/3: neighboring means are 4 / √(4/3) = √12 apart.
     means = model.transform(rows)[:, 0].reshape(3, 4).mean(axis=1)
     assert np.abs(np.diff(means)).tolist() == pytest.approx([np.sqrt(12)] * 2)
 

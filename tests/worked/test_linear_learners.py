@@ -1,4 +1,4 @@
-"""Small examples by hand: centres with a kernel, logical functions, bounds on mistakes."""
+"""Small examples by hand: centers with a kernel, logical functions, bounds on mistakes."""
 
 import warnings
 
@@ -13,7 +13,7 @@ FUNCTIONS = {"or": [0, 1, 1, 1], "and": [0, 0, 0, 1], "nand": [1, 1, 1, 0], "nor
 XOR = [0, 1, 1, 0]
 
 
-def test_centres_in_the_space_of_a_kernel():
+def test_centers_in_the_space_of_a_kernel():
     rows, classes = np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), [1, 1, 0]
     model = discern.BasicLinearClassifier(kernel="poly", gamma=1.0, degree=2).fit(rows, classes)
     random = np.random.default_rng(0)
@@ -22,7 +22,7 @@ def test_centres_in_the_space_of_a_kernel():
     assert model.predict([[1.0, 0.0], [0.9, 0.0]]).tolist() == [1, 0]
 
 
-def test_centres_without_a_kernel():
+def test_centers_without_a_kernel():
     model = discern.BasicLinearClassifier().fit([[0, 0], [2, 0], [4, 3]], [0, 0, 1])
     assert model.coef_.tolist() == [[3.0, 3.0]]  # p − n
     assert model.intercept_.tolist() == [-12.0]  # −(‖p‖² − ‖n‖²)/2 = −(25 − 1)/2

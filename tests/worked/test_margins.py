@@ -41,8 +41,8 @@ def test_hard_margin(name, loss, sparse):
     assert model.certificate_.gap[0] < 1e-9
 
 
-def test_hard_margin_with_a_penalised_intercept_and_without_one():
-    # x = 1 and x = 3 with a constant feature of 1: minimise w² + b² with 3w + b ≥ 1 and −w − b ≥ 1: w = 1, b = −2.
+def test_hard_margin_with_a_penalized_intercept_and_without_one():
+    # x = 1 and x = 3 with a constant feature of 1: minimize w² + b² with 3w + b ≥ 1 and −w − b ≥ 1: w = 1, b = −2.
     model = discern.LinearSVC(C=float("inf")).fit([[1.0], [3.0]], [0, 1])
     np.testing.assert_allclose([model.coef_[0, 0], model.intercept_[0]], [1, -2], atol=1e-8)
     # Through the origin: (1, 1) above, (1, −1) below: w = (0, 1).

@@ -142,7 +142,7 @@ class TestLettersByPresence:
     joint_plus = Fraction(1, 2) * Fraction(3, 9) * Fraction(4, 9) * Fraction(7, 9)
     joint_minus = Fraction(1, 2) * Fraction(4, 8) * Fraction(2, 8) * Fraction(6, 8)
 
-    def test_normalised_over_the_vocabulary(self) -> None:
+    def test_normalized_over_the_vocabulary(self) -> None:
         assert float(self.joint_plus) == pytest.approx(0.0576132, abs=5e-8)
         assert float(self.joint_minus) == 0.046875
         classifier = Classifier(model="bernoulli", normalization="vocabulary").fit(LETTERS)
@@ -155,7 +155,7 @@ class TestLettersByPresence:
             expected = [[float(self.joint_plus), float(self.joint_minus)]] * rows
             assert found == pytest.approx(np.array(expected), **EXACT)
 
-    def test_normalised_over_documents(self) -> None:
+    def test_normalized_over_documents(self) -> None:
         # (D + 1) / (N + 2): a is in 2 of 4 and in 3 of 4 documents, b in 3 and 1, c in 1 and 1.
         plus = [Fraction(3, 6), Fraction(4, 6), Fraction(2, 6)]
         minus = [Fraction(4, 6), Fraction(2, 6), Fraction(2, 6)]

@@ -11,7 +11,7 @@ from typing import Any
 from discern.data.text import TextSettings
 
 FOR, AGAINST = "0,114,178", "230,159,0"
-"""Blue is for the label, orange against it: Okabe and Ito's, told apart by color-blind people and in grey."""
+"""Blue is for the label, orange against it: Okabe and Ito's, told apart by color-blind people and in gray."""
 STRONG = 3.0
 """Nats from which a word has its full color."""
 

@@ -29,7 +29,7 @@ def datasets(
     Files in the folder that the environment variable DISCERN_DATA names are used first. Other files are downloaded
     with pooch (pip install 'discern[datasets]').
     """
-    from discern.data.datasets import CATALOGUE, fetch, found
+    from discern.data.datasets import CATALOG, fetch, found
 
     if (action is Action.fetch) != (name is not None):
         raise typer.BadParameter("give either list, or fetch and a name")
@@ -38,11 +38,11 @@ def datasets(
         typer.echo(to_json({"name": name, "files": files}) if out.json else "\n".join(files))
         return
     if out.json:
-        print_json([{**one.to_dict(), "files": found(one)} for one in CATALOGUE.values()])
+        print_json([{**one.to_dict(), "files": found(one)} for one in CATALOG.values()])
         return
     from discern.cli.show import console, plain_table, show
 
     table = plain_table("name", "what it is", "license", "homepage", "here", left=5)
-    for one in CATALOGUE.values():
-        table.add_row(one.name, one.about, one.licence, one.homepage, "yes" if found(one) else "no")
+    for one in CATALOG.values():
+        table.add_row(one.name, one.about, one.license, one.homepage, "yes" if found(one) else "no")
     show(console(), table)

@@ -21,7 +21,7 @@ class Dataset:
 
     name: str
     about: str
-    licence: str
+    license: str
     homepage: str
     folders: tuple[str, ...]
     """Names of its folder within ``DISCERN_DATA``."""
@@ -35,7 +35,7 @@ class Dataset:
 
 UCI = "https://archive.ics.uci.edu"
 SPAMASSASSIN = "https://spamassassin.apache.org/old/publiccorpus"
-CATALOGUE = {
+CATALOG = {
     one.name: one
     for one in (
         Dataset(
@@ -131,9 +131,9 @@ def fetch(name: str, *, tell: Callable[[str], object] = lambda _: None) -> list[
 
     Downloading needs pooch, which caches the files. ``tell`` gets messages about the license and hashes.
     """
-    if name not in CATALOGUE:
-        raise DataError(f"there is no data set {name!r}{did_you_mean(name, CATALOGUE)}")
-    dataset = CATALOGUE[name]
+    if name not in CATALOG:
+        raise DataError(f"there is no data set {name!r}{did_you_mean(name, CATALOG)}")
+    dataset = CATALOG[name]
     return found(dataset) or _download(dataset, tell)
 
 
@@ -145,7 +145,7 @@ def _download(dataset: Dataset, tell: Callable[[str], object]) -> list[str]:
             f"{dataset.name} is not in the folder that {FOLDER} names; to download it from {dataset.homepage}, "
             "install pooch: pip install 'discern[datasets]'"
         ) from error
-    tell(f"{dataset.name}: {dataset.about}; licence: {dataset.licence}; {dataset.homepage}")
+    tell(f"{dataset.name}: {dataset.about}; license: {dataset.license}; {dataset.homepage}")
     files = []
     for url, known in dataset.urls:
         path = pooch.retrieve(url, known_hash=known, path=Path(pooch.os_cache("discern")) / dataset.name)

@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.learners.neighbours.votes import Neighbours, distance_weights, vote_shares
+from discern.learners.neighbors.votes import Neighbors, distance_weights, vote_shares
 from discern.models.file import ModelFileError
 from discern.models.file import load as load_file
 from discern.models.file import save as save_file
@@ -31,7 +31,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     Parameters and attributes are scikit-learn's. The cosine of sparse rows is searched through an inverted index, the
     Euclidean distance of dense rows by blocked matrix products, the Hamming distance of zeros and ones on packed bits;
-    these have what is new here: ``n_neighbors="auto"``, ``partial_fit``, ``forget``, ``save`` and ``load``. Neighbours
+    these have what is new here: ``n_neighbors="auto"``, ``partial_fit``, ``forget``, ``save`` and ``load``. Neighbors
     are ranked by distance, equally near ones by row; of classes with equally many votes the first of ``classes_``
     wins, as in scikit-learn. Other metrics, sparse rows with the Euclidean distance, several outputs and the
     algorithms ``"kd_tree"`` and ``"ball_tree"`` are left to scikit-learn. ``n_jobs`` does not set the number of
@@ -73,7 +73,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     }
     n_neighbors: Any
     effective_metric_params_: dict[str, Any]
-    _known: Neighbours
+    _known: Neighbors
 
     # ------------------------------------------------------------------------------------------------ learning
 
@@ -90,7 +90,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             return self._fit_elsewhere(X, y)
         check_classification_targets(y)
         self.classes_, classes = np.unique(y, return_inverse=True)
-        return self._keep(Neighbours.of(metric, X, classes))
+        return self._keep(Neighbors.of(metric, X, classes))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, ids: Any = None) -> Self:
         """Add rows. Labels that are new grow the model; ``ids`` go on from the largest if they are not given."""
@@ -113,7 +113,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             raise ValueError("nothing would be left to decide by; nothing was changed")
         used, classes = np.unique(known.classes, return_inverse=True)
         self.classes_ = self.classes_[used]
-        return self._keep(Neighbours(known.rows, classes, known.ids))
+        return self._keep(Neighbors(known.rows, classes, known.ids))
 
     def _begin(self, classes: Any, ids: Any) -> Self:
         """Return the first rows their ids, and name classes that are to come."""
@@ -129,7 +129,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         every = np.union1d(self.classes_, np.asarray(classes))
         places = np.searchsorted(every, self.classes_)
         self.classes_ = every
-        self._known = Neighbours(self._known.rows, places[self._known.classes], self._known.ids)
+        self._known = Neighbors(self._known.rows, places[self._known.classes], self._known.ids)
         self._y = self._known.classes
         return self
 
@@ -163,7 +163,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self.n_neighbors_ = self.n_neighbors
         return self
 
-    def _keep(self, known: Neighbours) -> Self:
+    def _keep(self, known: Neighbors) -> Self:
         self._known, self._y, self.ids_ = known, known.classes, known.ids
         self._fit_X = known.rows.matrix()
         self._fit_method, self.outputs_2d_, self._tree = _NATIVE, False, None
@@ -256,7 +256,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     def _content(self) -> tuple[dict[str, Array], dict[str, Any]]:
         names = getattr(self, "feature_names_in_", None)
         metadata = {
-            "kind": "neighbours",
+            "kind": "neighbors",
             "metric": self._known.rows.metric,
             "columns": self._known.rows.n_features,
             "classes": self.classes_.tolist(),
@@ -277,7 +277,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             raise ModelFileError(f"{str(path)!r} holds no usable neighbors: {error}") from error
 
     def _restored(self, arrays: dict[str, Array], metadata: dict[str, Any]) -> Self:
-        if metadata.get("kind") != "neighbours":
+        if metadata.get("kind") != "neighbors":
             raise ValueError("it is a model of another kind")
         kind = _KINDS[metadata["class_kind"]]
         classes = np.array([kind(label) for label in metadata["classes"]])
@@ -294,7 +294,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
                 raise ValueError("its columns do not have a name of their own each")
         chosen = self.n_neighbors, int(metadata["chosen"])
         self.n_neighbors = chosen[1]  # not to be chosen again
-        self._keep(Neighbours.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
+        self._keep(Neighbors.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))
         self.n_neighbors = chosen[0]
         # As many as were asked for, though there may be fewer rows yet; or as many as were found to be best.
         if chosen[1] != chosen[0] if chosen[0] != "auto" else not 0 < chosen[1] <= self.n_samples_fit_:

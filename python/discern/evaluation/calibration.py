@@ -117,7 +117,7 @@ class LogisticMap:
 
     @classmethod
     def fit(cls, scores: Array, positive: NDArray[np.bool_], weights: Array | None = None) -> LogisticMap:
-        """Minimise the cross-entropy with Platt's targets."""
+        """Minimize the cross-entropy with Platt's targets."""
         weights = check_calibrated(scores, positive, weights)
         positives, negatives = float(weights[positive].sum()), float(weights[~positive].sum())
         targets = np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))

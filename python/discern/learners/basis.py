@@ -57,15 +57,15 @@ def quadratic_names(names: Array, products: bool = True, squares: bool = True) -
 # ---------------------------------------------------------------------------------------------- Gaussian bumps
 
 
-def squared_distances(rows: Array, centres: Array) -> Array:
+def squared_distances(rows: Array, centers: Array) -> Array:
     """Return ‖x − c‖² of each row and center; about the centers' mean, so that no digits are lost far from zero."""
-    origin = centres.mean(axis=0)
-    moved, places = rows - origin, centres - origin
+    origin = centers.mean(axis=0)
+    moved, places = rows - origin, centers - origin
     squares = (moved**2).sum(axis=1)[:, None] + (places**2).sum(axis=1) - 2 * moved @ places.T
     return np.asarray(np.maximum(squares, 0.0))
 
 
-def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
+def gaussian_features(rows: Array, centers: Array, width: float) -> Array:
     """Return exp(−‖x − c‖² / 2s²) of each row and center.
 
     Examples
@@ -73,10 +73,10 @@ def gaussian_features(rows: Array, centres: Array, width: float) -> Array:
     >>> gaussian_features(np.array([[0.0], [1.0]]), np.array([[0.0]]), 1.0).round(4).tolist()
     [[1.0], [0.6065]]
     """
-    return np.asarray(np.exp(squared_distances(rows, centres) / (-2.0 * width**2)))
+    return np.asarray(np.exp(squared_distances(rows, centers) / (-2.0 * width**2)))
 
 
-def sampled_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+def sampled_centers(rows: Array, weights: Array, count: int, random: Any) -> Array:
     """Draw distinct rows as centers, by their weights; fewer if there are fewer."""
     distinct, shares = _distinct(rows, weights, count, random)
     chosen = random.choice(len(distinct), min(count, len(distinct)), replace=False, p=shares / shares.sum())
@@ -94,29 +94,29 @@ def _distinct(rows: Array, weights: Array, count: int, random: Any) -> tuple[Arr
     return distinct[totals > 0], totals[totals > 0]
 
 
-def kmeans_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+def kmeans_centers(rows: Array, weights: Array, count: int, random: Any) -> Array:
     """Place centers by k-means (Lloyd), begun by k-means++ (Arthur and Vassilvitskii 2007).
 
     Examples
     --------
     >>> rows = np.array([[0.0], [0.2], [9.0], [9.2]])
-    >>> np.sort(kmeans_centres(rows, np.ones(4), 2, np.random.default_rng(0)).ravel()).round(9).tolist()
+    >>> np.sort(kmeans_centers(rows, np.ones(4), 2, np.random.default_rng(0)).ravel()).round(9).tolist()
     [0.1, 9.1]
     """
     rows, weights = _distinct(rows, weights, count, random)
-    centres = _spread_centres(rows, weights, min(count, len(rows)), random)
+    centers = _spread_centers(rows, weights, min(count, len(rows)), random)
     nearest = np.full(len(rows), -1)
     for _ in range(MOST_ROUNDS):
-        before, nearest = nearest, squared_distances(rows, centres).argmin(axis=1)
+        before, nearest = nearest, squared_distances(rows, centers).argmin(axis=1)
         if np.array_equal(before, nearest):
             break
-        totals = np.bincount(nearest, weights, len(centres))
-        sums = np.stack([np.bincount(nearest, weights * column, len(centres)) for column in rows.T], axis=1)
-        centres = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centres)
-    return centres
+        totals = np.bincount(nearest, weights, len(centers))
+        sums = np.stack([np.bincount(nearest, weights * column, len(centers)) for column in rows.T], axis=1)
+        centers = np.where(totals[:, None] > 0, sums / np.maximum(totals, 1e-300)[:, None], centers)
+    return centers
 
 
-def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Array:
+def _spread_centers(rows: Array, weights: Array, count: int, random: Any) -> Array:
     """Draw centers, each by its squared distance from those drawn before (k-means++)."""
     chosen = [int(random.choice(len(rows), p=weights / weights.sum()))]
     far = np.full(len(rows), np.inf)
@@ -129,12 +129,12 @@ def _spread_centres(rows: Array, weights: Array, count: int, random: Any) -> Arr
     return np.asarray(rows[chosen])
 
 
-def fitting_width(centres: Array, rows: Array, weights: Array) -> float:
+def fitting_width(centers: Array, rows: Array, weights: Array) -> float:
     """Return a width at which neighboring bumps overlap: the mean distance of a center from its nearest."""
-    if len(centres) > 1:
-        apart = squared_distances(centres, centres)
+    if len(centers) > 1:
+        apart = squared_distances(centers, centers)
         np.fill_diagonal(apart, np.inf)
         width = float(np.sqrt(apart.min(axis=1)).mean())
     else:
-        width = float(np.sqrt(np.average(squared_distances(rows, centres)[:, 0], weights=weights)))
+        width = float(np.sqrt(np.average(squared_distances(rows, centers)[:, 0], weights=weights)))
     return width or 1.0

@@ -249,9 +249,9 @@ def tilted(marginal: Density, share: Callable[[Array], Array], prior: float) -> 
 
 @dataclass(frozen=True)
 class Axis:
-    """A column in a coordinate t from ``low`` to ``high``: x = centre + scale · sinh(t), or t itself if no scale."""
+    """A column in a coordinate t from ``low`` to ``high``: x = center + scale · sinh(t), or t itself if no scale."""
 
-    centre: float
+    center: float
     scale: float | None
     low: float
     high: float
@@ -259,17 +259,17 @@ class Axis:
     @classmethod
     def of(cls, column: Array) -> Axis:
         """Fit it to a sample: even in the middle, and long where the tails are."""
-        lower, centre, upper = np.quantile(column, [0.25, 0.5, 0.75])
+        lower, center, upper = np.quantile(column, [0.25, 0.5, 0.75])
         scale = float(upper - lower) / 1.35 or 1.0
-        far = 1.5 * float(np.abs(np.arcsinh((column - centre) / scale)).max())
-        return cls(float(centre), scale, -far, far)
+        far = 1.5 * float(np.abs(np.arcsinh((column - center) / scale)).max())
+        return cls(float(center), scale, -far, far)
 
     def nodes(self, panels: int) -> tuple[Array, Array]:
         """Return points and weights in x."""
         points, weights = gauss_legendre(np.linspace(self.low, self.high, panels + 1), NODES)
         if self.scale is None:
             return points, weights
-        return self.centre + self.scale * np.sinh(points), weights * self.scale * np.cosh(points)
+        return self.center + self.scale * np.sinh(points), weights * self.scale * np.cosh(points)
 
 
 def gauss_legendre(edges: Array, nodes: int) -> tuple[Array, Array]:
@@ -287,6 +287,6 @@ def line_edges(density: Density) -> Array:
         return np.linspace(density.bounds[0, 0], density.bounds[0, 1], 2001)
     if density.draw is not None:
         axis = Axis.of(density.draw(20_000, np.random.default_rng(0))[:, 0])
-        return np.asarray(axis.centre + (axis.scale or 1.0) * np.sinh(np.linspace(axis.low, axis.high, 2001)))
+        return np.asarray(axis.center + (axis.scale or 1.0) * np.sinh(np.linspace(axis.low, axis.high, 2001)))
     # Nothing is known: a part of the line that holds what a double can tell apart from zero.
     return np.asarray(np.sinh(np.linspace(-18.0, 18.0, 8001)))

@@ -154,8 +154,8 @@ MODELS: Registry[ModelKind] = Registry(
         ModelKind(
             "knn",
             "Votes of the nearest neighbors",
-            "a vote of weighted neighbours",
-            learn=_deciders("learn_neighbours"),
+            "a vote of weighted neighbors",
+            learn=_deciders("learn_neighbors"),
             decider=_deciders("Nearest"),
             on_tables=6,
         ),

@@ -46,7 +46,7 @@ _TYPES = {
 
 
 class Groups(NamedTuple):
-    """Neighbouring row groups of a file: how many rows are before them in the file, and how many to read at once."""
+    """Neighboring row groups of a file: how many rows are before them in the file, and how many to read at once."""
 
     path: str
     numbers: list[int]

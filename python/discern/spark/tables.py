@@ -19,7 +19,7 @@ from discern.data.strings import DataError
 from discern.estimators.base import ScatterClassifier
 from discern.estimators.linear.centroids import BasicLinearClassifier
 from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from discern.learners.centres import Centres
+from discern.learners.centers import Centers
 from discern.spark.frames import columns_of, one_sentence, partition_batches, partition_number, record
 from discern.spark.parquet import map_rows
 from discern.statistics.scatter import Scatter
@@ -88,7 +88,7 @@ def _sums(estimator: Any, batch: Batch, label: str, names: list[str]) -> tuple[A
         raise DataError(f"row {batch.start + row} of {batch.source} has no number in column {names[place]!r}; fill it")
     if isinstance(estimator, ScatterClassifier):
         return classes, estimator._sums(table, numbers, len(classes), None)
-    return classes, Centres.of(table, numbers, len(classes))
+    return classes, Centers.of(table, numbers, len(classes))
 
 
 def _total(parts: list[tuple[Array, Any]]) -> tuple[Array, Any]:
@@ -101,13 +101,13 @@ def _total(parts: list[tuple[Array, Any]]) -> tuple[Array, Any]:
     return every, total
 
 
-def _decoded(estimator: Any, content: Any) -> Scatter | Centres:
+def _decoded(estimator: Any, content: Any) -> Scatter | Centers:
     import safetensors.numpy
 
     arrays: Mapping[str, Array] = safetensors.numpy.load(bytes(content.as_buffer()))
     if isinstance(estimator, ScatterClassifier):
         return Scatter(**arrays, pooled=bool(estimator._summed().get("pooled", False)))
-    return Centres(**arrays)
+    return Centers(**arrays)
 
 
 def _solved(estimator: Any, names: list[str], classes: Array, sums: Any) -> Any:

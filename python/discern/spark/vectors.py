@@ -1,7 +1,7 @@
 """Models in a vector space, learned on Spark: one reduce for the space, one for discriminants, one a round for others.
 
 The space comes from the sums of all columns, which are exact. Rows become vectors once and are kept by Spark. Linear
-and quadratic discriminants are solved from their scatter. Logistic regression and the squared hinge are minimised by
+and quadratic discriminants are solved from their scatter. Logistic regression and the squared hinge are minimized by
 Newton's method, whose every look at the rows (loss and gradient, Hessian, or a product with the Hessian) is one reduce.
 """
 
@@ -73,7 +73,7 @@ PARTS = "partition int, sums binary"
 def fit_space(
     frame: DataFrame, features: Sequence[Feature], pipeline: Pipeline, label: str, sample: Sample | None = None
 ) -> SpaceModel:
-    """Learn a model in a vector space, without calibration; what is minimised starts at the optimum of a sample."""
+    """Learn a model in a vector space, without calibration; what is minimized starts at the optimum of a sample."""
     labels, class_rows, columns = _statistics(frame, features, pipeline.layout, label)
     space, _ = Space.of(pipeline.layout, features, columns, labels)
     priors = np.exp(log_priors(labels, class_rows, pipeline.priors))
@@ -263,7 +263,7 @@ def _minimum(vectors: Vectors, pipeline: Pipeline, alone: int | None, sample: Sa
 
 
 def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
-    """Return the scatter of all rows about zero, which standardised numbers and weights of terms are near."""
+    """Return the scatter of all rows about zero, which standardized numbers and weights of terms are near."""
     count, n_axes = len(vectors.labels), vectors.space.n_axes
     sums = vectors.total(block_scatter, count, pooled)
     return Scatter(np.zeros((count, n_axes)), sums["counts"], sums["first"], sums["second"], pooled)

@@ -3,7 +3,7 @@
 pub mod kernel;
 pub mod logistic;
 pub mod margin;
-pub mod neighbours;
+pub mod neighbors;
 pub mod perceptron;
 pub mod smo;
 pub mod streaming;

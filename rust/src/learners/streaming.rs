@@ -17,7 +17,7 @@
 use std::sync::Arc;
 
 use crate::system::memory::Table;
-use crate::system::vector::vectorised;
+use crate::system::vector::vectorized;
 use crate::text::bag::Bag;
 use crate::text::lexicon::Lexicon;
 use crate::text::reader::{Fixed, Growing, Reader};
@@ -400,7 +400,7 @@ impl Model {
         workspace.read_growing(document, lexicon, |term| first.prefetch(term as usize));
         let Workspace { bag, row, damping, .. } = workspace;
         let alone = learners.len() == 1;
-        vectorised(
+        vectorized(
             #[inline(always)]
             || {
                 row.fill(bag.counts(), damping);
@@ -420,7 +420,7 @@ impl Model {
     pub fn score(&self, workspace: &mut Workspace, document: &[&[u8]], scores: &mut Vec<f64>) {
         workspace.read_fixed(document, &self.lexicon);
         let Workspace { bag, row, damping, .. } = workspace;
-        vectorised(
+        vectorized(
             #[inline(always)]
             || {
                 row.fill(bag.counts(), damping);

@@ -104,7 +104,7 @@ fn fit_margins<'py>(
         intercept: match (intercept, free) {
             (_, true) => Intercept::Free,
             (None, _) => Intercept::None,
-            (Some(scale), _) => Intercept::Penalised(scale),
+            (Some(scale), _) => Intercept::Penalized(scale),
         },
         limits: Limits { tolerance, passes },
         seed,

@@ -9,7 +9,7 @@ mod folds;
 mod kernel;
 mod logistic;
 mod margin;
-mod neighbours;
+mod neighbors;
 mod perceptron;
 mod scorer;
 mod sources;
@@ -42,7 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     streaming::register(module)?;
     perceptron::register(module)?;
     kernel::register(module)?;
-    neighbours::register(module)?;
+    neighbors::register(module)?;
     margin::register(module)?;
     work::register(module)
 }

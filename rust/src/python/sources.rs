@@ -20,7 +20,7 @@ const LET_GO_AHEAD: usize = 1 << 5;
 /// The offset of the state in a string object, often on another cache line than its beginning.
 const STATE: usize = 40;
 
-/// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalised UTF-8.
+/// A Python string that cannot be UTF-8 (a lone surrogate) is kept as its generalized UTF-8.
 pub(super) enum Held {
     Text(PyBackedStr),
     Bytes(PyBackedBytes),

@@ -108,7 +108,7 @@ impl Marked {
 
 /// The edges of runs in one block of marks after the other.
 struct Edges {
-    /// Marks that stay even without a neighbour: all or none.
+    /// Marks that stay even without a neighbor: all or none.
     alone: u64,
     /// The last mark of the block before, and whether it stayed.
     before: u64,
@@ -127,8 +127,8 @@ impl Edges {
     /// Bits where a run starts, or has just ended; `next` is the block behind.
     #[inline(always)]
     fn of(&mut self, mask: u64, next: u64) -> u64 {
-        let neighbours = mask << 1 | self.before | mask >> 1 | next << 63;
-        let kept = mask & (neighbours | self.alone);
+        let neighbors = mask << 1 | self.before | mask >> 1 | next << 63;
+        let kept = mask & (neighbors | self.alone);
         let edges = kept ^ (kept << 1 | self.kept);
         (self.before, self.kept) = (mask >> 63, kept >> 63);
         edges

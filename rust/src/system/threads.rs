@@ -50,7 +50,7 @@ pub fn side_by_side<T: Send>(mut jobs: Vec<impl FnOnce() -> T + Send>) -> Vec<T>
     })
 }
 
-/// Portions of work, a contiguous range for each thread: neighbours are often alike (documents of a class share words),
+/// Portions of work, a contiguous range for each thread: neighbors are often alike (documents of a class share words),
 /// so each thread meets a smaller vocabulary.
 pub struct Shares(Mutex<Vec<Range<usize>>>);
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_portion_is_taken_once_and_neighbours_by_the_same_thread() {
+    fn every_portion_is_taken_once_and_neighbors_by_the_same_thread() {
         let shares = Shares::new(10, 3);
         let taken = |owner: usize, times: usize| (0..times).map_while(|_| shares.take(owner)).collect::<Vec<_>>();
         assert_eq!(taken(0, 2), [0, 1]);

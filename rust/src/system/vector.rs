@@ -96,7 +96,7 @@ pub fn on_every_path<K: Kernel>(kernel: impl Fn() -> K) -> Vec<K::Output> {
 
 /// Run a closure as a [`Kernel`]; mark it `#[inline(always)]`.
 #[inline(always)]
-pub fn vectorised<R>(work: impl FnOnce() -> R) -> R {
+pub fn vectorized<R>(work: impl FnOnce() -> R) -> R {
     struct Work<F>(F);
 
     impl<R, F: FnOnce() -> R> Kernel for Work<F> {

@@ -39,7 +39,7 @@ impl Characters {
 
 impl PythonTables {
     /// Make the tables. `word`: half-open ranges that `\w` matches; `lower`: pairs (character, its lower case); `cased`
-    /// and `ignored`: half-open ranges of characters with case, and of those ignored between Σ and its neighbours.
+    /// and `ignored`: half-open ranges of characters with case, and of those ignored between Σ and its neighbors.
     pub fn new(word: &[(u32, u32)], lower: &[(u32, u32)], cased: &[(u32, u32)], ignored: &[(u32, u32)]) -> Self {
         PythonTables {
             word: Characters::new(word),

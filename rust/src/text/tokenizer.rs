@@ -164,7 +164,7 @@ impl Text {
         scratch.text = lowered;
     }
 
-    /// Return whether there is a Σ to lower, whose lower case depends on its neighbours, even past the end of the word.
+    /// Return whether there is a Σ to lower, whose lower case depends on its neighbors, even past the end of the word.
     fn has_sigma(&self, document: &[u8]) -> bool {
         self.lowercase
             && memchr::memchr(0xCE, document).is_some()

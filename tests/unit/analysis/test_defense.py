@@ -1,4 +1,4 @@
-"""Words added to a message do not talk the guard out of its judgement; labels that lie are found."""
+"""Words added to a message do not talk the guard out of its judgment; labels that lie are found."""
 
 import random
 

@@ -490,12 +490,12 @@ def test_the_least_change_that_flips() -> None:
 
 def test_weights_for_and_against() -> None:
     model = mixed()
-    favour, against = model.weights("spam", top=8), model.weights("spam", top=-8)
+    favor, against = model.weights("spam", top=8), model.weights("spam", top=-8)
     bounds = [term.bound for term in model.strongest("spam", 8)]
     assert bounds == sorted(bounds, reverse=True)
     bounds = [term.bound for term in model.strongest("spam", -8)]
     assert bounds == sorted(bounds)
-    assert favour[0][1] > 0 > against[0][1]
+    assert favor[0][1] > 0 > against[0][1]
     names = dict(model.weights("spam", top=1000))
     assert names["country=fr"] == pytest.approx(np.log((2 + 1) / (3 + 3)) - np.log((0 + 1) / (2 + 3)))
     assert names["paid=no"] == pytest.approx(np.log((2 + 1) / (3 + 2)) - np.log((0 + 1) / (2 + 2)))

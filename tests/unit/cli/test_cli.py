@@ -351,7 +351,7 @@ def test_explain_in_a_pipe_is_plain(model: Path) -> None:
     assert "█" in shown
 
 
-def test_explain_on_a_terminal_has_colours(model: Path) -> None:
+def test_explain_on_a_terminal_has_colors(model: Path) -> None:
     environment = {**ENVIRONMENT, "FORCE_COLOR": "1", "TERM": "xterm"}
     shown = subprocess.run(
         command("explain", model, "free prize lunch"),
@@ -387,7 +387,7 @@ def test_explain_never_lets_a_message_rule_the_terminal(model: Path) -> None:
         TextSettings(analyzer="char_wb", ngrams=(2, 3)),
     ],
 )
-def test_coloured_words_share_all_that_was_said(settings: TextSettings) -> None:
+def test_colored_words_share_all_that_was_said(settings: TextSettings) -> None:
     message = "The meeting at NOON, the naïve İstanbul café; 東京に行く meetings at noon - don't!"
     terms = settings.terms(message)
     known = {term: float(place + 1) for place, term in enumerate(dict.fromkeys(terms))}
@@ -506,7 +506,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_reading(tmp_path: Path
         ["--min-df", "0"],
         ["--threads", "0"],
         ["--analyzer", "pattern", "--pattern", "("],
-        ["--colour"],
+        ["--color"],
     ],
 )
 def test_wrong_options_are_wrong_usage(tmp_path: Path, data: Path, wrong: list[str]) -> None:

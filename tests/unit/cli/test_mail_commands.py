@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from discern.classifier import Classifier
 from discern.cli.main import app
-from discern.data.datasets import CATALOGUE, fetch
+from discern.data.datasets import CATALOG, fetch
 from discern.data.message import with_headers
 
 ENVELOPE = b"From ann@example.org Thu Aug 22 12:36:23 2002\n"
@@ -352,8 +352,8 @@ def test_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCERN_DATA", str(tmp_path))
     assert well("datasets", "fetch", "sms-spam").stdout == f"{tmp_path}/sms_spam/all.csv\n"
     listed = json.loads(well("datasets", "list", "--json").stdout)
-    assert [one["name"] for one in listed] == list(CATALOGUE)
-    assert all(one["licence"] and one["homepage"].startswith("http") for one in listed)
+    assert [one["name"] for one in listed] == list(CATALOG)
+    assert all(one["license"] and one["homepage"].startswith("http") for one in listed)
     assert [bool(one["files"]) for one in listed] == [one["name"] == "sms-spam" for one in listed]
     assert "did you mean 'sms-spam'" in run("datasets", "fetch", "sms-spa").stderr
     assert run("datasets", "fetch").exit_code == 2

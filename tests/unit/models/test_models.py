@@ -515,7 +515,7 @@ def test_naive_bayes_of_rows_of_unit_length() -> None:
     rows = [
         {"label": "a", "text": "red red blue"},
         {"label": "a", "text": "red green"},
-        {"label": "b", "text": "blue green grey"},
+        {"label": "b", "text": "blue green gray"},
     ]
     sample, features = Sample.of(list(batches(rows)), "label", ["text"], 1), [Feature("text", "text")]
     pipeline = Pipeline(
@@ -523,7 +523,7 @@ def test_naive_bayes_of_rows_of_unit_length() -> None:
     )
     model = spatial.fit(sample, features, pipeline)
     batch = next(iter(batches([{"label": "a", "text": "red red green new"}])))
-    in_a, in_b = {"red": 2, "blue": 1, "green": 1, "grey": 0}, {"red": 0, "blue": 1, "green": 1, "grey": 1}
+    in_a, in_b = {"red": 2, "blue": 1, "green": 1, "gray": 0}, {"red": 0, "blue": 1, "green": 1, "gray": 1}
     ratios = [math.log((in_b[one] + 0.5) / 5) - math.log((in_a[one] + 0.5) / 6) for one in ("red", "green")]
     bias = math.log(0.5) * np.mean([1 / math.sqrt(terms) for terms in (2, 2, 3)])
     first, second = model.of_batch(batch, 1).scores[0]

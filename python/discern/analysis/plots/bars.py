@@ -12,7 +12,7 @@ from discern.analysis.plots.style import (
     BLACK,
     BLUE,
     COLORS,
-    GREY,
+    GRAY,
     ORANGE,
     PURPLE,
     VERMILLION,
@@ -89,7 +89,7 @@ class EvidenceDisplay(Display):
             ax.barh(place, weight, 0.7, left=start, edgecolor="white", **style)
         ax.barh(len(weights), ends[-1], 0.7, color=BLACK)
         for place, end in enumerate(ends):
-            ax.plot([end, end], [place + 0.35, place + 0.65], color=GREY, linewidth=0.8)
+            ax.plot([end, end], [place + 0.35, place + 0.65], color=GRAY, linewidth=0.8)
         ax.set_yticks(range(len(weights) + 1), [*(shown(name, 30) for name, _ in self.steps), "log odds"])
         ax.invert_yaxis()
         ax.axvline(0, color=BLACK, linewidth=0.8)

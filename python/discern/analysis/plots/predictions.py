@@ -12,7 +12,7 @@ from discern.analysis.plots.style import (
     BLACK,
     BLUE,
     COLORS,
-    GREY,
+    GRAY,
     LINES,
     ORANGE,
     VERMILLION,
@@ -148,7 +148,7 @@ class RocDisplay(RankingDisplay):
         some = fewer(len(curve.x))
         ax.plot(curve.x[some], curve.y[some], **style, gid="curve", label=self._called(f"AUC {self.ranking.auc:.4f}"))
         if not number:
-            ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", linewidth=1, label="chance")
+            ax.plot([0, 1], [0, 1], color=GRAY, linestyle=":", linewidth=1, label="chance")
         if self.chosen is not None:
             caught, alarms = self.ranking.at(self.chosen)
             x, y = alarms / self.ranking.negative_rows, caught / self.ranking.positive_rows
@@ -169,7 +169,7 @@ class PrecisionRecallDisplay(RankingDisplay):
         x, y = np.append(0, curve.x), np.append(curve.y[0], curve.y)
         some = fewer(len(x))
         ax.plot(x[some], y[some], color=BLUE, drawstyle="steps-pre", label=label)
-        ax.axhline(base, color=GREY, linestyle=":", linewidth=1, label=f"share of {shown(self.positive)} ({base:.3f})")
+        ax.axhline(base, color=GRAY, linestyle=":", linewidth=1, label=f"share of {shown(self.positive)} ({base:.3f})")
         if self.chosen is not None:
             caught, alarms = (int(count) for count in self.ranking.at(self.chosen))
             precision = caught / (caught + alarms) if caught + alarms else 1.0
@@ -228,7 +228,7 @@ class CostCurveDisplay(RankingDisplay):
     def _draw(self, ax: Any) -> None:
         curve = self.ranking.cost_curve()
         ax.plot(curve.x, curve.y, color=BLUE, label=self.name or "best threshold")
-        ax.plot([0, 0.5, 1], [0, 0.5, 0], color=GREY, linestyle=":", label="always the same label")
+        ax.plot([0, 0.5, 1], [0, 0.5, 0], color=GRAY, linestyle=":", label="always the same label")
         ax.set(xlabel=f"share of the cost that {shown(self.positive)} carries", ylabel="normalized expected cost")
         ax.set(xlim=(0, 1), ylim=(0, 0.52))
         grid(ax)
@@ -269,12 +269,12 @@ class ReliabilityDisplay(Display):
         edges = (np.arange(bins) + 0.5) / bins
         bars = ax.twinx()
         bars.bar(edges, table.rows, 0.9 / bins, color="#D9D9D9", zorder=0)
-        bars.set(ylabel="rows (grey bars)", ylim=(0, max(3.2 * table.rows.max(initial=1), 1)))
+        bars.set(ylabel="rows (gray bars)", ylim=(0, max(3.2 * table.rows.max(initial=1), 1)))
         ax.set_zorder(bars.get_zorder() + 1)
         ax.patch.set_visible(False)
         confidence = table.confidence[used] / table.rows[used]
         label = f"{self.name + ' ' if self.name else ''}calibration error {table.error:.4f}"
-        ax.plot([0, 1], [0, 1], color=GREY, linestyle=":", label="perfect")
+        ax.plot([0, 1], [0, 1], color=GRAY, linestyle=":", label="perfect")
         accuracy = table.accuracy[used]
         bounds = [wilson(correct, rows) for correct, rows in zip(table.correct[used], table.rows[used], strict=True)]
         reach = [accuracy - [each.low for each in bounds], [each.high for each in bounds] - accuracy]

@@ -1,7 +1,7 @@
 """Colors, marks and legends, and the base of all displays.
 
 The colors are Okabe and Ito's, which color-blind people can tell apart. Lines and marks differ in form too, so that a
-grey print can be read.
+gray print can be read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-BLACK, GREY = "#000000", "#767676"
+BLACK, GRAY = "#000000", "#767676"
 BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW = (
     "#0072B2",
     "#E69F00",

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discern.data.encode import is_sparse
 from discern.estimators.base import NOTHING_LEFT, Array, BaseClassifier, begin_merge
 from discern.estimators.checks import refuse_huge, row_weights
-from discern.learners.centres import Centres, KernelCentres
+from discern.learners.centers import Centers, KernelCenters
 from discern.learners.kernel import Kernel
 
 
@@ -29,7 +29,7 @@ class BasicLinearClassifier(BaseClassifier):
     Parameters
     ----------
     kernel : {"linear", "poly", "rbf", "sigmoid"} or None
-        Centres in the space of the kernel; all rows are kept for it.
+        Centers in the space of the kernel; all rows are kept for it.
     gamma, degree, coef0
         Numbers of the kernel; ``gamma`` None is 1/columns.
 
@@ -55,7 +55,7 @@ class BasicLinearClassifier(BaseClassifier):
         "coef0": [Interval(Real, None, None, closed="neither")],
     }
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
-    _statistics: Centres | KernelCentres = field(init=False)
+    _statistics: Centers | KernelCenters = field(init=False)
 
     kernel: str | None = None
     gamma: float | None = None
@@ -104,26 +104,26 @@ class BasicLinearClassifier(BaseClassifier):
         refuse_huge(checked[0] if y else checked)
         return checked
 
-    def _sums(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> Centres | KernelCentres:
+    def _sums(self, X: Any, y: Array, classes: Array, sample_weight: Any) -> Centers | KernelCenters:
         given = row_weights(sample_weight, X, ensure_non_negative=True)
         weights = np.ones(len(y)) if given is None else given
         numbers = np.searchsorted(classes, y)
         if self.kernel is None:
-            return Centres.of(X, numbers, len(classes), weights)
+            return Centers.of(X, numbers, len(classes), weights)
         used = weights > 0
-        return KernelCentres(X[used], numbers[used], weights[used])
+        return KernelCenters(X[used], numbers[used], weights[used])
 
     def _on(self, statistics: Any, classes: Array, every: Array) -> Any:
         """Return the statistics with their classes numbered as in ``every``."""
-        if isinstance(statistics, KernelCentres):
+        if isinstance(statistics, KernelCenters):
             numbers = np.searchsorted(every, classes[statistics.classes])
-            return KernelCentres(statistics.table, numbers, statistics.weights)
+            return KernelCenters(statistics.table, numbers, statistics.weights)
         known = np.isin(classes, every)
-        left = Centres(statistics.counts[known], statistics.sums[known])
+        left = Centers(statistics.counts[known], statistics.sums[known])
         return left.with_classes(np.searchsorted(every, classes[known]), len(every))
 
-    def _counts(self, statistics: Centres | KernelCentres) -> Array:
-        if isinstance(statistics, Centres):
+    def _counts(self, statistics: Centers | KernelCenters) -> Array:
+        if isinstance(statistics, Centers):
             return statistics.counts
         return np.bincount(statistics.classes, statistics.weights, len(self.classes_))
 
@@ -134,10 +134,10 @@ class BasicLinearClassifier(BaseClassifier):
         gamma = 1.0 / self.n_features_in_ if self.gamma is None else self.gamma
         return Kernel(self.kernel or "linear", gamma, self.coef0, self.degree)
 
-    def _solve(self, statistics: Centres | KernelCentres, classes: Array) -> Self:
+    def _solve(self, statistics: Centers | KernelCenters, classes: Array) -> Self:
         self._statistics, self.classes_ = statistics, classes
         self.class_count_ = self._counts(statistics)
-        if isinstance(statistics, Centres):
+        if isinstance(statistics, Centers):
             self.centroids_, bias = statistics.linear()
             self.coef_, self.intercept_ = self.centroids_, bias
             if len(classes) == 2 and np.isfinite(bias).all():
@@ -147,7 +147,7 @@ class BasicLinearClassifier(BaseClassifier):
         return self
 
     def _class_scores(self, X: Any) -> Array:
-        if isinstance(self._statistics, Centres):
+        if isinstance(self._statistics, Centers):
             weights, bias = self._statistics.linear()
             return np.asarray(X @ weights.T + bias)
         rows = self._statistics.table

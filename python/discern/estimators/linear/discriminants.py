@@ -177,8 +177,8 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """Return the canonical variates: the rows in the directions in which the classes differ most."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        centred = X if self.solver == "eigen" else X - self.xbar_
-        return np.asarray(centred @ self.scalings_[:, : self._max_components])
+        centered = X if self.solver == "eigen" else X - self.xbar_
+        return np.asarray(centered @ self.scalings_[:, : self._max_components])
 
     @property
     def _n_features_out(self) -> int:

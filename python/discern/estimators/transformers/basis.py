@@ -23,10 +23,10 @@ from discern.estimators.checks import refuse_huge
 from discern.learners.basis import (
     fitting_width,
     gaussian_features,
-    kmeans_centres,
+    kmeans_centers,
     quadratic_features,
     quadratic_names,
-    sampled_centres,
+    sampled_centers,
 )
 
 Array = NDArray[Any]
@@ -141,5 +141,5 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             if centers.shape[1] != X.shape[1]:
                 raise ValueError(f"centers have {centers.shape[1]} columns and the rows {X.shape[1]}; give the same")
             return np.asarray(centers)
-        place = kmeans_centres if self.centers == "k-means" else sampled_centres
+        place = kmeans_centers if self.centers == "k-means" else sampled_centers
         return place(X, weights, self.n_centers, check_random_state(self.random_state))

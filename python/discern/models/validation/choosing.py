@@ -235,7 +235,7 @@ def _changed(choice: Resolved, event: str, smoothing: Smoothing) -> Resolved:
 
 
 def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothing]:
-    """Return a smoothing with its neighbours of the same kind."""
+    """Return a smoothing with its neighbors of the same kind."""
     kind = [other for other in candidates if type(other) is type(smoothing)]
     if smoothing not in kind:
         return [smoothing] if kind or not candidates else []

@@ -1,4 +1,4 @@
-"""Columns as one vector space: the terms of texts weighed, levels as zeros and ones, numbers standardised.
+"""Columns as one vector space: the terms of texts weighed, levels as zeros and ones, numbers standardized.
 
 A missing value, and a term or level that was never learned, is zero on all its axes. A space is solved from the
 statistics of the columns (:meth:`Space.of`), or from kept rows that stand for them (:class:`Columns`), so that a fold's

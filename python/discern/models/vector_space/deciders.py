@@ -20,7 +20,7 @@ from discern.learners.discriminants import solve_linear, solve_quadratic
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
-from discern.learners.neighbours.votes import Neighbours
+from discern.learners.neighbors.votes import Neighbors
 from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.columns.arrays import float_array
 from discern.models.registry import MODELS
@@ -36,7 +36,7 @@ MOST_EXACT = 500
 MOST_JOINT = 1 << 18
 """With more coefficients the logistic regression of each class against the rest is learned alone: much faster."""
 NEAR_CHOSEN = 2000
-"""The number of neighbours is chosen by so many rows."""
+"""The number of neighbors is chosen by so many rows."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class Quadratic:
 class Nearest:
     """Scores log (votes of the nearest rows + share of the class); by cosine each vote weighs its similarity."""
 
-    known: Neighbours
+    known: Neighbors
     count: int
     shares: Array
 
@@ -234,7 +234,7 @@ class Nearest:
     @classmethod
     def constant(cls, table: Table) -> Nearest:
         """Return the rows themselves: their votes are the shares of the classes."""
-        return learn_neighbours(table, Regularization())
+        return learn_neighbors(table, Regularization())
 
     def odds(self, label: int) -> Array | None:
         """Return None: rows vote, not axes."""
@@ -254,10 +254,10 @@ class Nearest:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_axes: int, classes: int) -> Nearest:
         """Make one of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         count, cosine = (int(number) for number in arrays["count"])
-        known = Neighbours.from_arrays("cosine" if cosine else "euclidean", n_axes, arrays, classes)
+        known = Neighbors.from_arrays("cosine" if cosine else "euclidean", n_axes, arrays, classes)
         shares = float_array(arrays["shares"])
         if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
-            raise ValueError("the neighbours do not fit the labels")
+            raise ValueError("the neighbors do not fit the labels")
         if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != n_axes:
             raise ValueError("the rows do not fit the terms and labels")
         return cls(known, count, shares)
@@ -431,20 +431,20 @@ def _square(white: Array) -> Array:
     return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
 
 
-def learn_neighbours(table: Table, regularization: Regularization) -> Nearest:
-    """Keep the rows, and choose how many neighbours vote."""
+def learn_neighbors(table: Table, regularization: Regularization) -> Nearest:
+    """Keep the rows, and choose how many neighbors vote."""
     rows = table.matrix if table.has_text else table.dense()
-    known = Neighbours.of("cosine" if table.has_text else "euclidean", rows, table.classes)
+    known = Neighbors.of("cosine" if table.has_text else "euclidean", rows, table.classes)
     counts = np.bincount(table.classes, minlength=table.n_classes)
-    return Nearest(known, _neighbours(known, table.n_classes), counts / counts.sum())
+    return Nearest(known, _neighbors(known, table.n_classes), counts / counts.sum())
 
 
-def _neighbours(known: Neighbours, classes: int) -> int:
-    """Choose how many neighbours vote, by leaving out rows spread evenly over all."""
+def _neighbors(known: Neighbors, classes: int) -> int:
+    """Choose how many neighbors vote, by leaving out rows spread evenly over all."""
     if len(known) <= NEAR_CHOSEN:
         return known.best_count(classes)
-    from discern.learners.neighbours.votes import MOST_NEIGHBOURS, choose_count
+    from discern.learners.neighbors.votes import MOST_NEIGHBORS, choose_count
 
     some = np.linspace(0, len(known) - 1, NEAR_CHOSEN).astype(np.int64)
-    _, places = known.rows.nearest(known.rows.take(some), MOST_NEIGHBOURS, some)
+    _, places = known.rows.nearest(known.rows.take(some), MOST_NEIGHBORS, some)
     return choose_count(known.classes[places], known.classes[some], classes)[0]

@@ -1,4 +1,4 @@
-"""Models in a vector space: logistic regression, support vectors, least squares, discriminants, neighbours.
+"""Models in a vector space: logistic regression, support vectors, least squares, discriminants, neighbors.
 
 Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
 (:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
@@ -169,7 +169,7 @@ class SpaceModel:
         if self.pipeline.others:
             terms = merged_terms(terms)
         for row, place, weight in contribution.rows:
-            terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbours"))
+            terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbors"))
         return terms
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:

@@ -18,7 +18,7 @@ mod table;
 use std::ops::Range;
 
 use crate::system::memory::{fetch, prefetch};
-use crate::system::vector::vectorised;
+use crate::system::vector::vectorized;
 use subtraction::{Fold, FoldTerm};
 use table::Table;
 
@@ -150,7 +150,7 @@ impl Validation<'_> {
             }
             _ => {
                 self.tabulate(scratch, &model);
-                vectorised(
+                vectorized(
                     #[inline(always)]
                     || self.look_up(scratch, &model, fold, scores, lengths),
                 );

@@ -1,7 +1,7 @@
 //! Logistic regression on dense rows: loss, gradient and Hessian at given coefficients, and probabilities.
 
 use super::block::{BLOCK, Block, LANES, Vector, add_four, summed, total, vector_at};
-use crate::system::vector::vectorised;
+use crate::system::vector::vectorized;
 use crate::tables::posterior::exp_of_moderate;
 
 /// The first number where the sign is plus, the second where it is minus. Without a branch, because signs are
@@ -65,7 +65,7 @@ impl Sums {
     pub fn add_rows(&mut self, rows: &[f64], classes: &[i32], weights: Option<&[f64]>, coefficients: &[f64]) {
         let padded = self.block.padded(coefficients);
         let size = BLOCK * self.block.n_columns;
-        vectorised(
+        vectorized(
             #[inline(always)]
             || {
                 let mut start = 0;
@@ -180,7 +180,7 @@ fn smallnesses(scores: &[f64; BLOCK]) -> [f64; BLOCK] {
 pub fn fill_probabilities(rows: &[f64], n_columns: usize, coefficients: &[f64], pairs: &mut [f64]) {
     let mut block = Block::new(n_columns);
     let padded = block.padded(coefficients);
-    vectorised(
+    vectorized(
         #[inline(always)]
         || {
             for (rows, pairs) in rows.chunks(BLOCK * n_columns).zip(pairs.chunks_mut(2 * BLOCK)) {

@@ -65,9 +65,9 @@ impl<'a> Sparse<'a> {
 /// Dual coordinate descent for logistic regression with a ridge, in linear time (Yu, Huang and Lin 2011, "Dual
 /// coordinate descent methods for logistic regression and maximum entropy models").
 ///
-/// Minimises ½‖w‖² + Σ cost·ln(1 + e^{-y(w·x + b)}). Each row has an α in (0, cost) with w = Σ α y x; at the optimum α
+/// Minimizes ½‖w‖² + Σ cost·ln(1 + e^{-y(w·x + b)}). Each row has an α in (0, cost) with w = Σ α y x; at the optimum α
 /// = cost·σ(-y(w·x + b)). The change of one α is found by Newton's method in u = ln(α / (cost - α)), where the equation
-/// is nearly linear. The intercept b is free: rows are centred about their mean, in which terms b hardly depends on w,
+/// is nearly linear. The intercept b is free: rows are centered about their mean, in which terms b hardly depends on w,
 /// and b follows after each epoch by a Newton step towards Σ α y = 0. Centring costs nothing: w·(x - μ) needs only x·v,
 /// where v = Σ α y x, and three numbers.
 pub struct DualDescent<'a> {

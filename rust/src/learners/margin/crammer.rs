@@ -48,7 +48,7 @@ impl<'a, V: Value> CrammerSinger<'a, V> {
                 .map(|row| row.weight * costs[row.class as usize][0])
                 .collect(),
             count,
-            constant: if let Intercept::Penalised(scale) = intercept {
+            constant: if let Intercept::Penalized(scale) = intercept {
                 scale
             } else {
                 0.0

@@ -23,7 +23,7 @@ pub enum Loss {
 pub enum Intercept {
     None,
     /// The weight of a feature that is this number in every row: penalized as the other weights are.
-    Penalised(f64),
+    Penalized(f64),
     /// Free of any penalty.
     Free,
 }
@@ -84,7 +84,7 @@ impl Random {
     }
 }
 
-/// Neighbouring rows are visited close together, in runs of this length.
+/// Neighboring rows are visited close together, in runs of this length.
 const RUN: usize = 64;
 /// Runs, from anywhere, that alternate. One run after the other would make all passes alike, and coordinate descent
 /// would converge several times slower.

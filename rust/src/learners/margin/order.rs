@@ -105,7 +105,7 @@ impl Order {
         Self::merged(table, classes, weights, keyed)
     }
 
-    /// Take rows in this order, in which equal ones are neighbours and have the same key; see [`sorted_keys`].
+    /// Take rows in this order, in which equal ones are neighbors and have the same key; see [`sorted_keys`].
     pub fn merged(table: &Vectors<'_>, classes: &[i32], weights: Option<&[f64]>, keyed: Vec<(u64, u32)>) -> Self {
         let mut order = Order {
             merged: Vec::with_capacity(keyed.len()),

@@ -1,6 +1,6 @@
 //! Newton's method on the primal, for the squared hinge: best when there are many more rows than columns.
 //!
-//! Objective: min over w, b   ½‖w‖² (+ ½(b/s)², if the intercept is penalised) + Σ cᵢ max(0, 1 − yᵢ(w·xᵢ + b))²
+//! Objective: min over w, b   ½‖w‖² (+ ½(b/s)², if the intercept is penalized) + Σ cᵢ max(0, 1 − yᵢ(w·xᵢ + b))²
 //!
 //! It is quadratic as long as no row enters or leaves the set of those within the margin. Each step solves for the
 //! minimum with the set held fixed, by conjugate gradients with a diagonal preconditioner, then goes to the exact
@@ -90,7 +90,7 @@ impl<'a, V: Value> Primal<'a, V> {
     fn constant(&self) -> f64 {
         match self.intercept {
             Intercept::None => 0.0,
-            Intercept::Penalised(scale) => scale,
+            Intercept::Penalized(scale) => scale,
             Intercept::Free => 1.0,
         }
     }
@@ -263,7 +263,7 @@ impl<'a, V: Value> Primal<'a, V> {
         outputs
     }
 
-    /// The t that minimises the objective at w + t·d: the zero of an increasing, piecewise linear derivative.
+    /// The t that minimizes the objective at w + t·d: the zero of an increasing, piecewise linear derivative.
     fn line_search(&self, direction: &[f64], changes: &[f64]) -> f64 {
         let columns = 0..direction.len();
         let start: f64 = columns

@@ -5,7 +5,7 @@ use crate::learners::margin::FEW_ROWS;
 use crate::learners::margin::order::{Order, columns_hash, content_hash, key_of, sorted_keys, untie};
 use crate::system::cancel::checkpoint;
 use crate::system::memory::roomy;
-use crate::system::vector::vectorised;
+use crate::system::vector::vectorized;
 use crate::tables::vectors::{Vector, Vectors};
 
 /// Fewer epochs are not worth a copy of the rows.
@@ -49,7 +49,7 @@ fn numbers_fit(table: &Vectors<'_>) -> Result<(), Unfit> {
     let Vectors::Sparse { values, .. } = table else {
         return Ok(());
     };
-    let squares = vectorised(
+    let squares = vectorized(
         #[inline(always)]
         || {
             let mut sums = [0.0; LANES];
@@ -115,7 +115,7 @@ impl Shown {
         let keyed = if table.rows() <= FEW_ROWS {
             sorted_keys(classes.len(), weights, |row| hash_of_few(table.row(row), classes[row]))
         } else {
-            let mut keyed = vectorised(
+            let mut keyed = vectorized(
                 #[inline(always)]
                 || {
                     sorted_keys(
@@ -137,7 +137,7 @@ impl Shown {
     }
 }
 
-/// Sparse rows one after the other in the order of [`Shown`]. An epoch shows runs of neighbours, which the hardware
+/// Sparse rows one after the other in the order of [`Shown`]. An epoch shows runs of neighbors, which the hardware
 /// prefetcher can follow only here: 200,000 rows of 50 numbers take half the time from the third epoch on.
 pub struct Copied {
     starts: Vec<i64>,

@@ -3,7 +3,7 @@
 //! With β_t = y_t α_t, so that β_t lies between 0 and y_t C_t, and K_st = κ(x_s, x_t):
 //!
 //! ```text
-//! maximise   Σ y_t β_t − ½ Σ Σ β_s β_t K_st   subject to   Σ β_t = 0.
+//! maximize   Σ y_t β_t − ½ Σ Σ β_s β_t K_st   subject to   Σ β_t = 0.
 //! ```
 //!
 //! Input: rows, their signs y and costs C, a kernel. Output: β and the bias b of f(x) = Σ β_t κ(x_t, x) + b.

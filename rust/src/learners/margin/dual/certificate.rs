@@ -55,7 +55,7 @@ impl<'a, V: Value> Dual<'a, V> {
     /// The primal value, and the factor for the weights: a hard margin is reached by scaling.
     fn primal(&self, outputs: &[f64], intercept: f64, norm: f64) -> (f64, f64) {
         let penalty = match self.intercept {
-            Intercept::Penalised(_) => norm + self.lift * self.balance * self.balance,
+            Intercept::Penalized(_) => norm + self.lift * self.balance * self.balance,
             _ => norm,
         };
         let margins = outputs

@@ -25,7 +25,7 @@ impl<'a, V: Value> Dual<'a, V> {
         if middle.is_finite() { middle } else { self.offset }
     }
 
-    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b)): a weighted quantile of yᵢ − fᵢ.
+    /// The b that minimizes Σ cᵢ max(0, 1 − yᵢ(fᵢ + b)): a weighted quantile of yᵢ − fᵢ.
     fn quantile(&self, outputs: &[f64]) -> f64 {
         let rows = outputs.iter().zip(&self.coordinates);
         let mut corners: Vec<(f64, f64)> = rows.map(|(output, row)| (row.sign - output, row.cost)).collect();
@@ -41,7 +41,7 @@ impl<'a, V: Value> Dual<'a, V> {
         self.offset
     }
 
-    /// The b that minimises Σ cᵢ max(0, 1 − yᵢ(fᵢ + b))²: the zero of an increasing derivative, by Newton's method
+    /// The b that minimizes Σ cᵢ max(0, 1 − yᵢ(fᵢ + b))²: the zero of an increasing derivative, by Newton's method
     /// within bounds.
     fn root(&self, outputs: &[f64]) -> f64 {
         let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);

@@ -14,7 +14,7 @@
 //! ICML 2008. Changes to it:
 //!
 //! - the stopping rule, and over-relaxation (Young 1954);
-//! - an order that is random except for short runs of neighbouring rows, so that a pass does not wait for memory;
+//! - an order that is random except for short runs of neighboring rows, so that a pass does not wait for memory;
 //! - rows that stay at a bound are visited less often (`schedule`);
 //! - extrapolation after a pass (`extrapolation`), and conjugate gradients when many passes are left (`face`);
 //! - a free intercept, which adds Σ αᵢyᵢ = 0, by the method of multipliers (Hestenes 1969), with one step of the
@@ -81,7 +81,7 @@ impl<'a, V: Value> Dual<'a, V> {
         let mean = rows.squares.iter().sum::<f64>() / rows.len().max(1) as f64;
         let lift = match intercept {
             Intercept::None => 0.0,
-            Intercept::Penalised(scale) => scale * scale,
+            Intercept::Penalized(scale) => scale * scale,
             Intercept::Free => {
                 if mean > 0.0 {
                     mean

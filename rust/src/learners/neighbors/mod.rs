@@ -1,4 +1,4 @@
-//! Nearest neighbours, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
+//! Nearest neighbors, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
 //!
 //! Candidates are found with 32-bit numbers and bounds on their rounding; the distances of the few that remain are
 //! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the result

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Centres:
+class Centers:
     """The number of rows of each class and their sum, both weighted; exact to rounding.
 
     Examples
     --------
-    >>> both = Centres.of(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]), np.array([0, 0, 1]), 2)
+    >>> both = Centers.of(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 2.0]]), np.array([0, 0, 1]), 2)
     >>> both.means().tolist()
     [[2.0, 0.0], [0.0, 2.0]]
-    >>> (both - Centres.of(np.array([[3.0, 0.0]]), np.array([0]), 2)).means().tolist()
+    >>> (both - Centers.of(np.array([[3.0, 0.0]]), np.array([0]), 2)).means().tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
 
@@ -39,7 +39,7 @@ class Centres:
     sums: NDArray[np.float64]
 
     @classmethod
-    def of(cls, table: Any, classes: NDArray[Any], n_classes: int, weights: Array | None = None) -> Centres:
+    def of(cls, table: Any, classes: NDArray[Any], n_classes: int, weights: Array | None = None) -> Centers:
         """Sum the rows of a table, the class of each given as a number below ``n_classes``."""
         import scipy.sparse
 
@@ -51,21 +51,21 @@ class Centres:
         counts = np.bincount(classes, weights, n_classes).astype(np.float64)
         return cls(counts, np.asarray(sums.toarray() if is_sparse(sums) else sums))
 
-    def __add__(self, other: Centres) -> Centres:
-        return Centres(self.counts + other.counts, self.sums + other.sums)
+    def __add__(self, other: Centers) -> Centers:
+        return Centers(self.counts + other.counts, self.sums + other.sums)
 
-    def __sub__(self, other: Centres) -> Centres:
+    def __sub__(self, other: Centers) -> Centers:
         """Subtract; raise ValueError if a class has fewer rows."""
         counts = self.counts - other.counts
         if counts.min(initial=0.0) < -1e-9 * max(1.0, float(self.counts.max(initial=0.0))):
             raise ValueError("these rows were never learned: a class has not so many; nothing was changed")
-        return Centres(np.where(counts > 1e-9, counts, 0.0), self.sums - other.sums)
+        return Centers(np.where(counts > 1e-9, counts, 0.0), self.sums - other.sums)
 
-    def with_classes(self, places: NDArray[Any], n_classes: int) -> Centres:
+    def with_classes(self, places: NDArray[Any], n_classes: int) -> Centers:
         """Return the sums of ``n_classes`` classes, those here at ``places``, the others empty."""
         counts, sums = np.zeros(n_classes), np.zeros((n_classes, self.sums.shape[1]))
         counts[places], sums[places] = self.counts, self.sums
-        return Centres(counts, sums)
+        return Centers(counts, sums)
 
     def means(self) -> Array:
         """Return the center of each class; 0 where there is no row."""
@@ -78,12 +78,12 @@ class Centres:
 
 
 @dataclass(frozen=True)
-class KernelCentres:
+class KernelCenters:
     """Rows with their class and weight, which define the centers in the feature space of a kernel.
 
     Examples
     --------
-    >>> rows = KernelCentres(np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1, 1, 0]), np.ones(3))
+    >>> rows = KernelCenters(np.array([[-1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]), np.array([1, 1, 0]), np.ones(3))
     >>> coefficients, bias = rows.linear(2, Kernel("poly", gamma=1.0, degree=2))
     >>> coefficients.tolist(), bias.tolist()
     ([[0.0, 0.0, 1.0], [0.5, 0.5, 0.0]], [0.0, -1.0])
@@ -103,14 +103,14 @@ class KernelCentres:
         squares = np.einsum("kn,nk->k", coefficients, inner)
         return coefficients, np.where(counts > 0, -0.5 * squares, -np.inf)
 
-    def __add__(self, other: KernelCentres) -> KernelCentres:
-        return KernelCentres(
+    def __add__(self, other: KernelCenters) -> KernelCenters:
+        return KernelCenters(
             stacked(self.table, other.table),
             np.concatenate([self.classes, other.classes]),
             np.concatenate([self.weights, other.weights]),
         )
 
-    def __sub__(self, other: KernelCentres) -> KernelCentres:
+    def __sub__(self, other: KernelCenters) -> KernelCenters:
         """Remove rows with the same content; raise ValueError if there are none."""
         places: dict[Any, list[int]] = {}
         for place, key in enumerate(self._keys()):
@@ -120,7 +120,7 @@ class KernelCentres:
             if not places.get(key):
                 raise ValueError("these rows were never learned: there is no such row; nothing was changed")
             kept[places[key].pop()] = False
-        return KernelCentres(self.table[kept], self.classes[kept], self.weights[kept])
+        return KernelCenters(self.table[kept], self.classes[kept], self.weights[kept])
 
     def _keys(self) -> list[tuple[bytes, int, float]]:
         """Return the content, class and weight of each row, the same for dense and sparse tables."""

@@ -5,7 +5,7 @@ use crate::system::vector::{any_within, code_path};
 
 /// Values checked together.
 const SCREENED: usize = 64;
-/// Beyond this multiple of the neighbours wanted, and `CROWD_LEAST`, a query is crowded.
+/// Beyond this multiple of the neighbors wanted, and `CROWD_LEAST`, a query is crowded.
 const CROWD: usize = 16;
 const CROWD_LEAST: usize = 1 << 12;
 
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// Return whether there are `count` neighbours among `rows` rows, and no candidate beyond them.
+    /// Return whether there are `count` neighbors among `rows` rows, and no candidate beyond them.
     pub fn fits(&self, count: usize, rows: usize) -> bool {
         let within = self.candidates.iter().all(|candidate| (candidate.1 as usize) < rows);
         let enough = self.crowded || self.candidates.len() >= count;

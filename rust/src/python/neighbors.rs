@@ -1,4 +1,4 @@
-//! Nearest neighbours of batches of queries.
+//! Nearest neighbors of batches of queries.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -9,15 +9,15 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use super::work::{interruptible, share_out};
-use crate::learners::neighbours::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
+use crate::learners::neighbors::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
 
-/// Distances and rows of the neighbours, queries × neighbours.
-type Neighbours<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
+/// Distances and rows of the neighbors, queries × neighbors.
+type Neighbors<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 
 /// Sparse queries that are answered together.
 const TOGETHER: usize = 4;
 
-/// Answer queries on threads with a state each, `together` at a time; `find` returns exactly `count` neighbours of
+/// Answer queries on threads with a state each, `together` at a time; `find` returns exactly `count` neighbors of
 /// each.
 fn answer<'py, S: Send>(
     py: Python<'py>,
@@ -25,7 +25,7 @@ fn answer<'py, S: Send>(
     count: usize,
     states: &mut [S],
     find: impl Fn(&mut S, Range<usize>) -> Vec<Vec<Found>> + Sync,
-) -> PyResult<Neighbours<'py>> {
+) -> PyResult<Neighbors<'py>> {
     let mut distances = vec![0.0; queries * count];
     let mut rows = vec![0i64; queries * count];
     {
@@ -69,7 +69,7 @@ fn left_out_by(without: Option<&[i64]>, query: usize) -> Option<usize> {
 fn check_count(count: usize, rows: usize, without: Option<&[i64]>) -> PyResult<()> {
     if count + usize::from(without.is_some()) > rows {
         return Err(PyValueError::new_err(format!(
-            "there are not {count} neighbours among {rows} rows"
+            "there are not {count} neighbors among {rows} rows"
         )));
     }
     Ok(())
@@ -126,7 +126,7 @@ impl InvertedIndex {
         count: usize,
         without: Option<PyReadonlyArray1<'py, i64>>,
         threads: usize,
-    ) -> PyResult<Neighbours<'py>> {
+    ) -> PyResult<Neighbors<'py>> {
         let own = (
             self.starts.bind(py).readonly(),
             self.terms.bind(py).readonly(),
@@ -209,7 +209,7 @@ impl PyScreen {
         queries: PyReadonlyArray2<'py, f64>,
         count: usize,
         threads: usize,
-    ) -> PyResult<Neighbours<'py>> {
+    ) -> PyResult<Neighbors<'py>> {
         let ((height, n_columns), asked) = (rows.as_array().dim(), queries.as_array().dim());
         let (rows, queries) = (rows.as_slice()?, queries.as_slice()?);
         let screens = std::mem::take(
@@ -241,7 +241,7 @@ impl PyScreen {
 /// The `count` nearest rows of packed bits to each query, by the share of `n_bits` bits that differ.
 #[pyfunction]
 #[pyo3(signature = (rows, queries, n_bits, count, without, threads))]
-pub(super) fn hamming_neighbours<'py>(
+pub(super) fn hamming_neighbors<'py>(
     py: Python<'py>,
     rows: PyReadonlyArray2<'py, u64>,
     queries: PyReadonlyArray2<'py, u64>,
@@ -249,7 +249,7 @@ pub(super) fn hamming_neighbours<'py>(
     count: usize,
     without: Option<PyReadonlyArray1<'py, i64>>,
     threads: usize,
-) -> PyResult<Neighbours<'py>> {
+) -> PyResult<Neighbors<'py>> {
     let ((height, words), (asked, same)) = (rows.as_array().dim(), queries.as_array().dim());
     let (rows, queries, without) = (rows.as_slice()?, queries.as_slice()?, left_out(&without, asked)?);
     if words != same || words == 0 || words < n_bits.div_ceil(64) {
@@ -269,5 +269,5 @@ pub(super) fn hamming_neighbours<'py>(
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<InvertedIndex>()?;
     module.add_class::<PyScreen>()?;
-    module.add_function(wrap_pyfunction!(hamming_neighbours, module)?)
+    module.add_function(wrap_pyfunction!(hamming_neighbors, module)?)
 }

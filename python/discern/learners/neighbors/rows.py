@@ -128,9 +128,9 @@ class CosineRows(_Stored):
 
 @dataclass(frozen=True)
 class _Approximate:
-    """Rows moved to their centre, scaled and rounded to 32 bits, each with its squared length behind."""
+    """Rows moved to their center, scaled and rounded to 32 bits, each with its squared length behind."""
 
-    centre: NDArray[np.float64]
+    center: NDArray[np.float64]
     scale: float
     table: NDArray[np.float32]
     longest: float
@@ -138,23 +138,23 @@ class _Approximate:
     @classmethod
     def of(cls, table: NDArray[np.float64]) -> _Approximate:
         with np.errstate(over="ignore", invalid="ignore"):
-            centre = table.mean(axis=0)
-            reach = np.maximum(table.max(axis=0) - centre, centre - table.min(axis=0)).max()
+            center = table.mean(axis=0)
+            reach = np.maximum(table.max(axis=0) - center, center - table.min(axis=0)).max()
             scale = float(reach) if reach > 0 else 1.0
             rounded = np.empty((len(table), table.shape[1] + 1), np.float32)
             longest = 0.0
             for start in range(0, len(table), 1 << 14):
-                part = (table[start : start + (1 << 14)] - centre) / scale
+                part = (table[start : start + (1 << 14)] - center) / scale
                 squares = np.einsum("ij,ij->i", part, part)
                 rounded[start : start + len(part), :-1], rounded[start : start + len(part), -1] = part, squares
                 longest = max(longest, float(squares.max()) ** 0.5)
-        return cls(centre, scale, rounded, longest)
+        return cls(center, scale, rounded, longest)
 
     def queries(self, table: NDArray[np.float64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return queries q as (−2q, 1), whose product with a row is |x|² − 2qx, and a bound of its rounding."""
         rounded = np.ones((len(table), table.shape[1] + 1), np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            moved = (table - self.centre) / self.scale
+            moved = (table - self.center) / self.scale
             rounded[:, :-1] = -2.0 * moved
             length = np.sqrt(np.einsum("ij,ij->i", moved, moved))
             # Inputs, products and sums are each rounded: (columns + 4) units of 2‖q‖‖x‖ + ‖x‖².
@@ -278,7 +278,7 @@ class HammingRows(_Stored):
 
     def nearest(self, queries: HammingRows, count: int, without: NDArray[np.int64] | None = None) -> Nearest:
         """Return distances and places of the nearest rows to each query."""
-        return _native.hamming_neighbours(self.words, queries.words, self.n_features, count, without, default_threads())
+        return _native.hamming_neighbors(self.words, queries.words, self.n_features, count, without, default_threads())
 
     def __add__(self, other: HammingRows) -> HammingRows:
         check_n_features(self.n_features, other.n_features)

@@ -1,7 +1,7 @@
-"""Writes docs/licences.md: what discern is built with and runs with, and under which licence.
+"""Writes docs/licenses.md: what discern is built with and runs with, and under which license.
 
-    python docs/licences.py            write the page
-    python docs/licences.py --check    fail if it lacks a package or crate, if a licence is not among ALLOWED, or if a
+    python docs/licenses.py            write the page
+    python docs/licenses.py --check    fail if it lacks a package or crate, if a license is not among ALLOWED, or if a
                                        crate is not locked to one of crates.io by its checksum
 
 Only what is installed is asked: no network is needed.
@@ -23,9 +23,9 @@ ALLOWED = {
     "CC0-1.0", "ISC License", "MIT", "MIT License", "MIT-0", "Python Software Foundation License", "PSF-2.0",
     "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
-"""Licences that ask for no more than to be named."""
+"""Licenses that ask for no more than to be named."""
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
-HEAD = """# Licences
+HEAD = """# Licenses
 
 What discern needs at run time, and what is compiled into it. Written by `make sbom`; `sbom.json` has the same as
 CycloneDX.
@@ -42,8 +42,8 @@ def python_packages(name: str, found: dict[str, tuple[str, str]]) -> None:
         return
     told = package.metadata
     classes = [one.split(" :: ")[-1] for one in told.get_all("Classifier") or () if one.startswith("License")]
-    licence = told.get("License-Expression") or "; ".join(classes) or (told.get("License") or "?").splitlines()[0]
-    found[package.name] = (package.version, licence)
+    license = told.get("License-Expression") or "; ".join(classes) or (told.get("License") or "?").splitlines()[0]
+    found[package.name] = (package.version, license)
     for line in package.requires or ():
         needed = Requirement(line)
         if needed.marker is None or needed.marker.evaluate({"extra": ""}):
@@ -75,29 +75,29 @@ def crates() -> dict[str, tuple[str, str]]:
 
 
 def table(title: str, found: dict[str, tuple[str, str]]) -> str:
-    rows = [f"| {name} | {version} | {licence} |" for name, (version, licence) in sorted(found.items())]
-    return "\n".join([f"\n## {title}\n", "| name | version | licence |", "| --- | --- | --- |", *rows, ""])
+    rows = [f"| {name} | {version} | {license} |" for name, (version, license) in sorted(found.items())]
+    return "\n".join([f"\n## {title}\n", "| name | version | license |", "| --- | --- | --- |", *rows, ""])
 
 
-def allowed(licence: str) -> bool:
+def allowed(license: str) -> bool:
     """Return whether all parts of an expression with AND, or one of those with OR, are allowed."""
-    plain = re.sub(r" \([A-Z]+\)$| WITH [\w-]+|[()]", "", licence).replace("/", " OR ")
+    plain = re.sub(r" \([A-Z]+\)$| WITH [\w-]+|[()]", "", license).replace("/", " OR ")
     every = (part.strip() for part in re.split(r" AND |; ", plain))
     return all(any(one.strip() in ALLOWED for one in part.split(" OR ")) for part in every)
 
 
 def check(packages: dict[str, tuple[str, str]], linked: dict[str, tuple[str, str]]) -> None:
     """Packages may be of other versions elsewhere; crates are locked."""
-    page = (FOLDER / "licences.md").read_text(encoding="utf-8")
+    page = (FOLDER / "licenses.md").read_text(encoding="utf-8")
     missing = [name for name in packages if f"| {name} |" not in page]
     missing += [
-        name for name, (version, licence) in linked.items() if f"| {name} | {version} | {licence} |" not in page
+        name for name, (version, license) in linked.items() if f"| {name} | {version} | {license} |" not in page
     ]
-    refused = [f"{name}: {licence}" for name, (_, licence) in {**packages, **linked}.items() if not allowed(licence)]
+    refused = [f"{name}: {license}" for name, (_, license) in {**packages, **linked}.items() if not allowed(license)]
     if missing:
-        sys.exit(f"docs/licences.md does not have {', '.join(missing)} as it is now: run make sbom")
+        sys.exit(f"docs/licenses.md does not have {', '.join(missing)} as it is now: run make sbom")
     if refused:
-        sys.exit(f"not a licence that docs/licences.py allows: {', '.join(refused)}")
+        sys.exit(f"not a license that docs/licenses.py allows: {', '.join(refused)}")
     if loose := unlocked():
         sys.exit(f"not locked to a crate of crates.io by a checksum: {', '.join(loose)}")
 
@@ -116,9 +116,9 @@ def main() -> None:
     if "--check" in sys.argv:
         check(packages, crates())
         return
-    words = "\nThe stop words in `python/discern/data/stopwords` have their own licence, beside them.\n"
+    words = "\nThe stop words in `python/discern/data/stopwords` have their own license, beside them.\n"
     text = HEAD + table("Python packages", packages) + table("Rust crates", crates()) + words
-    (FOLDER / "licences.md").write_text(text, encoding="utf-8")
+    (FOLDER / "licenses.md").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 use super::sparse::{Row, Sparse, cosine_distance, dot};
 use super::{Found, Nearest, UNIT};
 use crate::system::cancel::checkpoint;
-use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vectorised};
+use crate::system::vector::{CodePath, code_path, dot_product, largest_bound, vectorized};
 
 /// The most terms that are kept as dense columns; their presence in a row is a mask of 128 bits.
 const HEAD: usize = 128;
@@ -328,7 +328,7 @@ impl Inverted {
 
 /// Add columns, times their factors, to sums, which stay in registers.
 fn add_all(sums: &mut [f32], columns: &[(f32, &[f32])]) {
-    vectorised(
+    vectorized(
         #[inline(always)]
         || {
             for (place, sums) in sums.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {

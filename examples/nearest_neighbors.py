@@ -1,8 +1,8 @@
 """
-Neighbours against a line
+Neighbors against a line
 =========================
 
-Some problems no straight line solves. Logistic regression can only cut the plane in two; the k nearest neighbours of a
+Some problems no straight line solves. Logistic regression can only cut the plane in two; the k nearest neighbors of a
 point vote, and follow any shape, as long as there are enough of them near by.
 """
 
@@ -23,7 +23,7 @@ def rings(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 X, y = rings(240, 2)
 tests, answers = rings(20_000, 3)
-METHODS = {"logistic regression": LogisticRegression(), "9 nearest neighbours": KNeighborsClassifier(9)}
+METHODS = {"logistic regression": LogisticRegression(), "9 nearest neighbors": KNeighborsClassifier(9)}
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 errors = {}
 for ax, (name, method) in zip(axes, METHODS.items(), strict=True):
@@ -33,10 +33,10 @@ for ax, (name, method) in zip(axes, METHODS.items(), strict=True):
 axes[0].get_legend().remove()
 plt.show()
 assert errors["logistic regression"] > 0.35
-assert errors["9 nearest neighbours"] < 0.05
+assert errors["9 nearest neighbors"] < 0.05
 
 # %%
-# How many neighbours? One follows every accident of the sample: its training error is zero, and says nothing. Many blur
+# How many neighbors? One follows every accident of the sample: its training error is zero, and says nothing. Many blur
 # the shape. ``n_neighbors="auto"`` lets every training row be decided by the others.
 
 numbers = [1, 3, 5, 9, 15, 25, 45, 75, 121, 201]
@@ -48,7 +48,7 @@ figure, ax = plt.subplots(figsize=(7, 3.2), layout="constrained")
 ax.plot(numbers, training, marker="o", label="training rows")
 ax.plot(numbers, held_out, marker="o", label="new rows")
 ax.axvline(auto.n_neighbors_, color="0.3", linestyle="dashed", label=f"“auto”: {auto.n_neighbors_}")
-ax.set(xscale="log", xlabel="neighbours", ylabel="share wrong")
+ax.set(xscale="log", xlabel="neighbors", ylabel="share wrong")
 ax.legend(frameon=False)
 plt.show()
 assert training[0] == 0.0

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.learners.neighbours.rows import METRICS, check_n_features, whole_numbers
+from discern.learners.neighbors.rows import METRICS, check_n_features, whole_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from discern.learners.neighbours.rows import Nearest
+    from discern.learners.neighbors.rows import Nearest
 
-MOST_NEIGHBOURS = 50
+MOST_NEIGHBORS = 50
 """The largest number of neighbors that :func:`choose_count` tries."""
 
 
@@ -39,7 +39,7 @@ def distance_weights(distances: NDArray[np.float64]) -> NDArray[np.float64]:
 def vote_shares(
     classes: NDArray[np.int64], n_classes: int, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Return the share of the votes of each of ``n_classes`` classes, from the classes of each query's neighbours.
+    """Return the share of the votes of each of ``n_classes`` classes, from the classes of each query's neighbors.
 
     The decision is the class with the largest share; of equal shares, the first class.
 
@@ -55,7 +55,7 @@ def vote_shares(
 
 
 def choose_count(
-    neighbour_classes: NDArray[np.int64],
+    neighbor_classes: NDArray[np.int64],
     classes: NDArray[np.int64],
     n_classes: int,
     weights: NDArray[np.float64] | None = None,
@@ -72,15 +72,15 @@ def choose_count(
     """
     votes = np.zeros((len(classes), n_classes))
     every = np.arange(len(classes))
-    accuracies = np.zeros(neighbour_classes.shape[1])
-    for place in range(neighbour_classes.shape[1]):
-        votes[every, neighbour_classes[:, place]] += 1.0 if weights is None else weights[:, place]
+    accuracies = np.zeros(neighbor_classes.shape[1])
+    for place in range(neighbor_classes.shape[1]):
+        votes[every, neighbor_classes[:, place]] += 1.0 if weights is None else weights[:, place]
         accuracies[place] = np.mean(votes.argmax(axis=1) == classes)
     return int(accuracies.argmax()) + 1, accuracies
 
 
 @dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbors:
     """Rows with a class number and an id each: the statistics of a neighbor classifier.
 
     Adding and removing rows make new objects. Nothing is left of rows that were removed.
@@ -88,7 +88,7 @@ class Neighbours:
     Examples
     --------
     >>> table = np.array([[0.0], [1.0], [5.0]])
-    >>> known = Neighbours.of("euclidean", table, np.array([0, 0, 1]))
+    >>> known = Neighbors.of("euclidean", table, np.array([0, 0, 1]))
     >>> known.without([1]).ids.tolist()
     [0, 2]
     >>> known.with_rows(np.array([[4.0]]), np.array([1])).ids.tolist()
@@ -100,7 +100,7 @@ class Neighbours:
     ids: NDArray[np.int64]
 
     @classmethod
-    def of(cls, metric: str, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbours:
+    def of(cls, metric: str, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbors:
         """Take the rows of a matrix, each with its class number; ids are 0, 1, … if not given."""
         rows = METRICS[metric].of(table)
         known = cls(rows, np.asarray(classes, np.int64), np.arange(len(rows)))
@@ -109,11 +109,11 @@ class Neighbours:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def with_rows(self, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbours:
+    def with_rows(self, table: Any, classes: NDArray[Any], ids: Any = None) -> Neighbors:
         """Return these rows and more; new ids go on from the largest if not given."""
         return self._joined(type(self.rows).of(table), classes, ids)
 
-    def _joined(self, rows: Any, classes: NDArray[Any], ids: Any) -> Neighbours:
+    def _joined(self, rows: Any, classes: NDArray[Any], ids: Any) -> Neighbors:
         first = int(self.ids.max(initial=-1)) + 1
         added = np.arange(first, first + len(rows)) if ids is None else np.asarray(ids)
         if added.shape != (len(rows),) or len(classes) != len(rows) or added.dtype.kind not in "iu":
@@ -122,20 +122,20 @@ class Neighbours:
         if len(np.unique(every)) < len(every):
             values, counts = np.unique(every, return_counts=True)
             raise ValueError(f"the id {values[counts > 1][0]} is given twice; each row needs its own")
-        return Neighbours(self.rows + rows, np.concatenate([self.classes, np.asarray(classes, np.int64)]), every)
+        return Neighbors(self.rows + rows, np.concatenate([self.classes, np.asarray(classes, np.int64)]), every)
 
-    def with_ids(self, ids: Any) -> Neighbours:
+    def with_ids(self, ids: Any) -> Neighbors:
         """Return the same rows with other ids."""
         return replace(self.without(self.ids)._joined(self.rows, self.classes, ids), rows=self.rows)
 
-    def without(self, ids: Any) -> Neighbours:
+    def without(self, ids: Any) -> Neighbors:
         """Return these rows without those of some ids; raises ValueError for an id that is not there."""
         given = np.atleast_1d(np.asarray(ids))
         unknown = given[~np.isin(given, self.ids)]
         if len(unknown):
             raise ValueError(f"there is no row with the id {unknown[0]}; nothing was changed")
         kept = np.flatnonzero(~np.isin(self.ids, given))
-        return Neighbours(self.rows.take(kept), self.classes[kept], self.ids[kept])
+        return Neighbors(self.rows.take(kept), self.classes[kept], self.ids[kept])
 
     def nearest(self, table: Any, count: int) -> Nearest:
         """Return distances and places of the nearest rows to each row of a matrix."""
@@ -151,10 +151,10 @@ class Neighbours:
         return found
 
     def best_count(self, n_classes: int, weighted: bool = False) -> int:
-        """Choose the number of neighbors by leaving each row out, in one pass; up to ``MOST_NEIGHBOURS``."""
+        """Choose the number of neighbors by leaving each row out, in one pass; up to ``MOST_NEIGHBORS``."""
         if len(self) < 2:
             return 1
-        distances, places = self.nearest_others(min(MOST_NEIGHBOURS, len(self) - 1))
+        distances, places = self.nearest_others(min(MOST_NEIGHBORS, len(self) - 1))
         weights = distance_weights(distances) if weighted else None
         return choose_count(self.classes[places], self.classes, n_classes, weights)[0]
 
@@ -163,7 +163,7 @@ class Neighbours:
         return {"classes": self.classes, "ids": self.ids, **self.rows.arrays()}
 
     @classmethod
-    def from_arrays(cls, metric: str, n_features: int, arrays: Mapping[str, NDArray[Any]], classes: int) -> Neighbours:
+    def from_arrays(cls, metric: str, n_features: int, arrays: Mapping[str, NDArray[Any]], classes: int) -> Neighbors:
         """Make neighbors of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
         if metric not in METRICS:
             raise ValueError(f"{metric!r} is not a distance; there are {', '.join(METRICS)}")
