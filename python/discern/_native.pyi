@@ -191,6 +191,16 @@ def moments(
     weights: NDArray[np.float64] | None,
     threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]: ...
+def place_on_grid(
+    values: NDArray[np.float32] | NDArray[np.float64],
+    classes: NDArray[np.int32],
+    origin: NDArray[np.float64],
+    per_unit: NDArray[np.float64],
+    limit: float,
+    first: NDArray[np.float64],
+    units: NDArray[np.float64],
+    largest: NDArray[np.float64],
+) -> None: ...
 def normal_scores(
     table: NDArray[np.float64],
     means: NDArray[np.float64],

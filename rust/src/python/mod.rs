@@ -6,6 +6,7 @@
 mod counter;
 mod files;
 mod folds;
+mod grid;
 mod kernel;
 mod logistic;
 mod margin;
@@ -36,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     text_scorer::register(module)?;
     folds::register(module)?;
     tables::register(module)?;
+    grid::register(module)?;
     vectors::register(module)?;
     weighting::register(module)?;
     logistic::register(module)?;
