@@ -99,7 +99,7 @@ fn place_row<T: Number>(grid: Grid<'_>, values: &[T], units: &mut [f64]) -> f64 
         units[place] = unit;
         let size = steps.abs();
         most[lane] = if size > most[lane] { size } else { most[lane] };
-        wrong[lane] += steps - steps; // NaN if it is not finite
+        wrong[lane] += steps * 0.0; // NaN if it is not finite
     };
     for start in (0..whole).step_by(LANES) {
         for lane in 0..LANES {
