@@ -35,7 +35,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo check test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs wheel clean
+.PHONY: help demo check test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -146,13 +146,6 @@ docs: $(MADE)/native $(MADE)/docs ## build the site into build/docs, running eve
 	@echo "==> sphinx-build"
 	@MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going --quiet -b html docs build/docs
 	@echo "open build/docs/index.html"
-
-wheel: $(MADE)/build ## build a wheel into dist and check it in a bare environment
-	@echo "==> maturin build"
-	@rm -rf dist
-	@$(BIN)/maturin build --release --locked --quiet --out dist
-	@echo "==> .ci/wheel.py"
-	@$(BIN)/python .ci/wheel.py dist
 
 clean: ## remove .venv, target, caches and built files
 	@echo "==> removing .venv, target, caches and built files"

@@ -90,6 +90,7 @@ _HOMES = {
     "reweight": "discern.evaluation.decisions",
     "similar": "discern.analysis.similarity",
     "wilson": "discern.evaluation.significance",
+    "with_vectors": "discern.data.vectors.beside",
 }
 
 __all__ = [*sorted(_HOMES), "__version__"]
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     from discern.data.embedding.static import StaticEmbedding as StaticEmbedding
     from discern.data.strings import DataError as DataError
     from discern.data.text import TextSettings as TextSettings
+    from discern.data.vectors.beside import with_vectors as with_vectors
     from discern.estimators.calibrate import CalibratedClassifier as CalibratedClassifier
     from discern.estimators.decide import DecisionClassifier as DecisionClassifier
     from discern.estimators.kernel import SVC as SVC

@@ -34,14 +34,16 @@ class Classifier(Predictor):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
         they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
         ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
-        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, and a category has an
-        axis for each value. ``"best"`` compares those that suit the data, and keeps the winner (see ``leaderboard``).
+        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
+        for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
+        that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
-    text, number, category, flag : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``).
+    text, number, category, flag, vector : str or list of str, optional
+        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
+        vector is a list of numbers, of the same length in all rows, such as an embedding.
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
@@ -107,6 +109,7 @@ class Classifier(Predictor):
         number: str | Sequence[str] | None = None,
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
+        vector: str | Sequence[str] | None = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",

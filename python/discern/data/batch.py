@@ -13,6 +13,7 @@ import numpy as np
 import discern._native as _native
 from discern.data.strings import DataError, Strings
 from discern.data.values import canonical, doubles, folded_moment, is_missing, merged, written
+from discern.data.vectors.column import Vectors, lengths_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 
 Column = Any
-"""``Strings``, a list of values, or an Arrow array."""
+"""``Strings``, ``Vectors``, a list of values, or an array of NumPy or Arrow."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,23 @@ class Batch:
         """The text columns that have been checked."""
         return {}
 
+    def vectors(self, name: str, n_axes: int | None = None) -> Vectors:
+        """Return a column of vectors, each of ``n_axes`` numbers if that is known; raises ``DataError`` for others."""
+        found = self._vectors.get(name)
+        if found is None or n_axes not in (None, found.n_axes):
+            found = Vectors.of(self.column(name), lambda place: self.place_of(place, name), n_axes)
+            self._vectors[name] = found
+        return found
+
+    @cached_property
+    def _vectors(self) -> dict[str, Vectors]:
+        """The columns of vectors that have been read."""
+        return {}
+
+    def place_of(self, place: int, name: str) -> str:
+        """Return the row and the column of a value, for messages."""
+        return f"row {self.start + place} of {self.source}, column {name!r}"
+
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
         """Return the code of each row's label and the distinct labels; raises ``DataError`` for a missing label."""
         numbers, offsets, data = _native.distinct(self._as_texts(name, missing="label"))
@@ -140,6 +158,9 @@ def row_sizes(batch: Batch) -> NDArray[np.int64]:
 
 def _value_sizes(column: Column) -> NDArray[np.int64] | int:
     """Return the approximate size of each value in bytes."""
+    listed = None if isinstance(column, Strings) else lengths_of(column)
+    if listed is not None:
+        return 8 + 4 * listed
     lengths = _lengths(column)
     return 16 if lengths is None else 8 + np.where(lengths > SHORT, lengths, 8)
 
@@ -177,8 +198,10 @@ def _arrow_lengths(column: Any) -> NDArray[np.int64] | None:
 
 
 def _taken(column: Column, places: NDArray[np.int64]) -> Column:
-    if isinstance(column, Strings | np.ndarray):
+    if isinstance(column, Strings | Vectors):
         return column.take(places)
+    if isinstance(column, np.ndarray):
+        return column.take(places, axis=0)
     if is_arrow(column):
         array = _arrow(column)
         # Arrow cannot take from views of strings, which polars has.
@@ -189,12 +212,12 @@ def _taken(column: Column, places: NDArray[np.int64]) -> Column:
 
 def values_of(column: Column) -> list[Any]:
     """Return the values of a column as Python objects, None for Arrow's nulls; see :mod:`discern.data.values`."""
-    if isinstance(column, Strings):
+    if isinstance(column, Strings | Vectors):
         return column.to_list()
     if is_arrow(column):
         return _arrow_values(_arrow(column))
     if isinstance(column, np.ndarray):
-        kind = column.dtype.kind
+        kind = "M" if column.ndim > 1 else column.dtype.kind
         return doubles(column).tolist() if kind == "f" else list(column) if kind in "Mm" else column.tolist()
     return list(column)
 
@@ -252,6 +275,8 @@ def as_texts(column: Column, place: str, start: int = 1, missing: str = "", chec
         return column.native()
     if is_arrow(column):
         return _arrow_texts(column, place, start, missing, checked)
+    if isinstance(column, Vectors) or getattr(column, "ndim", 1) > 1:
+        raise DataError(f"{place} holds vectors, which cannot be read as text; use it as a vector")
     values = values_of(column)
     if set(map(type, values)) == {str}:
         return values
@@ -278,7 +303,7 @@ def typed_numbers(column: Column, truth: bool = True) -> NDArray[np.float64] | N
     >>> typed_numbers([1, 2.5, None]).tolist(), typed_numbers(["1"])
     ([1.0, 2.5, nan], None)
     """
-    if isinstance(column, Strings):
+    if isinstance(column, Strings | Vectors) or getattr(column, "ndim", 1) > 1:
         return None
     if is_arrow(column):
         return _arrow_numbers(_arrow(column), truth)
@@ -305,7 +330,7 @@ def is_arrow(column: Column) -> bool:
 
 def as_column(column: Any) -> Column:
     """Return a column of any library as an Arrow or NumPy array, or as a list."""
-    if isinstance(column, Strings | list | np.ndarray):
+    if isinstance(column, Strings | Vectors | list | np.ndarray):
         return column
     if is_arrow(column):
         import pyarrow as pa

@@ -9,8 +9,9 @@ import numpy as np
 
 import discern._native as _native
 from discern.data.batch import Batch, typed_numbers
-from discern.data.strings import Strings
+from discern.data.strings import DataError, Strings
 from discern.data.values import canonical
+from discern.data.vectors.column import Vectors, lengths_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 _NUMBER = r"^-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 _LONGEST = 40
 """The limit on the bytes of a text that may be a number, a truth value or a time."""
+_BLOCK = 1 << 12
+"""Vectors are hashed in blocks of so many, for the memory that a copy takes."""
 _STARTS = np.isin(np.arange(256), np.frombuffer(b"0123456789-.TF", np.uint8))
 
 MISSING_HASH = _native.row_hashes([""])[0]
@@ -35,7 +38,11 @@ def value_hashes(batch: Batch, name: str) -> Hashes:
     >>> bool((one == two).all())
     True
     """
-    numbers = typed_numbers(batch.column(name), truth=False)
+    column = batch.column(name)
+    if not isinstance(column, Strings) and lengths_of(column) is not None:
+        with suppress(DataError):  # lists of something else are compared by their text
+            return _hashes_of_vectors(batch.vectors(name))
+    numbers = typed_numbers(column, truth=False)
     if numbers is not None:
         return _hashes_of_numbers(numbers)
     texts = batch.texts(name)
@@ -92,4 +99,15 @@ def _hashes_of_numbers(numbers: NDArray[Any]) -> Hashes:
     hashes = np.full(len(numbers), MISSING_HASH, np.uint64)
     offsets = np.arange(0, 8 * len(values) + 1, 8, dtype=np.int64)
     hashes[known] = _native.row_hashes(Strings(offsets, values.view(np.uint8)).native())
+    return hashes
+
+
+def _hashes_of_vectors(vectors: Vectors) -> Hashes:
+    hashes = np.full(len(vectors), MISSING_HASH, np.uint64)
+    places = np.flatnonzero(vectors.present)
+    for start in range(0, len(places), _BLOCK):
+        block = places[start : start + _BLOCK]
+        known = vectors.values[block] + np.float32(0.0)  # −0 is 0
+        offsets = np.arange(len(block) + 1, dtype=np.int64) * (4 * vectors.n_axes)
+        hashes[block] = _native.row_hashes(Strings(offsets, known.view(np.uint8).ravel()).native())
     return hashes

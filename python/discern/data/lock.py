@@ -6,7 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -36,7 +36,9 @@ def _holding(path: Path, *, wait: bool) -> Iterator[int | None]:
         yield handle
     finally:
         if handle is not None:
-            _remove_open(handle, place)
+            # First the name, then the lock: a process that has waited sees that the file is gone, and makes a new one.
+            place.unlink(missing_ok=True)
+            os.close(handle)
 
 
 @contextmanager
@@ -58,39 +60,8 @@ def temporary_file(target: Path) -> Iterator[tuple[int, Path]]:
                 yield handle, path
                 return
         finally:
-            _remove_open(handle, path)
-
-
-def replace_file(temporary: Path, handle: int, target: Path) -> None:
-    """Rename a temporary file, which is open, to another one, and force the folder to disk."""
-    if sys.platform == "win32":  # which renames no open file; the handle stays valid for whoever closes it
-        with open(os.devnull, "rb") as nothing:
-            os.dup2(nothing.fileno(), handle)
-    os.replace(temporary, target)
-    sync_folder(target.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Force the names of the files of a folder to disk; Windows does that by itself."""
-    if sys.platform == "win32":
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _remove_open(handle: int, path: Path) -> None:
-    """Remove a locked file and close it."""
-    if sys.platform == "win32":  # which removes no open file
-        os.close(handle)
-        with suppress(PermissionError):  # another process has opened it meanwhile
             path.unlink(missing_ok=True)
-    else:
-        # First the name, then the lock: a process that has waited sees that the file is gone, and makes a new one.
-        path.unlink(missing_ok=True)
-        os.close(handle)
+            os.close(handle)
 
 
 def _remove_abandoned(target: Path) -> None:
@@ -101,12 +72,11 @@ def _remove_abandoned(target: Path) -> None:
             continue
         try:
             _lock(handle, wait=False)
-            is_abandoned = _is_still(handle, path)
-        except BlockingIOError:  # it is being written
-            is_abandoned = False
-        if is_abandoned:
-            _remove_open(handle, path)
-        else:
+            if _is_still(handle, path):
+                path.unlink(missing_ok=True)
+        except BlockingIOError:
+            pass  # it is being written
+        finally:
             os.close(handle)
 
 
@@ -128,30 +98,13 @@ def _taken(place: Path, *, wait: bool) -> int | None:
 
 def _lock(handle: int, *, wait: bool) -> None:
     if sys.platform == "win32":
-        _lock_on_windows(handle, wait=wait)
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
     else:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _lock_on_windows(handle: int, *, wait: bool) -> None:
-    """Lock a byte far behind the end, because Windows lets no other process read what is locked."""
-    import msvcrt
-    import time
-
-    place = os.lseek(handle, 0, os.SEEK_CUR)
-    while True:
-        os.lseek(handle, 1 << 40, os.SEEK_SET)
-        try:
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
-            return
-        except PermissionError as error:
-            if not wait:
-                raise BlockingIOError(*error.args) from error
-        finally:
-            os.lseek(handle, place, os.SEEK_SET)
-        time.sleep(0.05)
 
 
 def _is_still(handle: int, place: Path) -> bool:

@@ -7,13 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from discern.data.batch import Batch, as_column, is_guessed, named_columns, without_index
+import numpy as np
+
+from discern.data.batch import Batch, as_column, is_guessed, named_columns, part_of, without_index
 from discern.data.formats import FORMATS, Format
 from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing, refuse_pipe
 from discern.data.strings import DataError
+from discern.data.vectors.beside import Beside, placed_beside
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+ROWS_AT_ONCE = 1 << 15
+"""The rows of a batch that holds vectors."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +39,8 @@ def can_be_read_again(source: Any) -> bool:
         return str(source) != "-" and (os.path.isfile(source) or os.path.isdir(source) or _is_pattern(_path(source)))
     if isinstance(source, Sources):
         return all(can_be_read_again(part) for part in source)
+    if isinstance(source, Beside):
+        return can_be_read_again(source.source)
     # A frame has a length; a stream has none.
     return isinstance(source, Batch | Mapping | Sequence) or hasattr(source, "__len__")
 
@@ -46,19 +55,28 @@ def batches(source: Any, reading: Reading | None = None) -> Iterator[Batch]:
     (2, ['label', 'text'])
     """
     reading = reading or Reading()
+    found = _batches(source, reading)
+    return placed_beside(found, reading.vectors) if reading.vectors else found
+
+
+def _batches(source: Any, reading: Reading) -> Iterator[Batch]:
     if isinstance(source, Batch):
         yield source
+    elif isinstance(source, Beside):
+        yield from placed_beside(_batches(source.source, reading), source.columns)
     elif isinstance(source, str | os.PathLike):
         yield from _files(_path(source), reading)
     elif isinstance(source, Mapping):
         yield from _from_mapping(source)
+    elif isinstance(source, np.ndarray) and source.ndim == 2:
+        yield from _from_mapping({"vector": source})
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         yield from _from_arrow(source)
     elif isinstance(source, Sequence):
         yield from _from_rows(source)
     elif isinstance(source, Iterable):
         for part in source:
-            yield from batches(part, reading)
+            yield from _batches(part, reading)
     else:
         kind = type(source).__name__
         raise DataError(f"cannot read rows from a {kind}; give a path, a data frame, an Arrow table or a list of rows")
@@ -69,8 +87,15 @@ def _from_mapping(source: Mapping[Any, Any]) -> Iterator[Batch]:
     lengths = {name: len(column) for name, column in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"the columns have different lengths: {lengths}")
-    if any(lengths.values()):
-        yield Batch(columns, next(iter(lengths.values())))
+    if not any(lengths.values()):
+        return
+    whole = Batch(columns, next(iter(lengths.values())))
+    if not any(getattr(column, "ndim", 1) == 2 for column in columns.values()):
+        yield whole
+        return
+    for start in range(0, whole.rows, ROWS_AT_ONCE):  # arrays may be mapped files, or of another precision
+        part = {name: part_of(column, start, start + ROWS_AT_ONCE) for name, column in columns.items()}
+        yield Batch(part, min(ROWS_AT_ONCE, whole.rows - start), start=start + 1)
 
 
 def _from_rows(rows: Sequence[Any]) -> Iterator[Batch]:

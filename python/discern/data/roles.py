@@ -1,4 +1,4 @@
-"""Roles of columns (text, number, category, flag): inferring them, and reading values as numbers or levels."""
+"""Roles of columns (text, number, category, flag, vector): inferring them, and reading values as numbers or levels."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import numpy as np
 import discern._native as _native
 from discern.data.batch import Batch, as_texts, row_sizes, typed_numbers, values_of
 from discern.data.bins import assign
+from discern.data.hashes import value_hashes
 from discern.data.strings import DataError, Strings
 from discern.data.text import VIEWS
 from discern.data.values import canonical
+from discern.data.vectors.column import lengths_of, seems_vectors
+from discern.data.vectors.grid import COARSE, Grid
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-ROLES = ("text", "number", "category", "flag")
+ROLES = ("text", "number", "category", "flag", "vector")
 LENGTH = "length"
 """The role of the number of words of a text."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
@@ -33,6 +36,8 @@ YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
 """A column with more distinct values is not a category."""
+LAID_BY = 4096
+"""A grid is laid by so many vectors."""
 LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
 """The number of rows for inferring roles, and the limit on their bytes."""
 
@@ -49,6 +54,8 @@ class Feature:
     role: str
     edges: tuple[float, ...] | None = None
     view: str = ""
+    grid: Grid | None = None
+    """What a vector is rounded to, laid when the column is first learned; its axes are the numbers of the vector."""
 
     def __post_init__(self) -> None:
         if self.view and (self.role != "text" or self.view not in VIEWS):
@@ -76,6 +83,8 @@ class Feature:
         """
         if self.is_derived:
             return f"{self.view or self.role} of {self.name!r}"
+        if self.role == "vector" and self.grid is not None:
+            return f"vector {self.name!r} of {len(self.grid)} numbers"
         bins = "" if self.edges is None else f" in {len(self.edges) - 1} bins"
         return f"{self.role} {self.name!r}{bins}"
 
@@ -89,18 +98,25 @@ class Feature:
         """Whether this is a number with a normal density in each class."""
         return self.role == "number" and self.edges is None
 
+    @property
+    def n_axes(self) -> int | None:
+        """The numbers of a vector, if that is known."""
+        return None if self.grid is None else len(self.grid)
+
     def to_json(self) -> dict[str, Any]:
         """Return the feature as plain values."""
         edges = None if self.edges is None else [_edge_to_json(edge) for edge in self.edges]
         view = {"view": self.view} if self.view else {}
-        return {"name": self.name, "role": self.role, "edges": edges, **view}
+        grid = {} if self.grid is None else {"grid": self.grid.to_json()}
+        return {"name": self.name, "role": self.role, "edges": edges, **view, **grid}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Feature:
         """Make a feature from the result of :meth:`to_json`."""
         edges = values["edges"]
         edges = None if edges is None else tuple(float(edge) for edge in edges)
-        return cls(str(values["name"]), values["role"], edges, values.get("view", ""))
+        grid = None if "grid" not in values else Grid.from_json(values["grid"])
+        return cls(str(values["name"]), values["role"], edges, values.get("view", ""), grid)
 
     def bins(self) -> list[str]:
         """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""
@@ -221,6 +237,24 @@ def yes_or_no(value: str) -> str:
     return "yes" if lowered in YES else "no" if lowered in NO else value
 
 
+def with_grid(feature: Feature, batch: Batch) -> Feature:
+    """Return a column of vectors with a grid laid by the first rows, the same in whatever order they come.
+
+    Raises ``DataError`` if none of these rows has a vector.
+    """
+    if feature.role != "vector" or feature.grid is not None:
+        return feature
+    vectors = batch.vectors(feature.name)
+    if not vectors.present.any():
+        raise DataError(
+            f"{batch.source_has} no vector in column {feature.name!r} in the first {batch.rows:,} rows; leave the "
+            "column out, or put rows first that have one"
+        )
+    order = np.argsort(value_hashes(batch, feature.name), kind="stable")
+    order = order[vectors.present[order]][:LAID_BY]
+    return replace(feature, grid=Grid.fit(vectors.values[order], COARSE))
+
+
 # -------------------------------------------------------------------------------------------------- roles
 
 
@@ -275,7 +309,7 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     for name in batch.columns:
         if name == label:
             continue
-        role = "text" if batch.is_text(name) else _role(name, _canonical_values(some, name))
+        role = "text" if batch.is_text(name) else _role_of(some, name)
         if role in ROLES:
             features.append(Feature(name, role))
         else:
@@ -290,10 +324,20 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has another value", "it numbers the rows"
 
 
+def _role_of(batch: Batch, name: str) -> str:
+    """Return the role of a column, or the reason why it has none."""
+    column = batch.columns[name]
+    if not isinstance(column, Strings) and lengths_of(column) is not None and seems_vectors(column):
+        return "vector"
+    return _role(name, _canonical_values(batch, name))
+
+
 def _role(name: str, values: list[str]) -> str:
     texts = [text for text in values if text not in MISSING_NUMBERS]
     if not texts:
         return EMPTY
+    if texts[0].startswith("[") and seems_vectors(texts):
+        return "vector"
     distinct = set(texts)
     if len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct):
         return "flag"

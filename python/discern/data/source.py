@@ -6,10 +6,10 @@ import codecs
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, TypeVar, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import numpy as np
 
@@ -50,6 +50,8 @@ class Reading:
         Return rows as soon as they arrive instead of waiting for a full block.
     longest_row : int
         Refuse a row with more bytes as soon as that many have arrived.
+    vectors : mapping of column to array
+        Columns of vectors beside the rows, in their order over all files.
 
     Attributes
     ----------
@@ -71,6 +73,7 @@ class Reading:
     on_error: str = "stop"
     at_once: bool = False
     longest_row: int = LONGEST_ROW
+    vectors: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     faults: dict[str, int] = field(default_factory=dict)
     first_fault: str = ""
     guessed: dict[str, str] = field(default_factory=dict)

@@ -45,7 +45,7 @@ def save(
     old file stays and ModelFileError is raised. Whoever has the old file open keeps it. A symbolic link is followed:
     the file that it points to is replaced.
     """
-    from discern.data.lock import replace_file, temporary_file
+    from discern.data.lock import temporary_file
 
     content, digest = encode(arrays, metadata)
     target = place_of(path)
@@ -56,7 +56,12 @@ def save(
             os.fsync(handle)
         _read_back(str(temporary), target, check)
         os.chmod(temporary, _mode(target))
-        replace_file(temporary, handle, target)
+        os.replace(temporary, target)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
     return digest
 
 

@@ -156,11 +156,11 @@ class Job:
 
 def in_space(given: Settings, resolved: Resolved, model: Any) -> Fitted:
     """Return the state of a model in a vector space; its columns and term settings are those of the model."""
-    layout = model.pipeline.layout
+    layout, places = model.pipeline.layout, {one.name: place for place, one in enumerate(resolved.features)}
     resolved = replace(
         resolved,
         pipeline=model.pipeline,
-        features=model.features,
+        features=tuple(sorted(model.features, key=lambda one: places[one.name])),
         text=layout.text[0],
         min_df=layout.min_df,
         calibration=model.calibration,

@@ -2,10 +2,10 @@
 
     statistics = sum over rows (:class:`Summing`)          model = solve(statistics, settings) (:func:`solve_columns`)
 
-Each column has its event model. A text is a bag of words (multinomial, Bernoulli, complement); a category has one level
-of several, P(l|k) = (count + α) / (N_k + αL); a flag is a category of two levels; a number has a normal density in each
-class, or is cut into bins that are levels. A missing value leaves its column out of its row's sum; a level or word
-that was never seen in training is left out and counted.
+Each column has its event model. A text is a bag of words (multinomial, Bernoulli, complement); a category has one
+level of several, P(l|k) = (count + α) / (N_k + αL); a flag is a category of two levels; a number has a normal density
+in each class, or is cut into bins that are levels; a vector has normal densities with one covariance. A missing value
+leaves its column out of its row's sum; a level or word that was never seen in training is left out and counted.
 """
 
 from __future__ import annotations
@@ -107,16 +107,17 @@ def solve_columns(
 
 
 def groups_of(features: Sequence[Feature]) -> list[list[int]]:
-    """Return the places of the columns whose evidence is scaled together: each view of a text alone, then the rest.
+    """Return the places of the columns whose evidence is scaled together: each view of a text and each vector alone,
+    then the rest.
 
     Examples
     --------
     >>> groups_of([Feature("age", "number"), Feature("text", "text"), Feature("text", "length")])
     [[1], [0, 2]]
     """
-    texts = [[place] for place, feature in enumerate(features) if feature.role == "text"]
-    values = [place for place, feature in enumerate(features) if feature.role != "text"]
-    return [*texts, values] if values else texts
+    alone = [[place] for place, feature in enumerate(features) if feature.role in ("text", "vector")]
+    values = [place for place, feature in enumerate(features) if feature.role not in ("text", "vector")]
+    return [*alone, values] if values else alone
 
 
 def described_groups(features: Sequence[Feature]) -> list[str]:

@@ -8,6 +8,7 @@ documentation all come from these rows. A model in a vector space is its own mod
 from __future__ import annotations
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from discern.data.registry import Registry, imported
@@ -45,6 +46,8 @@ class ModelKind:
     """The position among the models that the search tries where there is text; 0 for those it does not try."""
     on_tables: int = 0
     """The same where there is no text."""
+    on_vectors: int = 0
+    """The same where there are vectors and no text."""
     is_public: bool = True
     """Whether it can be asked for by name."""
 
@@ -80,6 +83,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_spark=True,
             on_text=3,
             on_tables=1,
+            on_vectors=4,
         ),
         *(
             ModelKind(name, summary, event=name, has_priors=True, has_smoothing=True, on_spark=True)
@@ -100,6 +104,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_spark=True,
             on_text=5,
             on_tables=2,
+            on_vectors=1,
         ),
         ModelKind(
             "linear-svm",
@@ -110,6 +115,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_spark=True,
             on_text=1,
             on_tables=3,
+            on_vectors=2,
         ),
         ModelKind(
             "nbsvm",
@@ -129,6 +135,7 @@ MODELS: Registry[ModelKind] = Registry(
             is_tuned=True,
             max_terms=6000,
             on_text=4,
+            on_vectors=5,
         ),
         ModelKind(
             "lda",
@@ -139,6 +146,7 @@ MODELS: Registry[ModelKind] = Registry(
             has_priors=True,
             on_spark=True,
             on_tables=4,
+            on_vectors=3,
         ),
         ModelKind(
             "qda",
@@ -158,6 +166,7 @@ MODELS: Registry[ModelKind] = Registry(
             learn=_deciders("learn_neighbors"),
             decider=_deciders("Nearest"),
             on_tables=6,
+            on_vectors=6,
         ),
         ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
         ModelKind(
@@ -182,7 +191,7 @@ def public_models() -> tuple[str, ...]:
     return tuple(kind.name for kind in MODELS if kind.is_public)
 
 
-def searched(has_text: bool) -> list[ModelKind]:
+def searched(has_text: bool, has_vectors: bool = False) -> list[ModelKind]:
     """Return the models that the search compares, the most likely winners first."""
-    tried = [kind for kind in MODELS if (kind.on_text if has_text else kind.on_tables)]
-    return sorted(tried, key=lambda kind: kind.on_text if has_text else kind.on_tables)
+    position = attrgetter("on_text" if has_text else "on_vectors" if has_vectors else "on_tables")
+    return sorted(filter(position, MODELS), key=position)

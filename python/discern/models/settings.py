@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
-from discern.data.roles import LENGTH, NUMBERS, Feature, infer
+from discern.data.roles import LENGTH, NUMBERS, Feature, infer, with_grid
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
@@ -74,6 +74,7 @@ class Settings:
         number: str | Sequence[str] | None = None,
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
+        vector: str | Sequence[str] | None = None,
         **others: Any,
     ) -> Settings:
         """Return the settings that the keyword arguments of a classifier stand for."""
@@ -81,7 +82,7 @@ class Settings:
         max_terms, select = others.get("max_terms"), others.get("select", "chi2")
         return cls(
             label=label,
-            columns=_columns(label, text=text, number=number, category=category, flag=flag),
+            columns=_columns(label, text=text, number=number, category=category, flag=flag, vector=vector),
             model=model,
             naive_bayes=_naive_bayes(model, smoothing, priors, normalization, max_terms, select),
             text=_text_settings(words),
@@ -181,15 +182,15 @@ class Settings:
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
         """Return the predictor columns, inferred if none were given, and which are left out and why."""
         if self.columns:
-            return self.columns, {}
+            return tuple(with_grid(feature, batch) for feature in self.columns), {}
         batch.column(self.label)
         features, left_out = infer(batch, self.label)
         if not features:
             raise DataError(
                 f"{batch.source_has} no column to decide by beside the label {self.label!r}; there must be a text, a "
-                "number or a category"
+                "number, a category or a vector"
             )
-        return tuple(features), left_out
+        return tuple(with_grid(feature, batch) for feature in features), left_out
 
     def without_labels(self, gone: Container[str]) -> Settings:
         """Return the settings without the given priors of some labels."""

@@ -57,16 +57,18 @@ def empty_ledger(salt: bytes | None) -> Ledger | None:
 
 
 def with_names(batch: Batch, features: Sequence[Feature], label: str = "") -> Batch:
-    """Take the only column of a batch for the only text column if nothing else can be meant; the rest is missing.
+    """Take the only column of a batch for the only text or vector column if nothing else can be meant; the rest is
+    missing.
 
     Columns that records lack are missing, unless the records have columns that nobody knows: those may be misspelled.
     """
     names = [feature.name for feature in features]
-    texts = [feature.name for feature in features if feature.role == "text"]
     here = {*batch.columns}
+    role = "vector" if "vector" in here and len(here) == 1 and "vector" not in names else "text"
+    texts = [feature.name for feature in features if feature.role == role]
     if batch.is_partial and here <= {*names, label} and not here.isdisjoint(names):
         columns = batch.columns
-    elif len(texts) == 1 and len(here) == 1 and here.isdisjoint({*names} - {"text"}):
+    elif len(texts) == 1 and len(here) == 1 and here.isdisjoint({*names} - {role}):
         columns = {texts[0]: next(iter(batch.columns.values()))}
     else:
         return batch

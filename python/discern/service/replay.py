@@ -100,7 +100,7 @@ def objection(change: Change, classifier: Classifier, unapplied: Mapping[int, st
         if name not in roles:
             return f"the model has no column {name!r}"
         written = change.roles.get(name, roles[name])
-        if (written == "number") != (roles[name] == "number"):
+        if any((written == role) != (roles[name] == role) for role in ("number", "vector")):
             return f"the column {name!r} was a {written} column when the entry was written, and is a {roles[name]} now"
     return None
 

@@ -14,6 +14,7 @@ from discern.data.batch import Batch
 from discern.data.roles import MOST_NUMBER, Feature
 from discern.data.strings import Strings
 from discern.data.values import label_text, written
+from discern.data.vectors.column import MOST_SINGLE, Vectors
 from discern.service.problems import Problem
 from discern.service.settings import Limits
 from discern.service.state import State
@@ -68,7 +69,13 @@ def _is(value: Any, feature: Feature) -> bool:
         return isinstance(value, str)
     if feature.role == "number":
         return isinstance(value, int | float) and abs(value) <= MOST_NUMBER
+    if feature.role == "vector":
+        return isinstance(value, list) and len(value) == feature.n_axes and all(map(_fits_vector, value))
     return _is_short(value, LONGEST_VALUE)
+
+
+def _fits_vector(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST_SINGLE
 
 
 def _is_short(value: Any, longest: int) -> bool:
@@ -85,6 +92,11 @@ WANTED = {
     "category": f"a text of up to {LONGEST_VALUE:,} characters, a number, true or false",
     "flag": "true or false",
 }
+
+
+def _wanted(feature: Feature) -> str:
+    """Return in words what the value of a column must be."""
+    return f"a list of {feature.n_axes:,} numbers" if feature.role == "vector" else WANTED[feature.role]
 
 
 class Reader:
@@ -114,7 +126,9 @@ class Reader:
         """Refuse values of CSV or JSON lines that do not fit the columns of the model. Other columns are allowed."""
         for name, feature in self._features.items():
             column = batch.columns.get(name, [])
-            if not isinstance(column, Strings):
+            if isinstance(column, Vectors) and feature.role == "vector":
+                self._check(name, column.values[0].tolist(), f"row {batch.start}") if len(column) else None
+            elif not isinstance(column, Strings):
                 for number, value in enumerate(column, batch.start):
                     self._check(name, value, f"row {number}")
             elif feature.role == "text":
@@ -139,9 +153,7 @@ class Reader:
                 422, "bad-rows", f"{place} has a column that the model does not have; its columns are {listed}"
             )
         if not _is(value, feature):
-            raise Problem(
-                422, "bad-rows", f"{place}, column {name!r}: the value must be {WANTED[feature.role]}, or null"
-            )
+            raise Problem(422, "bad-rows", f"{place}, column {name!r}: the value must be {_wanted(feature)}, or null")
         if feature.role == "text" and value is not None:
             self._refuse_long(value, name, place)
 
@@ -171,9 +183,8 @@ class Reader:
         return [self.row(one, f"row {number}", labeled) for number, one in enumerate(value, 1)]
 
     def _example(self) -> str:
-        return json.dumps({name: "…" if feature.role == "text" else None for name, feature in self._features.items()})[
-            :200
-        ]
+        values = {"text": "…", "vector": [0.5]}
+        return json.dumps({name: values.get(feature.role) for name, feature in self._features.items()})[:200]
 
 
 def _refuse_invalid_json(column: list[Any]) -> None:

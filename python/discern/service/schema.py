@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from discern.data.roles import MOST_NUMBER, Feature
+from discern.data.vectors.column import MOST_SINGLE
 from discern.service.problems import MEDIA_TYPE
 from discern.service.rows import LONGEST_LABEL, LONGEST_VALUE
 from discern.service.settings import Settings
@@ -44,6 +45,9 @@ def _value(feature: Feature) -> Schema:
         return {"type": ["string", "null"]}
     if feature.role == "number":
         return {"type": ["number", "boolean", "null"], "minimum": -MOST_NUMBER, "maximum": MOST_NUMBER}
+    if feature.role == "vector":
+        number = {"type": "number", "minimum": -MOST_SINGLE, "maximum": MOST_SINGLE}
+        return {"type": ["array", "null"], "items": number, "minItems": feature.n_axes, "maxItems": feature.n_axes}
     return {"type": ["string", "number", "boolean", "null"], "maxLength": LONGEST_VALUE, "pattern": _NO_NUL}
 
 

@@ -24,7 +24,7 @@ import discern._native as _native
 import discern.models.file as files
 from discern.classifier import Classifier
 from discern.data.batch import Batch
-from discern.data.lock import locked, sync_folder
+from discern.data.lock import locked
 from discern.evaluation.decisions import probability_given
 from discern.models.columns.text import FEW
 from discern.models.naive_bayes import Model
@@ -456,4 +456,8 @@ def _write_file(path: Path, content: bytes) -> None:
 
 def _rename(source: Path, target: Path) -> None:
     os.replace(source, target)
-    sync_folder(target.parent)
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -19,7 +19,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 import sqlalchemy as sql
 from sqlalchemy import event
 
-from discern.data.lock import locked, sync_folder
+from discern.data.lock import locked
 from discern.service.log import BASES, FACTS, LOG, TABLES, Entry, Log
 
 P = ParamSpec("P")
@@ -238,7 +238,11 @@ def _prepare(path: Path, same: Identity | None) -> None:
             raise LogGoneError(str(path))
         return
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    sync_folder(path.parent)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 @contextmanager

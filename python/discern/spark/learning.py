@@ -20,7 +20,7 @@ from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.resolving import needs_validation, pipeline_of, resolve
 from discern.models.validation.rows import LEAST_VALIDATED, Sample, row_keys
-from discern.spark.frames import batch_of, first_rows, one_sentence, partition_batches, record
+from discern.spark.frames import batch_of, columns_of, first_rows, one_sentence, partition_batches, record
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
 from discern.statistics.sums import Sums
@@ -111,9 +111,16 @@ def _fit_space(rows: Rows) -> Fitted:
 
 
 def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
-    """Return the columns to decide by, inferred from the first rows if none were given, and which are left out."""
+    """Return the columns to decide by, and which are left out.
+
+    The first rows are read to infer them if none were given, and to lay the grids of vectors.
+    """
     given = classifier.settings.columns
-    return (given, {}) if given else classifier.settings.features_of(first_rows(frame))
+    if given and all(feature.role != "vector" for feature in given):
+        return given, {}
+    return classifier.settings.features_of(
+        first_rows(columns_of(frame, [one.name for one in given]) if given else frame)
+    )
 
 
 @dataclass

@@ -166,6 +166,10 @@ def _fields(batch: Batch, feature: Feature) -> Iterator[bytes]:
     if feature.role == "number":
         values = numbers_of(batch, feature.name) + 0.0  # −0 is 0
         return (MISSING if value != value else _field(value.tobytes()) for value in values)
+    if feature.role == "vector":
+        vectors = batch.vectors(feature.name)
+        rows = zip(vectors.values + np.float32(0.0), vectors.present.tolist(), strict=True)
+        return (_field(row.tobytes()) if there else MISSING for row, there in rows)
     if feature.role == "text":
         numbers, offsets, data = _native.distinct(batch.texts(feature.name))
         texts = Strings(offsets, data)

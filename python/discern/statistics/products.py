@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 import discern._native as _native
-from discern.statistics.grid import Grid
+from discern.data.vectors.grid import Grid
 from discern.statistics.integers import added, as_floats, as_objects, carried, checked, from_floats, subtracted
 from discern.statistics.statistic import Statistic, whole_numbers
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from discern.data.vectors.grid import COARSE, FARTHEST, FINE, Grid
 from discern.statistics import integers
-from discern.statistics.grid import COARSE, FARTHEST, FINE, Grid
 from discern.statistics.products import ClassProducts, Means, Products
 
 KINDS = [Products, ClassProducts, Means]

@@ -12,6 +12,7 @@ from discern.data.batch import Batch
 from discern.data.buffer import ReadBuffer, last_line_end
 from discern.data.formats import FORMATS, Format
 from discern.data.source import Reading, without_gaps
+from discern.data.vectors.column import packed
 
 
 def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batch]:
@@ -25,7 +26,7 @@ def read_jsonl(stream: BinaryIO, source: str, reading: Reading) -> Iterator[Batc
         numbered = [(row + place, _json_row(line, source, row + place, reading)) for place, line in enumerate(lines)]
         rows = [(number, values) for number, values in numbered if values is not None]
         names.update(dict.fromkeys(name for _, values in rows for name in values))
-        columns = {name: [values.get(name) for _, values in rows] for name in names}
+        columns = {name: packed([values.get(name) for _, values in rows]) for name in names}
         yield from without_gaps(columns, np.array([number for number, _ in rows], np.int64), source)
         buffer.consume(end)
         row += len(lines)

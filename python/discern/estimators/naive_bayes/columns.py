@@ -21,7 +21,7 @@ LABEL = "\0label"
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayes(ProbabilityClassifier):
-    """Naive Bayes on a data frame with columns of different kinds: text, numbers, categories, yes or no.
+    """Naive Bayes on a data frame with columns of different kinds: text, numbers, categories, yes or no, vectors.
 
     The score of a class is its log prior plus, for each column, the log probability of the value under the column's
     event model. A missing value leaves its column out; a word or category never seen in training is left out and
@@ -29,7 +29,7 @@ class NaiveBayes(ProbabilityClassifier):
 
     Parameters
     ----------
-    roles : mapping of column to {"text", "number", "category", "flag"}, optional
+    roles : mapping of column to {"text", "number", "category", "flag", "vector"}, optional
         The columns to use, and how. By default all, with inferred roles: see ``roles_``.
     model, smoothing, numbers, calibrate, priors, min_df, ngrams, threads
         As in :class:`discern.Classifier`. ``priors`` may also be a sequence in the order of ``classes_``.

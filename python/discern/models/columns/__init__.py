@@ -1,6 +1,6 @@
-"""A kind of column is one file and one row of this table: what is done with texts, levels and numbers.
+"""A kind of column is one file and one row of this table: what is done with texts, levels, numbers and vectors.
 
-A later kind, such as vectors of numbers, is one more file and one more row.
+A later kind is one more file and one more row.
 """
 
 from __future__ import annotations
@@ -9,14 +9,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discern.data.roles import LENGTH
-from discern.models.columns import length, level, number, text
+from discern.models.columns import length, level, number, text, vector
 
 if TYPE_CHECKING:
     from discern.data.roles import Feature
     from discern.models.columns.kind import Kind
     from discern.statistics.statistic import Statistic
 
-KINDS = {"text": text.KIND, "category": level.KIND, "flag": level.KIND, "number": number.KIND, LENGTH: length.KIND}
+KINDS = {
+    "text": text.KIND,
+    "category": level.KIND,
+    "flag": level.KIND,
+    "number": number.KIND,
+    "vector": vector.KIND,
+    LENGTH: length.KIND,
+}
 """The kind of each role."""
 
 

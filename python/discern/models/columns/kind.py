@@ -1,4 +1,4 @@
-"""What a kind of column can do, the same for texts, levels and numbers; see :class:`Kind`."""
+"""What a kind of column can do, the same for texts, levels, numbers and vectors; see :class:`Kind`."""
 
 from __future__ import annotations
 
@@ -238,6 +238,9 @@ class Column(Solved):
 @dataclass(frozen=True)
 class Axes(Solved):
     """The axes of a column in a vector space; a missing or unknown value is zero on all of them."""
+
+    is_whole: ClassVar[bool] = False
+    """Whether the axes mean nothing one by one: what they contribute is shown as a sum."""
 
     @classmethod
     def candidates(cls, column: Any, min_df: int) -> Mask:

@@ -114,6 +114,7 @@ class Sample:
     labels: tuple[str, ...]
     threads: int | None = None
     _texts: dict[tuple[str, TextSettings], TextRows] = field(default_factory=dict)
+    _vectors: dict[Feature, ColumnRows] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batches: list[Batch], label: str, names: Sequence[str], threads: int | None) -> Sample:
@@ -195,8 +196,12 @@ class Sample:
         return np.concatenate([numbers_of(batch, name) for batch in self.batches])
 
     def column(self, feature: Feature, text: TextSettings) -> ColumnRows:
-        """Return a column as its kind keeps it."""
-        return kind_of(feature).rows.of(self, feature, text.view(feature.view))
+        """Return a column as its kind keeps it; vectors, which take the most memory, only once."""
+        if feature.role != "vector":
+            return kind_of(feature).rows.of(self, feature, text.view(feature.view))
+        if feature not in self._vectors:
+            self._vectors[feature] = kind_of(feature).rows.of(self, feature, text)
+        return self._vectors[feature]
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
         """Return the sums of all rows."""

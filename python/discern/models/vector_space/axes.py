@@ -179,11 +179,14 @@ class Layout:
     """Whether the ones of ``presence`` are divided by the square root of their number."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
-        """Return each column with the settings it is counted with, if it is text."""
+        """Return each column with the settings it is counted with, if it is text.
+
+        Where a term is either there or not, vectors have no axes.
+        """
         for feature in features:
             if feature.role == "text":
                 yield from ((feature, text) for text in self.text)
-            else:
+            elif not (self.presence and feature.role == "vector"):
                 yield feature, None
 
     def to_json(self) -> dict[str, Any]:

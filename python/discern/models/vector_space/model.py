@@ -166,7 +166,7 @@ class SpaceModel:
             axes, own = self.space.axis(place)
             term, column = axes.value(own, batch), axes.feature.name
             terms.append(TermEvidence(term, counts.get(place, 1), self._scale * weight, column))
-        if self.pipeline.others:
+        if self.pipeline.others or any(axes.is_whole for axes in self.space.axes):
             terms = merged_terms(terms)
         for row, place, weight in contribution.rows:
             terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbors"))
@@ -183,7 +183,9 @@ class SpaceModel:
         odds = self.decider.odds(self.labels.index(label))
         if odds is None:
             return []
-        order = np.argsort(-odds if top >= 0 else odds, kind="stable")[: abs(top) * (1 + len(self.pipeline.others))]
+        shown = np.repeat([not axes.is_whole for axes in self.space.axes], [len(axes) for axes in self.space.axes])
+        order = np.argsort(-odds if top >= 0 else odds, kind="stable")
+        order = order[shown[order]][: abs(top) * (1 + len(self.pipeline.others))]
         names = [axes.name(own) for axes, own in map(self.space.axis, order.tolist())]
         found: dict[str, float] = {}
         for name, weight in zip(names, (self._scale * odds[order]).tolist(), strict=True):
