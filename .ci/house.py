@@ -34,7 +34,18 @@ WORDS = {
     r"\bclass (Desk|Trail|Turns|Pace|Rest|Glance|Lone|Seats|Stretch)\b": "a name for what it does",
     r'^ *"""(Give|Say)\b': "an imperative verb or Return",
     r"\bwidths?\b": "n_classes, n_columns, n_axes: what is counted",
+    r"\b[Ss]o (many|much|often) (?!that)": "N, the most, this many",
+    r"[Rr]ows left out": "held-out rows, leave-one-out",
+    r"(?i)neighbour|colour|licence|centre|favour|behaviour|judgement|defence|vectoris|penalis|standardis|"
+    r"normalis|minimis|maximis|optimis[ei]|generalis|regularis|tokenis|labelled": "American spelling",
 }
+MESSAGES = {
+    r"\bgives?\b|\bgave\b": "pass, set, use, return",
+    r"(?i)\bthere (is|are) no (label|column|file|folder|model|encoding|such|data set)": "unknown, no such",
+    r"(?i)\b(is|are) no (number|model|file|pair|word|classifier|label)s?\b": "is not a",
+    r"\bnever learned: |\bstands? in\b|\bdecides? by\b|\bdo(es)? not fit\b|\bis not a sum\b": "plain words",
+}
+"""Patterns that no text shown to users has: strings of the package that are not docstrings."""
 MEASURES = (
     "basis",
     "simulate",
@@ -112,9 +123,32 @@ def words() -> list[str]:
     return found
 
 
+def messages() -> list[str]:
+    """Return where a text shown to users has a pattern that is not plain."""
+    found = []
+    for path in sources():
+        for number, text in literals(path):
+            for pattern, better in MESSAGES.items():
+                if match := re.search(pattern, text):
+                    found.append(f"{path.relative_to(ROOT)}:{number}: {match.group()!r} in a message; use {better}")
+    return found
+
+
+def literals(path: Path) -> list[tuple[int, str]]:
+    """Return the strings of a file with their lines, without docstrings; of Rust those of errors."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".rs":
+        lines = enumerate(text.splitlines(), 1)
+        return [(number, line) for number, line in lines if '"' in line and not line.lstrip().startswith("//")]
+    nodes = list(ast.walk(ast.parse(text)))
+    docs = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    strings = (node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [(node.lineno, str(node.value)) for node in strings if id(node) not in docs]
+
+
 def main() -> int:
     """Print what is wrong."""
-    found = [*layout(), *functions(), *words()]
+    found = [*layout(), *functions(), *words(), *messages()]
     print(*found, sep="\n", end="\n" if found else "")
     return 1 if found else 0
 

@@ -65,7 +65,7 @@ plt.show()
 
 # %%
 # Which one, and how much? Counting is done once and smoothing is applied afterwards, so the question is answered by
-# trying: ``Classifier(smoothing="auto")``, the default, chooses by rows left out.
+# trying: ``Classifier(smoothing="auto")``, the default, chooses by leave-one-out.
 #
 # A word outside the vocabulary is another matter. No smoothing gives it an estimate, since there is nothing to
 # divide: it is skipped, and counted so that you are told.

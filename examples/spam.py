@@ -49,7 +49,7 @@ for batch in batches(folder, reading):
 print(len(rows), "mails with", sorted(rows[0]))
 
 # %%
-# **Learning.** A third is held out. Smoothing, event model and n-grams are chosen by rows left out, from one counting
+# **Learning.** A third is held out. Smoothing, event model and n-grams are chosen by leave-one-out, from one counting
 # pass, and probabilities are calibrated on them.
 
 random.Random(1).shuffle(rows)

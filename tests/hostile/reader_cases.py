@@ -297,12 +297,12 @@ CASES: dict[str, dict[str, Case]] = {
         "BOM": Case(b"\xef\xbb\xbf1 1:1\n-1 1:2\n", [{"label": "1", "1": 1}, {"label": "-1", "1": 2}]),
         "invalid UTF-8 in a label": Case(b"\xff 1:1\n1 1:2\n", [{"label": "\ufffd", "1": 1}, {"label": "1", "1": 2}]),
         "infinite": Case(b"1 1:1\n-1 1:1e999\n", [{"label": "1", "1": 1}, {"label": "-1", "1": float("inf")}]),
-        "no pair": Case(b"1 1:1\n1 x\n", ("row 2 of", "no pair")),
+        "no pair": Case(b"1 1:1\n1 x\n", ("row 2 of", "not a pair")),
         "no number": Case(b"1 1:1\n1 1:x\n", ("row 2 of", "column '1'")),
-        "no index": Case(b"1 1:1\n1 x:1\n", ("row 2 of", "no pair")),
-        "a number alone": Case(b"1 1:1\n1 5\n", ("row 2 of", "no pair")),
-        "negative index": Case(b"1 1:1\n1 -3:1\n", ("row 2 of", "no pair")),
-        "huge index": Case(b"1 99999999999999999999:1\n", ("row 1 of", "no pair")),
+        "no index": Case(b"1 1:1\n1 x:1\n", ("row 2 of", "not a pair")),
+        "a number alone": Case(b"1 1:1\n1 5\n", ("row 2 of", "not a pair")),
+        "negative index": Case(b"1 1:1\n1 -3:1\n", ("row 2 of", "not a pair")),
+        "huge index": Case(b"1 99999999999999999999:1\n", ("row 1 of", "not a pair")),
         "NUL": Case(b"1 1:1\0\n", ("row 1 of",)),
         "too many indices": Case(
             b"".join(b"1 %d:1\n" % row for row in range(1, 5000)), ("more than 4,096 indices", "load_svmlight_file")
@@ -380,7 +380,7 @@ FOLDERS: dict[str, tuple[dict[str, bytes], list[Any] | str]] = {
     "files beside folders": ({"a/1.txt": b"x", "README": b"about"}, "beside its sub-folders, such as 'README'"),
     "tables": ({"a.csv": b"text\na\n"}, "with tables"),
     "mails and others": ({"a/1.eml": b"Subject: s\n\n", "a/2.txt": b"x"}, "mails and other documents"),
-    "mails and others in two folders": ({"a/1.eml": b"Subject: x\n\ny", "b/1.txt": b"y"}, "give --format"),
+    "mails and others in two folders": ({"a/1.eml": b"Subject: x\n\ny", "b/1.txt": b"y"}, "pass --format"),
     "NUL and U+2028": (
         {"a/1.txt": f"a\0{PARAGRAPH}b\r\n".encode(), "b/1.txt": b"x"},
         rows(("a", f"a\0{PARAGRAPH}b\r\n"), ("b", "x")),

@@ -68,7 +68,7 @@ def test_the_native_learner_refuses_what_does_not_fit():
     with pytest.raises(ValueError, match="nothing was learned"):
         learner.scores(TEXTS, 1)
     for classes in ([0], [0, 2], [-1, 0]):
-        with pytest.raises(ValueError, match="do not fit the rows"):
+        with pytest.raises(ValueError, match="do not match the rows"):
             learner.learn(TEXTS, np.array(classes, np.int32), 2, 0)
     with pytest.raises(ValueError, match="too many to learn"):
         learner.learn(TEXTS, np.array([0, 1], np.int32), 2, 1 << 20)

@@ -100,7 +100,7 @@ def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
         ({"label": [], "text": []}, "no rows to learn from"),
         (pandas.DataFrame({"label": [], "text": []}), "no rows to learn from"),
         ([{"text": "b"}], "the rows have no column 'label'"),
-        ([{"label": "a"}], "no column to decide by"),
+        ([{"label": "a"}], "no predictor column"),
         ([{"label": "a", "text": "b"}, {"label": None, "text": "b"}], "row 2 of"),
         ([{"label": "a", "text": "b"}, {"label": float("nan"), "text": "b"}], "row 2 of"),
         ([{"label": "a", "text": "b"}, {"label": pandas.NA, "text": "b"}], "row 2 of"),

@@ -171,7 +171,7 @@ def test_a_file_on_the_command_line(tmp_path: Path, model: Path, kind: str, name
 
 NOT_LEARNED = {
     ("csv", "header only, CRLF"): "no rows to learn from",
-    ("csv", "blank lines of one column"): "no column to decide by",
+    ("csv", "blank lines of one column"): "no predictor column",
     ("svm", "empty"): "no rows to learn from",
     ("svm", "comments only"): "no rows to learn from",
     ("svm", "infinite"): "row 2 of",
@@ -300,9 +300,9 @@ def test_rows_without_any(tmp_path: Path, kind: str, block: int) -> None:
 def test_files_that_are_not_there(tmp_path: Path, kind: str) -> None:
     write(tmp_path / f"rows.{kind}", rows(("a", "text")))
     assert "did you mean" in refusal(tmp_path / f"row.{kind}")
-    with pytest.raises(DataError, match=r"there is no file .*row\..*did you mean .*rows\."):
+    with pytest.raises(DataError, match=r"no such file: .*row\..*did you mean .*rows\."):
         list(batches(tmp_path / f"row.{kind}"))
-    with pytest.raises(DataError, match="there is no file"):
+    with pytest.raises(DataError, match="no such file"):
         list(batches(tmp_path / "nowhere" / f"rows.{kind}"))
     folder = tmp_path / f"folder.{kind}"
     folder.mkdir()
@@ -378,7 +378,7 @@ def test_encodings_that_are_guessed_are_told(tmp_path: Path, encoding: str) -> N
 
 @pytest.mark.parametrize("encoding", ["klingon", "hex", "", "utf-8\0", "../etc"])
 def test_encodings_that_are_none(encoding: str) -> None:
-    with pytest.raises(DataError, match="there is no encoding"):
+    with pytest.raises(DataError, match="unknown encoding"):
         Reading(encoding=encoding)
 
 
@@ -440,7 +440,7 @@ def test_a_folder(tmp_path: Path, model: Path, name: str, block: int) -> None:
 
 
 def test_a_folder_whose_files_have_another_format(tmp_path: Path) -> None:
-    assert "give the files in it" in refusal(folder_of(tmp_path / "data", FOLDERS["labels"][0]), format="csv")
+    assert "pass the files in it" in refusal(folder_of(tmp_path / "data", FOLDERS["labels"][0]), format="csv")
 
 
 def test_a_document_that_is_not_utf8(tmp_path: Path) -> None:

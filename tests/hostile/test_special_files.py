@@ -44,7 +44,7 @@ def refused(model: Path, data: Any, *more: str) -> str:
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/full", "/dev/urandom"])
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_device_without_end_is_refused(model: Path, device: str, name: str) -> None:
-    assert f"'{device}' is a device; give a file, or - to read standard input" in refused(
+    assert f"'{device}' is a device; pass a file, or - to read standard input" in refused(
         model, device, "--format", name
     )
 
@@ -52,7 +52,7 @@ def test_a_device_without_end_is_refused(model: Path, device: str, name: str) ->
 def test_a_terminal_is_refused_as_a_file(model: Path) -> None:
     main, other = os.openpty()
     try:
-        assert "is a device; give a file, or -" in refused(model, os.ttyname(other), "--format", "csv")
+        assert "is a device; pass a file, or -" in refused(model, os.ttyname(other), "--format", "csv")
     finally:
         os.close(main)
         os.close(other)
@@ -69,7 +69,7 @@ def test_a_socket_is_refused(model: Path, name: str, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(model.parent)  # the address of a socket must be short
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind("s.csv")
-        assert "'s.csv' is a socket; give a file" in refused(model, "s.csv", "--format", name)
+        assert "'s.csv' is a socket; pass a file" in refused(model, "s.csv", "--format", name)
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -82,12 +82,12 @@ def test_a_folder_is_refused_unless_it_holds_documents(model: Path, tmp_path: Pa
 def test_formats_that_need_a_file_refuse_a_pipe(model: Path, tmp_path: Path, name: str) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert "which is not a regular file; give a file on disk" in refused(model, pipe, "--format", name)
+    assert "which is not a regular file; pass a file on disk" in refused(model, pipe, "--format", name)
 
 
 @pytest.mark.parametrize("name", ["parquet", "arrow", "svmlight"])
 def test_formats_that_need_a_file_refuse_standard_input(name: str) -> None:
-    with pytest.raises(DataError, match="cannot be read from standard input; give a file"):
+    with pytest.raises(DataError, match="cannot be read from standard input; pass a file"):
         list(batches("-", Reading(name)))
 
 

@@ -101,7 +101,7 @@ def test_sums_of_classes() -> None:
     weights = np.random.default_rng(9).random(len(y))
     sums = native.class_sums(discern.data.encode.native_table(mixed(X, 1), any_order=True), y, 2, weights)
     assert sums == pytest.approx(np.array([(weights * (y == k)) @ X for k in (0, 1)]), rel=1e-12)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         native.repeats_columns(np.array([0, 1]), np.array([3], np.int32), 3)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         native.class_sums((np.array([0, 1]), np.array([-1], np.int32), np.ones(1), 3), y[:1], 2, None)

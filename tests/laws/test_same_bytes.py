@@ -115,10 +115,10 @@ def test_forgetting_what_was_never_learned(model_bytes: Bytes, data: list, other
     model = fitted(data)
     before = model_bytes(model)
     strange = [*others, {"label": "spam", "text": "neverseenbefore"}]
-    with pytest.raises(DataError, match=r"never learned.*nothing was changed"):
+    with pytest.raises(DataError, match=r"cannot (be forgotten|forget).*nothing was changed"):
         model.forget(strange)
     assert model_bytes(model) == before
-    with pytest.raises(DataError, match="never learned"):
+    with pytest.raises(DataError, match=r"cannot (be forgotten|forget)"):
         model.forget([{"label": "an unknown label", "text": ""}])
     assert model_bytes(model) == before
     assert model.predict_one("win prize") == fitted(data).predict_one("win prize")
@@ -145,7 +145,7 @@ def test_a_new_label_is_learned_and_disappears(model_bytes: Bytes, data: list) -
 def test_not_everything_can_be_forgotten(model_bytes: Bytes, data: list) -> None:
     model = fitted(data)
     before = model_bytes(model)
-    with pytest.raises(DataError, match="nothing would be left"):
+    with pytest.raises(DataError, match="no rows would be left"):
         model.forget(data)
     assert model_bytes(model) == before
 

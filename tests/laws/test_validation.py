@@ -276,5 +276,5 @@ def test_folds_must_fit_the_rows() -> None:
     model = Classifier(smoothing=Laplace(1.0))
     for order, ends in (([0, 2], [2]), ([0, 0], [2]), ([-1], [1]), ([0, 1], [1]), ([0, 1], [2, 1])):
         bad = Folds(np.array(order, np.int64), np.array(ends, np.int64))
-        with pytest.raises(ValueError, match="folds do not fit"):
+        with pytest.raises(ValueError, match="folds do not match"):
             sample.text("text", model.settings.text).scores(model.settings.naive_bayes, bad, 1, 1)

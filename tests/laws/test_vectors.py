@@ -128,7 +128,7 @@ def test_what_was_never_learned_is_refused() -> None:
 
 def test_a_ledger_knows_vectors() -> None:
     model = started(ledger="00112233445566778899aabbccddeeff")
-    with pytest.raises(DataError, match="row 1 of the rows was never learned"):
+    with pytest.raises(DataError, match="row 1 of the rows cannot be forgotten"):
         model.forget([{**START[0], "e": [0.0, -0.0, 0.1000001]}])
     assert model.forget([START[0]]).proven
 

@@ -98,7 +98,7 @@ def test_scikit_learn_sees_its_own_classes(tmp_path: Path) -> None:
 
 def test_usage() -> None:
     assert "usage" in run("-m", "discern.patch", expected=2).stdout
-    assert "there is no script 'missing.py'" in run("-m", "discern.patch", "missing.py", expected=2).stderr
+    assert "no such script: 'missing.py'" in run("-m", "discern.patch", "missing.py", expected=2).stderr
 
 
 def test_patching_twice_and_undoing() -> None:

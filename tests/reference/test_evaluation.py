@@ -186,7 +186,7 @@ def test_too_many_rows_are_not_kept(monkeypatch):
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="do not fit together"):
+    with pytest.raises(ValueError, match="do not match"):
         Evaluation.of(["a"], ["a", "b"], [[1.0, 0.0]], "ab")
     for wrong in (float("nan"), -0.1, 1.5, float("inf")):
         with pytest.raises(ValueError, match="row 2 has a probability"):
@@ -194,7 +194,7 @@ def test_bad_input_is_refused():
     one = Evaluation.of(["a", "a"], ["a", "a"], [[1.0, 0.0], [0.5, 0.5]], "ab")
     with pytest.raises(ValueError, match="one kind is missing"):
         one.roc("a")
-    with pytest.raises(ValueError, match="there is no label"):
+    with pytest.raises(ValueError, match="unknown label"):
         one.roc("x")
     with pytest.raises(ValueError, match="is NaN"):
         Ranking.of([float("nan"), 1.0], [True, False])

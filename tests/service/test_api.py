@@ -184,7 +184,7 @@ def test_relabeling_is_done_whole_or_not_at_all(client: Client, place: Path) -> 
     learned = client.post("/v1/learn", {"rows": [NEW]})
     rows = [{"text": NEW["text"]}, {"text": other["text"]}]
     problem = client.post("/v1/relabel", {"rows": rows, "from": "ham", "to": "spam"}, 409)
-    assert "never learned" in problem["detail"]
+    assert "cannot forget" in problem["detail"]
     expected = loaded(place).learn([NEW]).predict_proba([NEW["text"]])[0][0]
     assert after(client, learned, NEW["text"]) == pytest.approx(expected, rel=1e-9)
     moved = client.post("/v1/relabel", {"rows": rows[:1], "from": "ham", "to": "spam"})

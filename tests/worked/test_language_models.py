@@ -88,14 +88,14 @@ def test_a_label_without_words_can_say_nothing():
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ({}, "give the probability"),
-        ({"m": {"a": 0.1}, "b": 0.2}, "give the probability"),
+        ({}, "pass the probability"),
+        ({"m": {"a": 0.1}, "b": 0.2}, "pass the probability"),
         ({"a": 1.5}, "from 0 to 1"),
         ({"a": float("nan")}, "from 0 to 1"),
         ({"a": 0.7, "b": 0.7}, "sum to at most 1"),
         ({"m": {}}, "not to 0"),
-        ({"New": 0.1}, "is no word"),
-        ({"new york": 0.1}, "is no word"),
+        ({"New": 0.1}, "is not a word"),
+        ({"new york": 0.1}, "is not a word"),
     ],
     ids=str,
 )

@@ -78,7 +78,7 @@ def stratified_folds(
     names = np.asarray(labels)
     _, numbers, counts = np.unique(names, return_inverse=True, return_counts=True)
     if folds < 2 or folds > len(names):
-        raise ValueError(f"the rows cannot be split into {folds} folds; give from 2 to {len(names)}")
+        raise ValueError(f"the rows cannot be split into {folds} folds; use from 2 to {len(names)}")
     members: dict[Any, list[int]] = {}
     for row, group in enumerate(groups if groups is not None else range(len(names))):
         members.setdefault(group, []).append(row)

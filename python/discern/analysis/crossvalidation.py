@@ -129,9 +129,9 @@ def cross_validate(
     features, _ = settings.features_of(first)
     sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
     if classifier.model == "best":
-        raise ValueError("cross_validate evaluates one model: fit model='best' first, and give the name in its winner")
+        raise ValueError("cross_validate evaluates one model: fit model='best' first, and pass the name in its winner")
     if folds == "leave-one-out" and not settings.is_sum:
-        raise ValueError(f"{classifier.model!r} is trained again for each fold: give a number of folds, such as 10")
+        raise ValueError(f"{classifier.model!r} is trained again for each fold: pass a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
     elif isinstance(folds, int):
@@ -167,7 +167,7 @@ def _as_sums(
 def _in_space(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores and probabilities of rows left out of a model in a vector space, trained again for each fold."""
+    """Return scores and probabilities of held-out rows; a model in a vector space is trained again for each fold."""
     import discern.models.vector_space.model as spatial
 
     pipeline = pipeline_of(settings, settings.model)
@@ -202,7 +202,7 @@ def choose_decision(
     (1.0, 0.0)
     """
     if positive not in classifier.labels:
-        raise ValueError(f"there is no label {positive!r}{did_you_mean(positive, classifier.labels)}")
+        raise ValueError(f"unknown label {positive!r}{did_you_mean(positive, classifier.labels)}")
     if held_out:
         evaluation = classifier.evaluate(data, reading=reading)
     else:

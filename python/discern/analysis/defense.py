@@ -115,7 +115,7 @@ def _check(classifier: Classifier, label: str) -> None:
     if classifier.solved.only_text is None:  # type: ignore[union-attr]
         raise ValueError("a guard needs naive Bayes on one text column")
     if label not in classifier.labels:
-        raise ValueError(f"there is no label {label!r}{did_you_mean(label, classifier.labels)}")
+        raise ValueError(f"unknown label {label!r}{did_you_mean(label, classifier.labels)}")
 
 
 def _held_out(whole: list[Batch], label: str, text: str, label_column: str) -> tuple[Array, NDArray[np.bool_]]:

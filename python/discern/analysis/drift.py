@@ -43,7 +43,7 @@ class Window:
 
     def __init__(self, classifier: Classifier, *, rows: int | None = None, days: float | None = None) -> None:
         if (rows is None) == (days is None):
-            raise ValueError("give either rows or days")
+            raise ValueError("pass either rows or days")
         if not (rows or days or 0) > 0:
             raise ValueError("rows or days must be above 0")
         self.model = classifier

@@ -41,7 +41,9 @@ def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> l
     """
     solved = model.solved
     if not isinstance(solved, SpaceModel) or not isinstance(solved.decider, Nearest):
-        raise ValueError(f"only a model 'knn' keeps its rows to compare with, not {model.winner!r}; fit one")
+        raise ValueError(
+            f"similar rows need the model 'knn', which keeps its rows, not {model.winner!r}; fit one with model='knn'"
+        )
     if top < 1:
         raise ValueError("top must be at least 1")
     near = solved.decider

@@ -171,7 +171,7 @@ def merge(
 ) -> None:
     """Merge models with the same settings. The result is identical to training on the rows of all of them."""
     if len(models) < 2:
-        raise typer.BadParameter("give two or more models")
+        raise typer.BadParameter("pass two or more models")
     refuse_bad_place(output)
     merged = loaded(models[0])
     for path in models[1:]:

@@ -32,7 +32,7 @@ def datasets(
     from discern.data.datasets import CATALOG, fetch, found
 
     if (action is Action.fetch) != (name is not None):
-        raise typer.BadParameter("give either list, or fetch and a name")
+        raise typer.BadParameter("pass either list, or fetch and a name")
     if name is not None:
         files = fetch(name, tell=out.say)
         typer.echo(to_json({"name": name, "files": files}) if out.json else "\n".join(files))

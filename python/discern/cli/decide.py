@@ -64,11 +64,11 @@ class DecisionRule:
         from discern.evaluation.decisions import Decision
 
         if self.threshold is not None and self.cost:
-            raise typer.BadParameter("give either --threshold or --cost")
+            raise typer.BadParameter("pass either --threshold or --cost")
         if self.positive is not None and self.positive not in labels:
             from discern.data.batch import did_you_mean
 
-            raise typer.BadParameter(f"there is no label {self.positive!r}{did_you_mean(self.positive, labels)}")
+            raise typer.BadParameter(f"unknown label {self.positive!r}{did_you_mean(self.positive, labels)}")
         found = None
         if self.threshold is not None:
             found = Decision.at(self.threshold, self.positive or labels[-1])
@@ -140,7 +140,7 @@ class Goal:
         from discern.evaluation.decisions import LeastCost, MostRecall
 
         if len(self.given) > 1:
-            raise typer.BadParameter("give one of --max-false-positive-rate, --min-precision and --least-cost")
+            raise typer.BadParameter("pass one of --max-false-positive-rate, --min-precision and --least-cost")
         if self.least_cost is not None:
             try:
                 false_positive, false_negative = map(float, self.least_cost.split(","))
@@ -181,7 +181,7 @@ def decide(
     asked = [decision_rule.is_given, rule is not None, clear]
     if sum(asked) > 1 or not (any(asked) or share):
         raise typer.BadParameter(
-            "give one of --threshold, --cost, --max-false-alarms, a rule for a threshold, --share or --clear"
+            "pass one of --threshold, --cost, --max-false-alarms, a rule for a threshold, --share or --clear"
         )
     if rule is not None and data is None:
         raise typer.BadParameter(f"{goal.given[0]} needs labeled DATA to choose the threshold.")
@@ -219,7 +219,7 @@ def _for_shares(classifier: Classifier, decision: Decision | None, shares: list[
 
     new = dict(_number(written, f"a share such as {classifier.labels[-1]}=0.1") for written in shares)
     if abs(sum(new.values()) - 1) > 1e-6 or set(new) != set(classifier.labels):
-        raise typer.BadParameter(f"give a share for each of {', '.join(classifier.labels)}; they sum to 1")
+        raise typer.BadParameter(f"pass a share for each of {', '.join(classifier.labels)}; they sum to 1")
     return (decision or Decision.argmax()).with_priors(classifier.info()["priors"], new)
 
 

@@ -48,7 +48,7 @@ def show(classifier: Classifier, data: Sequence[str], how: Reading, out: Output)
     out.say(_labels_in_words(classifier.label, found))
     out.say("columns: " + ", ".join(feature.described for feature in features))
     for name, reason in left_out.items():
-        out.say(f"{name!r} is left out: {reason}")
+        out.say(f"{name!r} is ignored: {reason}")
     for line in _in_words(estimate):
         typer.echo(line)
 

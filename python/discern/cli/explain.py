@@ -52,7 +52,7 @@ def _model_and_row(
     from discern.data.batch import did_you_mean
 
     if text is None and not values:
-        raise typer.BadParameter("give TEXT, or --value COLUMN=VALUE, or both")
+        raise typer.BadParameter("pass TEXT, or --value COLUMN=VALUE, or both")
     classifier = loaded(model)
     row: dict[str, str | None] = {feature.name: None for feature in classifier.features}
     texts = [feature.name for feature in classifier.features if feature.role == "text"]

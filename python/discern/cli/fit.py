@@ -38,7 +38,7 @@ def parse_smoothing(value: str) -> Smoothing | str:
     kind = kinds.get(name if colon else "laplace")
     try:
         if kind is None:
-            raise ValueError(f"there is no smoothing {name!r}; there are {', '.join(kinds)}")
+            raise ValueError(f"unknown smoothing {name!r}; choose one of: {', '.join(kinds)}")
         return kind(float(number))  # type: ignore[no-any-return]
     except ValueError as error:
         raise typer.BadParameter(f"{error} (write 0.5, jelinek-mercer:0.5 or dirichlet:1000)") from error
@@ -183,7 +183,7 @@ class Terms:
     )
     stop_words: Any = option(
         "",
-        "Words to leave out: a list with commas, or @file.",
+        "Stop words to ignore: a comma-separated list, or @FILE.",
         parser=parse_stop_words,
         metavar="WORDS",
         show_default="none",
@@ -206,7 +206,7 @@ class Terms:
     )
     min_df: int | None = option(
         None,
-        "Leave out terms that occur in fewer rows.",
+        "Ignore terms that occur in fewer rows than this.",
         min=1,
         show_default="1 for naive Bayes and nbsvm, 2 for other models",
     )
@@ -346,7 +346,7 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> No
         return
     if not classifier.settings.columns:
         found = ", ".join(feature.described for feature in classifier.features)
-        left_out = "".join(f"; {name!r} is left out: {reason}" for name, reason in classifier.left_out.items())
+        left_out = "".join(f"; {name!r} is ignored: {reason}" for name, reason in classifier.left_out.items())
         out.say(f"columns inferred: {found}{left_out}")
     if described["added_features"]:
         out.say(f"added because validation favors it: {', '.join(described['added_features'])}")

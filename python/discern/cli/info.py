@@ -101,12 +101,12 @@ class Seen:
 
 
 def _roles(batch: Batch, label: str) -> dict[str, str]:
-    """Return the roles that fit would infer, or why a column would be left out."""
+    """Return the roles that fit would infer, or why a column would be ignored."""
     from discern.data.roles import infer
 
     features, left_out = infer(batch, label)
     roles = {feature.name: feature.role for feature in features}
-    roles.update({name: f"left out: {reason}" for name, reason in left_out.items()})
+    roles.update({name: f"ignored: {reason}" for name, reason in left_out.items()})
     return {name: "label" if name == label else roles.get(name, "") for name in batch.columns}
 
 

@@ -176,7 +176,7 @@ class Input:
         how = Reading(self.format, encoding=self.encoding, on_error=self.on_error, at_once=at_once)
         total = total_size(sources, self.format)
         if self.format is not None and FORMATS[self.format].needs_path and "-" in sources:
-            raise typer.BadParameter(f"{FORMATS[self.format].title} cannot be read from stdin; give a file")
+            raise typer.BadParameter(f"{FORMATS[self.format].title} cannot be read from stdin; pass a file")
         hidden = quiet or busy or not sys.stderr.isatty() or (total is not None and total < SMALL)
         with nullcontext() if hidden else progress_bar(how, total):
             yield how

@@ -112,9 +112,9 @@ def whole_or_not(path: Path) -> Iterator[Path]:
 def refuse_bad_place(path: Path) -> None:
     """Raise now what writing the file would raise later."""
     if path.is_dir():
-        raise ValueError(f"{str(path)!r} is a folder; give the name of a file")
+        raise ValueError(f"{str(path)!r} is a folder; pass the name of a file")
     if not path.parent.is_dir():
-        raise ValueError(f"there is no folder {str(path.parent)!r} to write {path.name!r} in")
+        raise ValueError(f"cannot write {path.name!r}: no such folder: {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK):
         raise ValueError(f"the folder {str(path.parent)!r} cannot be written to")
 

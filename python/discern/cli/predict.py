@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 NOVELTY = ("novelty", "known terms")
 """The columns that --novelty adds."""
 UNSURE = "unsure"
-UNKNOWN = "  (nothing in it is known to the model)"
+UNKNOWN = "  (no known words)"
 
 
 class Written(StrEnum):
@@ -94,7 +94,7 @@ def predict(
     that options add. With --append, a column whose name is already in DATA is called "predicted label" and so on.
     """
     if bool(message) == bool(data):
-        raise typer.BadParameter("give either DATA or --message")
+        raise typer.BadParameter("pass either DATA or --message")
     kind = _kind(output, to, out.json)
     classifier = loaded(model, text, threads)
     if columns.may_be_unsure and UNSURE in classifier.labels:
@@ -121,11 +121,11 @@ def _print_messages(found: Iterator[Predictions]) -> None:
 def _kind(output: Path | None, to: Written | None, json: bool) -> str:
     """Return the format in which the result is written."""
     if json and to not in (None, Written.jsonl):
-        raise typer.BadParameter("give either --json or --to")
+        raise typer.BadParameter("pass either --json or --to")
     named = (output.suffix.lower().lstrip(".") if output is not None else "").replace("ndjson", "jsonl")
     kind = "jsonl" if json else to.value if to is not None else named if named in list(Written) else "csv"
     if kind == "parquet" and (output is None or str(output) == "-"):
-        raise typer.BadParameter("Parquet cannot be written to stdout; give --output")
+        raise typer.BadParameter("Parquet cannot be written to stdout; use --output")
     return kind
 
 
@@ -349,7 +349,7 @@ def _write_parquet(found: Iterator[Predictions], output: Path, layout: Layout) -
             raise (
                 error
                 if isinstance(error, DataError)
-                else DataError(f"the result does not fit a Parquet file: {error}; use --json")
+                else DataError(f"the result cannot be written as Parquet: {error}; use --json")
             ) from error
         finally:
             if writer is not None:

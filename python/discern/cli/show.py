@@ -68,7 +68,9 @@ def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
     summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
     summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
     if evaluation.unseen:
-        summary.add_row("unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that was never learned")
+        summary.add_row(
+            "unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that the model does not know"
+        )
     matrix = confusion_table(evaluation)
     if screen.measure(matrix).minimum + 2 > screen.width:
         matrix = mistakes_table(evaluation)
@@ -150,7 +152,7 @@ def show_evidence(
 
 def _runner_up(evidence: Evidence) -> str:
     if evidence.label == evidence.against:
-        return "  the only label there is"
+        return "  the only label"
     return f"  against {visible(evidence.against)}: log odds {evidence.log_odds:+.2f} nats"
 
 
@@ -206,7 +208,7 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     if evidence.faded:
         rows.append((FADED, "", evidence.faded))
     if evidence.absent:
-        rows.append(("words that are absent", "", evidence.absent))
+        rows.append(("absent words", "", evidence.absent))
     several = len({term.column for term in evidence.terms}) > 1
     for term in shown:
         place = f"{visible(term.column)}: " if several else ""

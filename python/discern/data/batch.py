@@ -111,7 +111,7 @@ class Batch:
             if not label or "\0" in label:
                 fault = "has a NUL in its label" if label else "has no label"
                 row = self.start + int(np.flatnonzero(numbers == number)[0])
-                raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; give it one or leave it out")
+                raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; add one or remove the row")
         return numbers, labels
 
     @property
@@ -262,7 +262,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
-    return f"; did you mean {close[0]!r}? There are {listed}" if close else f"; there are {listed}"
+    return f"; did you mean {close[0]!r}? Choose one of: {listed}" if close else f"; choose one of: {listed}"
 
 
 def as_texts(column: Column, place: str, start: int = 1, missing: str = "", checked: bool = True) -> Any:
@@ -289,7 +289,7 @@ def _text(value: Any, place: str, missing: str) -> str:
     except UnicodeDecodeError:
         raise DataError(f"{place} is not UTF-8; convert the column first") from None
     if text is None and missing:
-        raise DataError(f"{place} has no {missing}; give it one or leave it out")
+        raise DataError(f"{place} has no {missing}; add one or remove the row")
     return text or ""
 
 
@@ -429,7 +429,7 @@ def _arrow_texts(column: Any, place: str, start: int, missing: str, checked: boo
         array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
     if array.null_count and missing:
         row = start + array.is_null().to_pylist().index(True)
-        raise DataError(f"row {row} of {place} has no {missing}; give it one or leave it out")
+        raise DataError(f"row {row} of {place} has no {missing}; add one or remove the row")
     if array.null_count:
         array = (array.cast(pa.large_string()) if pa.types.is_string_view(array.type) else array).fill_null("")
     if checked:

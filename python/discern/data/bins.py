@@ -69,7 +69,7 @@ def edges(
         return np.array([-np.inf, np.inf])
     if strategy == "mdl":
         if classes is None:
-            raise ValueError("the strategy 'mdl' looks at the classes: give the class of each number")
+            raise ValueError("the strategy 'mdl' looks at the classes: pass the class of each number")
         inner = entropy_cuts(values, np.asarray(classes), weights)
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]

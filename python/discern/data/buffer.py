@@ -83,7 +83,7 @@ class _Decoded:
         try:
             return self._decoder.decode(content, self._ended).encode("utf-8", "surrogateescape")
         except UnicodeError as error:
-            raise DataError(f"{self._source} is not {self._encoding.upper()}: {error}; give its encoding") from error
+            raise DataError(f"{self._source} is not {self._encoding.upper()}: {error}; set its encoding") from error
 
 
 def guess_encoding(start: bytes) -> str | None:

@@ -132,7 +132,7 @@ def fetch(name: str, *, tell: Callable[[str], object] = lambda _: None) -> list[
     Downloading needs pooch, which caches the files. ``tell`` gets messages about the license and hashes.
     """
     if name not in CATALOG:
-        raise DataError(f"there is no data set {name!r}{did_you_mean(name, CATALOG)}")
+        raise DataError(f"unknown data set {name!r}{did_you_mean(name, CATALOG)}")
     dataset = CATALOG[name]
     return found(dataset) or _download(dataset, tell)
 

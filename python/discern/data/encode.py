@@ -119,5 +119,5 @@ def _summed(rows: Any) -> Any:
 
 def _indices(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     if rows.shape[1] > np.iinfo(np.int32).max:
-        raise ValueError(f"there are {rows.shape[1]} columns; at most {np.iinfo(np.int32).max} can be used")
+        raise ValueError(f"{rows.shape[1]} columns are too many; at most {np.iinfo(np.int32).max} can be used")
     return np.ascontiguousarray(rows.indptr, np.int64), np.ascontiguousarray(rows.indices, np.int32)

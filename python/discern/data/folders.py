@@ -50,7 +50,7 @@ def _rows(folder: Path, reading: Reading) -> Iterator[Row]:
     for number, (label, path, is_mail) in enumerate(_files(folder, reading), 1):
         kinds.add(is_mail)
         if len(kinds) > 1:
-            raise DataError(f"{str(folder)!r} has mails and other documents, such as {str(path)!r}; give --format")
+            raise DataError(f"{str(folder)!r} has mails and other documents, such as {str(path)!r}; pass --format")
         values = read_columns(path, reading) if is_mail else _document(path, str(folder), reading)
         if values is not None:
             yield number, {"label": label, **values} if label else values
@@ -62,18 +62,18 @@ def _files(folder: Path, reading: Reading) -> Iterator[tuple[str, Path, bool]]:
         yield from (("", path, True) for path in _maildir_files(folder))
         return
     if reading.format is not None and FORMATS[reading.format].is_table:
-        raise DataError(f"{str(folder)!r} is a folder; give the files in it, for example '{folder}/*.{reading.format}'")
+        raise DataError(f"{str(folder)!r} is a folder; pass the files in it, for example '{folder}/*.{reading.format}'")
     inside = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     folders, files = [entry for entry in inside if entry.is_dir()], [entry for entry in inside if not entry.is_dir()]
     if not inside:
         raise DataError(
-            f"{str(folder)!r} is a folder without files; give a file, or a folder with sub-folders as labels"
+            f"{str(folder)!r} is a folder without files; pass a file, or a folder with sub-folders as labels"
         )
     if folders and files:
         raise DataError(f"{str(folder)!r} is a folder with files beside its sub-folders, such as {files[0].name!r}")
     table = next((path for path in files if _is_table(path)), None)
     if table is not None and reading.format is None:
-        raise DataError(f"{str(folder)!r} is a folder with tables; give them, for example '{folder}/*{table.suffix}'")
+        raise DataError(f"{str(folder)!r} is a folder with tables; pass them, for example '{folder}/*{table.suffix}'")
     for path in files:
         yield "", path, _is_mail(path, reading)
     for sub_folder in folders:
@@ -103,7 +103,7 @@ def _is_mail(path: Path, reading: Reading) -> bool:
 def _document(path: Path, folder: str, reading: Reading) -> dict[str, str] | None:
     """Return the text of a file, or None if it is to be left out."""
     if not path.is_file():
-        raise DataError(f"{str(path)!r} is no file that can be read as a document")
+        raise DataError(f"{str(path)!r} is not a file that can be read as a document")
     with open_file(path, compression_of(path)) as stream:
         content = leading_bytes(stream, str(path), reading, LONGEST_DOCUMENT)
     try:

@@ -79,7 +79,7 @@ def _batches(source: Any, reading: Reading) -> Iterator[Batch]:
             yield from _batches(part, reading)
     else:
         kind = type(source).__name__
-        raise DataError(f"cannot read rows from a {kind}; give a path, a data frame, an Arrow table or a list of rows")
+        raise DataError(f"cannot read rows from a {kind}; pass a path, a data frame, an Arrow table or a list of rows")
 
 
 def _from_mapping(source: Mapping[Any, Any]) -> Iterator[Batch]:
@@ -159,7 +159,7 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
 
     found = sorted(glob(str(path), recursive=True))
     if not found:
-        raise DataError(f"there is no file {str(path)!r}, and none that matches it")
+        raise DataError(f"no such file: {str(path)!r}, and none that matches it")
     for one in found:
         yield from read_path(_path(one), reading)
 
@@ -217,7 +217,7 @@ def _format_of(path: Path, reading: Reading) -> Format:
         refuse_missing(path)  # a mistyped name tells no format either
         raise DataError(
             f"cannot tell the format of {str(path)!r}; name it {', '.join(sorted(_by_suffix()))} "
-            f"(also {', '.join(COMPRESSIONS)}) or give the format"
+            f"(also {', '.join(COMPRESSIONS)}) or pass the format"
         )
     return FORMATS[name]
 

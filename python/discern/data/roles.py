@@ -37,7 +37,7 @@ NO = ("0", "false", "no", "n", "f")
 MOST_LEVELS = 1000
 """A column with more distinct values is not a category."""
 LAID_BY = 4096
-"""A grid is laid by so many vectors."""
+"""The most vectors that a grid is laid by."""
 LOOKED_AT, MOST_LOOKED_AT = 10_000, 1 << 24
 """The number of rows for inferring roles, and the limit on their bytes."""
 
@@ -321,7 +321,7 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     return features, left_out
 
 
-EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has another value", "it numbers the rows"
+EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has a different value", "it numbers the rows"
 
 
 def _role_of(batch: Batch, name: str) -> str:

@@ -100,7 +100,7 @@ class Reading:
     def encoding_fault(self) -> str:
         """The end of a message about bytes that are not in the encoding."""
         name = (self.given_encoding or "utf-8").upper()
-        return f"is not {name}; give its encoding, for example --encoding latin-1, or convert it to UTF-8"
+        return f"is not {name}; set its encoding, for example --encoding latin-1, or convert it to UTF-8"
 
     def advance(self, count: int) -> None:
         """Count bytes that were read."""
@@ -126,7 +126,7 @@ def _normalized(encoding: str) -> str:
     except UnicodeDecodeError:
         pass  # a known encoding, in which a single byte is not a character
     except (LookupError, UnicodeError, ValueError) as error:
-        raise DataError(f"there is no encoding {encoding!r}; there are utf-8, latin-1, cp1252, …") from error
+        raise DataError(f"unknown encoding {encoding!r}; use utf-8, latin-1, cp1252, …") from error
     return codecs.lookup(encoding).name
 
 
@@ -154,7 +154,7 @@ def refuse_missing(path: Path) -> None:
     if not path.exists():
         siblings = [str(other) for other in path.parent.iterdir()] if path.parent.is_dir() else []
         close = get_close_matches(str(path), siblings, n=1)
-        raise DataError(f"there is no file {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+        raise DataError(f"no such file: {str(path)!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
 
 
 def _refuse_other(path: Path) -> None:
@@ -164,9 +164,9 @@ def _refuse_other(path: Path) -> None:
     if stat.S_ISREG(about.st_mode) or stat.S_ISFIFO(about.st_mode) or _is_null(about):
         return
     if stat.S_ISDIR(about.st_mode):
-        raise DataError(f"{str(path)!r} is a folder; give a file")
+        raise DataError(f"{str(path)!r} is a folder; pass a file")
     kind = "socket" if stat.S_ISSOCK(about.st_mode) else "device"
-    raise DataError(f"{str(path)!r} is a {kind}; give a file, or - to read standard input")
+    raise DataError(f"{str(path)!r} is a {kind}; pass a file, or - to read standard input")
 
 
 def _is_null(about: os.stat_result) -> bool:
@@ -177,10 +177,10 @@ def _is_null(about: os.stat_result) -> bool:
 def refuse_pipe(path: Path, name: str) -> None:
     """Raise ``DataError`` for anything but a regular file, for formats that must seek in it."""
     if str(path) == "-":
-        raise DataError(f"{name} cannot be read from standard input; give a file")
+        raise DataError(f"{name} cannot be read from standard input; pass a file")
     _refuse_other(path)
     if not path.is_file():
-        raise DataError(f"{name} cannot be read from {str(path)!r}, which is not a regular file; give a file on disk")
+        raise DataError(f"{name} cannot be read from {str(path)!r}, which is not a regular file; pass a file on disk")
 
 
 def compression_of(path: Path) -> str:

@@ -209,7 +209,7 @@ def stop_words(language: str) -> tuple[str, ...]:
     """
     known = _stop_words()
     if language not in known:
-        raise ValueError(f"there are no stop words for {language!r}; there are lists for {', '.join(sorted(known))}")
+        raise ValueError(f"no stop words for the language {language!r}; choose one of: {', '.join(sorted(known))}")
     return known[language]
 
 

@@ -17,8 +17,8 @@ from discern.statistics.scatter import Scatter
 Array = NDArray[Any]
 
 NEVER_LEARNED = "cannot forget these rows: y has labels that were never learned; nothing was changed"
-BELOW_ZERO = "cannot forget rows that were never learned: a sum would go below zero; nothing was changed"
-NOTHING_LEFT = "cannot forget these rows: nothing would be left to predict from; nothing was changed"
+BELOW_ZERO = "cannot forget these rows: a sum would fall below zero, so they were not all learned; nothing was changed"
+NOTHING_LEFT = "cannot forget these rows: no rows would be left; nothing was changed"
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
@@ -185,7 +185,9 @@ class ScatterClassifier(BaseClassifier):
         if weights.min(initial=0.0) < 0:
             raise ValueError("sample_weight has negative weights; use forget to remove rows")
         if not weights.any():
-            raise ValueError("sample_weight is zero for every row: there is nothing to learn; give some rows a weight")
+            raise ValueError(
+                "sample_weight is zero for every row: there is nothing to learn; set a weight above 0 for some rows"
+            )
         return classes, numbers, weights
 
     def _sums(self, X: Any, numbers: Array, n_classes: int, weights: Array | None) -> Scatter:

@@ -124,10 +124,10 @@ class CalibratedClassifier(MetaEstimatorMixin, BaseClassifier):
         X, y = validate_data(self, X, y, accept_sparse=["csr", "csc", "coo"], dtype=None, ensure_all_finite=False)
         check_classification_targets(y)
         if not is_classifier(wrapped):
-            raise ValueError(f"{type(wrapped).__name__} is no classifier: only scores of classes can be calibrated")
+            raise ValueError(f"{type(wrapped).__name__} is not a classifier: only scores of classes can be calibrated")
         if len(np.unique(y)) < 2:
             raise ValueError(
-                "Only one class is among the rows (1 class): nothing can be calibrated. Give rows of more."
+                "Only one class is among the rows (1 class): nothing can be calibrated. Pass rows of more."
             )
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X)
         if weights is not None and not has_fit_parameter(wrapped, "sample_weight"):

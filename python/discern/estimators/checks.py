@@ -75,7 +75,7 @@ def classes_of(y: NDArray[Any]) -> NDArray[Any]:
     on a regression target with continuous values.
     """
     classes = np.unique(y)
-    # To look at the classes is faster than at all rows; thrice, since so many single ones would look like numbers.
+    # To look at the classes is faster than at all rows; thrice, since too many single ones would look like numbers.
     check_classification_targets(y if len(y) < 3 * len(classes) else classes.repeat(3))
     return classes
 

@@ -86,7 +86,7 @@ class DecisionClassifier(MetaEstimatorMixin, BaseClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the classifier, and choose the threshold if there is a rule for it."""
         if sum(given is not None for given in (self.decision, self.costs, self.rule)) > 1:
-            raise ValueError("give one of decision, costs and rule")
+            raise ValueError("pass one of decision, costs and rule")
         y = _check_y(y)
         check_classification_targets(y)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -108,7 +108,7 @@ class DecisionClassifier(MetaEstimatorMixin, BaseClassifier):
         shares = cross_val_predict(self.estimator, X, y, cv=self.cv, method="predict_proba", params=weights)
         positive = labels[-1] if self.positive is None else self.positive
         if positive not in labels:
-            raise ValueError(f"there is no label {positive!r} to choose a threshold for")
+            raise ValueError(f"unknown label {positive!r} to choose a threshold for")
         return choose_threshold(
             y, shares, labels, positive.item() if hasattr(positive, "item") else positive, self.rule
         )

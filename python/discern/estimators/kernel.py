@@ -29,7 +29,7 @@ FOLDS = 5
 def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
     """Return the number that ``gamma`` stands for: ``"scale"`` is 1/(columns · variance), ``"auto"`` 1/columns.
 
-    A row's weight counts in the variance as so many rows.
+    A row of weight w counts in the variance as w rows.
     """
     if not isinstance(gamma, str):
         return float(gamma)
@@ -131,7 +131,7 @@ class SVC(BaseClassifier):
         self.classes_ = np.unique(y[kept])
         if len(self.classes_) < 2:
             raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class: give rows of more."
+                f"The number of classes has to be greater than one; got {len(self.classes_)} class: pass rows of more."
             )
         numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
         masses = np.bincount(numbers[kept], None if weights is None else weights[kept], len(self.classes_))

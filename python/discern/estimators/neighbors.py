@@ -110,7 +110,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("forget")
         known = self._known.without(ids)
         if not len(known):
-            raise ValueError("nothing would be left to decide by; nothing was changed")
+            raise ValueError("no rows would be left; nothing was changed")
         used, classes = np.unique(known.classes, return_inverse=True)
         self.classes_ = self.classes_[used]
         return self._keep(Neighbors(known.rows, classes, known.ids))
@@ -157,7 +157,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         if self.n_neighbors == "auto":
             raise ValueError(
                 "n_neighbors='auto' needs the cosine, the Euclidean distance of dense rows or the Hamming distance "
-                "of zeros and ones; give a number"
+                "of zeros and ones; pass a number"
             )
         super().fit(X, y)
         self.n_neighbors_ = self.n_neighbors
@@ -291,7 +291,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             self.feature_names_in_ = np.array([str(name) for name in metadata["names"]], object)
             # Half a character cannot be encoded, and is refused with it.
             if len({name.encode() for name in self.feature_names_in_}) != self.n_features_in_:
-                raise ValueError("its columns do not have a name of their own each")
+                raise ValueError("its column names are not distinct")
         chosen = self.n_neighbors, int(metadata["chosen"])
         self.n_neighbors = chosen[1]  # not to be chosen again
         self._keep(Neighbors.from_arrays(metadata["metric"], self.n_features_in_, arrays, len(classes)))

@@ -28,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stdout.write(USAGE + "\n")
         return 0 if given else 2
     if not Path(given[0]).is_file():
-        sys.stderr.write(f"there is no script {given[0]!r}\n{USAGE}\n")
+        sys.stderr.write(f"no such script: {given[0]!r}\n{USAGE}\n")
         return 2
     from discern.estimators.compat import patch, replaced  # takes as long as importing scikit-learn
 

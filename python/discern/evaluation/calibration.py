@@ -241,7 +241,7 @@ class OneAgainstRest:
 class Temperature:
     """Softmax of scores / temperature: the decision stays the same, only its confidence changes.
 
-    It is found by minimizing the log loss. One row in so many as there are is taken for wrong (each true class counts
+    It is found by minimizing the log loss. One row in as many as there are is counted as wrong (each true class counts
     1 − 1/(N+2), the others share the rest), so that scores that are always correct do not become certainty.
 
     Examples
@@ -361,14 +361,14 @@ def calibration_from_json(values: Mapping[str, Any]) -> Calibration:
     if values["kind"] == "temperature":
         return Temperature.from_json(values)
     if values["kind"] != "one-against-rest":
-        raise ValueError(f"there is no calibration of the kind {values['kind']!r}")
+        raise ValueError(f"unknown calibration {values['kind']!r}")
     return OneAgainstRest(tuple(_binary_from_json(part) for part in values["maps"]))
 
 
 def _binary_from_json(values: Mapping[str, Any]) -> BinaryMap:
     kind = BINARY.get(values["kind"])
     if kind is None:
-        raise ValueError(f"there is no calibration of the kind {values['kind']!r}")
+        raise ValueError(f"unknown calibration {values['kind']!r}")
     numbers = {name: value for name, value in values.items() if name != "kind"}
     make: Callable[..., BinaryMap] = kind
     if kind is LogisticMap:

@@ -58,7 +58,7 @@ class Ranking:
         """Rank rows by score; ``positive`` marks the positive ones."""
         values, truth = np.asarray(scores, np.float64).ravel() + 0.0, np.asarray(positive, bool).ravel()
         if values.shape != truth.shape:
-            raise ValueError(f"there are {len(values)} scores for {len(truth)} rows; give one for each")
+            raise ValueError(f"there are {len(values)} scores for {len(truth)} rows; pass one for each")
         if np.isnan(values).any():
             raise ValueError("a score is NaN; remove such rows, or score them")
         if len(values) and values.min() >= 0:

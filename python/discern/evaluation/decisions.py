@@ -179,7 +179,7 @@ class Decision:
         """Return the label of each row; ``novelty`` is needed by a decision with ``max_false_alarms``."""
         shares, names = np.asarray(probabilities, np.float64), [_plain(label) for label in labels]
         if shares.ndim != 2 or shares.shape[1] != len(names):
-            raise ValueError(f"probabilities of shape {shares.shape} do not fit {len(names)} labels")
+            raise ValueError(f"probabilities of shape {shares.shape} do not match {len(names)} labels")
         given = labels if isinstance(labels, np.ndarray) else np.asarray(list(labels))
         choices = given if not self.may_be_unsure else np.array([*names, self.unsure_label], object)
         if not len(shares):
@@ -227,7 +227,7 @@ class Decision:
 
     def _beyond_threshold(self, shares: Floats, names: list[Any], threshold: float) -> NDArray[np.int64]:
         if self.positive not in names:
-            raise ValueError(f"there is no label {self.positive!r} to compare with the threshold")
+            raise ValueError(f"unknown label {self.positive!r} to compare with the threshold")
         place = names.index(self.positive)
         beyond = shares[:, place] >= threshold
         if len(names) == 1:
@@ -354,7 +354,7 @@ class MostRecall:
 
     def __post_init__(self) -> None:
         if (self.false_positive_rate is None) == (self.precision is None):
-            raise ValueError("give either false_positive_rate or precision")
+            raise ValueError("pass either false_positive_rate or precision")
 
     def __call__(self, ranking: Ranking) -> float:
         """Return the threshold."""

@@ -135,7 +135,7 @@ class Evaluation:
         if label is None:
             return columns[-1]
         if label not in columns:
-            raise ValueError(f"there is no label {label!r}{did_you_mean(label, columns)}")
+            raise ValueError(f"unknown label {label!r}{did_you_mean(label, columns)}")
         return label
 
     def ranking(self, positive: str | None = None) -> Ranking:

@@ -1,4 +1,4 @@
-"""Novelty: how unusual a row is among training rows that were left out, and how well that finds unknown rows."""
+"""Novelty: how unusual a row is among held-out training rows, and how well that finds unknown rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUANTILES, DIGITS = 256, 5
 
 @dataclass(frozen=True)
 class Novelty:
-    """The share of training rows, each left out of the model, that are less unusual than a row.
+    """The share of held-out training rows that are less unusual than a row.
 
     A row is unusual if its terms are (``surprise``: the negative log likelihood per term), or if the model cannot tell
     its label (``doubt``: the entropy of its probabilities). Both are ranked among those of the left-out rows, and so is
@@ -44,7 +44,7 @@ class Novelty:
 
     @classmethod
     def fit(cls, surprise: Array, doubt: Array) -> Novelty:
-        """Take the figures of rows that were left out."""
+        """Take the figures of held-out rows."""
         one, other = _quantiles(surprise), _quantiles(doubt)
         return cls(one, other, _quantiles(_normal_score(one, surprise) + _normal_score(other, doubt)))
 

@@ -42,7 +42,7 @@ class Predictions:
         if shares.shape != (len(true_places), len(columns)) or len(places) != len(true_places):
             raise ValueError(
                 f"{len(true_places)} true labels, {len(places)} predictions and probabilities of shape {shares.shape} "
-                f"for {len(columns)} labels do not fit together"
+                f"for {len(columns)} labels do not match each other"
             )
         if shares.size and not (shares.min() >= 0 and shares.max() <= 1 + 1e-6):
             row = int(np.flatnonzero(~((shares >= 0) & (shares <= 1 + 1e-6)).all(axis=1))[0]) + 1
@@ -172,5 +172,5 @@ def _renumbered(places: Integers, names: Iterable[str], new: tuple[str, ...]) ->
 
 
 def _smallest(size: int) -> Any:
-    """Return the smallest type that numbers so many labels."""
+    """Return the smallest integer type that can number these labels."""
     return np.min_scalar_type(max(size - 1, 0))

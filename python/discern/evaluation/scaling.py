@@ -80,7 +80,7 @@ class EvidenceScaling:
     ) -> EvidenceScaling:
         """Minimize the log loss of held-out rows, given their log priors and the evidence of each group of columns.
 
-        ``lengths`` are the numbers of known terms. One row in so many as there are is taken for wrong, so that
+        ``lengths`` are the numbers of known terms. One row in as many as there are is counted as wrong, so that
         evidence that is always right does not become certainty.
         """
         problem = _Problem.of(prior, evidence, lengths, np.asarray(classes, np.int64), weights)

@@ -266,13 +266,13 @@ class BayesClassifier:
             raise ValueError(f"the loss must be a table of numbers with a row for each of {len(self.classes)} classes")
         names = self.classes if self.decisions is None else np.asarray(self.decisions)
         if len(names) != costs.shape[1]:
-            raise ValueError(f"the loss has {costs.shape[1]} decisions and {len(names)} are named; give decisions=")
+            raise ValueError(f"the loss has {costs.shape[1]} decisions and {len(names)} are named; pass decisions=")
         return costs, names
 
 
 def _same_columns(densities: list[Density]) -> list[Density]:
     if not densities:
-        raise ValueError("there are no densities; give one for each class")
+        raise ValueError("there are no densities; pass one for each class")
     sizes = {density.dimension for density in densities}
     if len(sizes) > 1:
         raise ValueError(f"the densities have {' and '.join(map(str, sorted(sizes)))} columns; they must have the same")

@@ -58,7 +58,9 @@ class Centers:
         """Subtract; raise ValueError if a class has fewer rows."""
         counts = self.counts - other.counts
         if counts.min(initial=0.0) < -1e-9 * max(1.0, float(self.counts.max(initial=0.0))):
-            raise ValueError("these rows were never learned: a class has not so many; nothing was changed")
+            raise ValueError(
+                "cannot forget these rows: a class has fewer rows than you asked to forget; nothing was changed"
+            )
         return Centers(np.where(counts > 1e-9, counts, 0.0), self.sums - other.sums)
 
     def with_classes(self, places: NDArray[Any], n_classes: int) -> Centers:
@@ -118,7 +120,7 @@ class KernelCenters:
         kept = np.ones(len(self.classes), bool)
         for key in other._keys():
             if not places.get(key):
-                raise ValueError("these rows were never learned: there is no such row; nothing was changed")
+                raise ValueError("cannot forget these rows: the model has no such row; nothing was changed")
             kept[places[key].pop()] = False
         return KernelCenters(self.table[kept], self.classes[kept], self.weights[kept])
 

@@ -189,7 +189,7 @@ def whiten(covariance: Array, spread: Spread, settings: CovarianceSettings, degr
     whole[np.ix_(live, live)] = shrunk * np.outer(scale, scale)
     message = (
         f"{whose} is singular or ill-conditioned: its correlations were shrunk by {share:.3g} towards none (Ledoit and "
-        "Wolf's rule for normal rows); give more rows, leave out columns that others determine, or set shrinkage"
+        "Wolf's rule for normal rows); add more rows, leave out columns that others determine, or set shrinkage"
     )
     return _whitening(whole, live, scale, *np.linalg.eigh(shrunk), share, message)
 
@@ -221,7 +221,7 @@ def _divisors(counts: Array, taken: float, divisor: str) -> Array:
     fractional = (counts > 0) & (left <= 0) & (counts != np.round(counts))
     if np.any(fractional):
         raise ValueError(
-            f"the weights of the rows sum to {counts[fractional][0]:.3g}, no more than the {taken:g} means they give: "
+            f"the weights of the rows sum to {counts[fractional][0]:.3g}, not above the {taken:g} means taken of them: "
             "they count as repetitions of rows, so scale them up, or divide by their sum with divisor='likelihood'"
         )
     return np.asarray(np.where(left > 0, left, 1.0))
@@ -265,5 +265,5 @@ def borrowed(scatter: Scatter, spread: Spread, settings: CovarianceSettings, who
     rows = float(scatter.counts.sum())
     pooled = scatter.within() / max(rows - len(scatter.counts), 1.0)
     white = whiten(pooled, spread, settings, rows - len(scatter.counts), "")
-    message = f"{whose} is unknown, as there is only one row: the one within all classes stands in; give more rows"
+    message = f"{whose} is unknown, as there is only one row: the pooled covariance is used instead; add more rows"
     return Whitening(white.matrix, white.log_determinant, white.covariance, white.shrinkage, message)

@@ -75,7 +75,7 @@ class Density:
             values = np.zeros(len(rows))
             values[inside] = np.asarray(function(rows[inside]), np.float64).reshape(-1)
             if not np.all(values >= 0):
-                raise ValueError("a density function gave a number below zero or none; correct the function")
+                raise ValueError("a density function returned a negative number or NaN; correct the function")
             with np.errstate(divide="ignore"):
                 return np.log(values)
 
@@ -105,7 +105,7 @@ def as_density(value: Any, dimension: int | None = None) -> Density:
         return _frozen(value)
     if callable(value):
         if dimension is None:
-            raise ValueError("how many columns a density function takes is not known; say it with dimension=")
+            raise ValueError("how many columns a density function takes is not known; pass dimension=")
         return Density.of_function(value, dimension)
     raise ValueError(f"a density is a frozen scipy.stats distribution, a list of them or a function, not {value!r}")
 
@@ -139,7 +139,7 @@ def _frozen(frozen: Any) -> Density:
 def _frozen_vector(frozen: Any) -> Density:
     some = np.asarray(frozen.rvs(size=2, random_state=np.random.default_rng(0)))
     if some.ndim > 2:
-        raise ValueError("a density of matrices cannot classify rows; give one of numbers or of rows")
+        raise ValueError("a density of matrices cannot classify rows; pass one of numbers or of rows")
     dimension = 1 if some.ndim == 1 else some.shape[1]
     discrete = not hasattr(frozen, "logpdf")
     log = frozen.logpmf if discrete else frozen.logpdf
@@ -223,7 +223,7 @@ def mixture(components: Sequence[Any], weights: Sequence[float] | None = None) -
 def draw_rows(density: Density, rows: int, random: np.random.Generator) -> Array:
     """Draw rows from a density; refuse one that cannot be drawn from."""
     if density.draw is None:
-        raise ValueError("a density given as a function cannot be drawn from; give Density(..., draw=...)")
+        raise ValueError("a density given as a function cannot be drawn from; pass Density(..., draw=...)")
     return density.draw(rows, random)
 
 

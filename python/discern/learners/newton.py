@@ -17,9 +17,9 @@ Array = NDArray[Any]
 Linear = Callable[[Array], Array]
 
 MOST_HALVINGS = 40
-"""A step is halved at most so often."""
+"""The most times that a step is halved."""
 MOST_PRODUCTS = 200
-"""Conjugate gradients take at most so many steps."""
+"""The most steps of conjugate gradients."""
 ROUNDING = 16 * float(np.finfo(float).eps)
 """The relative rounding error of an objective's value, if nothing else is known about it."""
 

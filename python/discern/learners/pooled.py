@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SHARES = 1.0 / (1.0 + np.exp(-np.linspace(-9.0, 6.0, 61)))
 """The shares of the identity that are tried."""
 MOST_COMPARED = 200
-"""The error is estimated for the pairs of so many classes, evenly spread over all."""
+"""The error is estimated for the pairs of this many classes, evenly spread over all."""
 LESS = 4.0
 """The share of the identity is not less than that of a good covariance by more than this factor: with very few rows the
 estimate of the error is rough."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
 
-NOTHING_KNOWN = "The model knows no word or value of this row."
+NOTHING_KNOWN = "The model knows none of the words and values of this row."
 FADED = "the prior counts less beside evidence"
 OTHER_CHARACTERS = "other characters"
 MOST_FLIPPED = 3
@@ -153,7 +153,7 @@ class Evidence:
         if self.faded:
             lines.append(f"  {self.faded:+8.3f}  {FADED}")
         if self.absent:
-            lines.append(f"  {self.absent:+8.3f}  words that are absent")
+            lines.append(f"  {self.absent:+8.3f}  absent words")
         several = len({term.column for term in self.terms}) > 1
         for term in self.terms:
             place = f"{term.column}: " if several else ""

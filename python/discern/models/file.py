@@ -72,7 +72,7 @@ def place_of(path: str | os.PathLike[str]) -> Path:
 
     target = Path(path).resolve()
     if target.exists() and not stat.S_ISREG(target.stat().st_mode):
-        raise ModelFileError(f"{str(path)!r} is {_kind(target.stat().st_mode)}, not a file; give the name of a file")
+        raise ModelFileError(f"{str(path)!r} is {_kind(target.stat().st_mode)}, not a file; pass the name of a file")
     return target
 
 
@@ -175,7 +175,7 @@ def _read(path: str) -> NDArray[np.uint8]:
         with open(handle, "rb") as file:
             mode = os.fstat(handle).st_mode
             if not stat.S_ISREG(mode):
-                raise ModelFileError(f"{path!r} is {_kind(mode)}, not a model file; give the name of a file")
+                raise ModelFileError(f"{path!r} is {_kind(mode)}, not a model file; pass the name of a file")
             size = os.fstat(file.fileno()).st_size
             if size < 8:
                 raise ModelFileError(f"{path!r} is not a discern model: it is too short")
@@ -205,7 +205,7 @@ def _verify(content: NDArray[np.uint8], metadata: dict[str, Any], path: str) -> 
     if len(expected) != len(_HOLE) or start < 0 or head.find(expected, start + 1) >= 0:
         raise ModelFileError(f"{path!r} has no checksum: it is damaged")
     if _native.checksum(content, start, start + len(_HOLE)).encode() != expected:
-        raise ModelFileError(f"{path!r} was altered or cut off: its checksum does not fit; use a good copy")
+        raise ModelFileError(f"{path!r} was altered or cut off: its checksum does not match; use a good copy")
 
 
 def _array(content: NDArray[np.uint8], kind: str, shape: list[int], start: int, end: int) -> NDArray[Any]:

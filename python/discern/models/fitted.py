@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
-SEVERAL_COLUMNS = "this model decides by several columns; use predict with rows"
+SEVERAL_COLUMNS = "this model has several columns; pass rows to predict"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -91,7 +91,9 @@ class Fitted:
         """The sums over all rows learned; raises ValueError where there are none."""
         if self.resolved.pipeline is not None:
             phrase = MODELS[self.resolved.pipeline.model].phrase
-            raise ValueError(f"{phrase} is not a sum of its rows: train again, or use model='naive-bayes'")
+            raise ValueError(
+                f"{phrase} cannot learn more rows, forget or merge: train it again, or use model='naive-bayes'"
+            )
         if self.sums is None:
             raise ValueError(SLIM)
         return self.sums
@@ -230,7 +232,7 @@ class Fitted:
         """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
         model = self.model
         if not isinstance(model, Model):
-            raise ValueError(f"only naive Bayes gives joint probabilities, not {self.winner!r}")
+            raise ValueError(f"only naive Bayes has joint probabilities, not {self.winner!r}")
         for batch, scored in self.scored(stream, threads, raw=True):
             yield scored.scores + (model.log_coefficients(batch)[:, None] if full else 0.0)
 
@@ -280,7 +282,7 @@ class Fitted:
                 ledger = ledger + my_rows - their_rows  # first: it names the row
             rest = mine + added - taken
             if not rest.rows:
-                raise ValueError("nothing would be left to decide by")
+                raise ValueError("no rows would be left")
             changed = self._with_labels(mine.labels, rest.labels)
         except ValueError as error:
             raise DataError(f"{error}; nothing was changed") from error

@@ -323,9 +323,9 @@ class Model:
         prior, start = (float_array(arrays[name]) for name in ("prior", "start"))
         shares = np.exp(np.minimum(prior, 0.0))
         if shares.shape != (len(labels),) or len(set(labels)) < len(labels) or abs(shares.sum() - 1) > 1e-6:
-            raise ValueError("the labels do not fit their priors")
+            raise ValueError("the labels do not match their priors")
         if start.shape != prior.shape:
-            raise ValueError("the labels do not fit their start")
+            raise ValueError("the labels do not match their start")
         columns = (
             kind_of(feature).column.from_arrays(
                 feature,

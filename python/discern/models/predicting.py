@@ -147,7 +147,7 @@ class Predictor(Exclusive):
         return np.concatenate(probabilities) if probabilities else np.zeros((0, len(fitted.labels)))
 
     def novelty(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
-        """Return how unusual each row is: the share of training rows, left out of the model, that are less unusual.
+        """Return how unusual each row is: the share of held-out training rows that are less unusual.
 
         Of rows like those in training, 5% have a novelty above 0.95. A row is unusual if its terms are, or if the model
         cannot tell its label. Only naive Bayes has it; a slim model may not.

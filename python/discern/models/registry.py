@@ -90,7 +90,7 @@ MODELS: Registry[ModelKind] = Registry(
             for name, summary in (
                 ("multinomial", "Naive Bayes that counts every occurrence of a word"),
                 ("binary", "Naive Bayes that counts a word once a document"),
-                ("bernoulli", "Naive Bayes that also uses the words that are absent"),
+                ("bernoulli", "Naive Bayes that also uses the absent words"),
                 ("complement", "Naive Bayes that compares each label with all the others"),
             )
         ),

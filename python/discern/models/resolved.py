@@ -38,7 +38,7 @@ class Resolved:
     min_df: int = 1
     pipeline: Pipeline | None = None
     novelty: Novelty | None = None
-    """What rows that were left out look like, to tell how unusual others are."""
+    """Quantiles of held-out rows, to tell how unusual other rows are."""
     leaderboard: tuple[dict[str, Any], ...] = ()
     """How the models did that were compared, the best first."""
 
@@ -153,13 +153,13 @@ class Resolved:
             if not isinstance(self.calibration, Temperature):
                 raise ValueError("the calibration is that of naive Bayes")
         elif isinstance(self.calibration, Temperature) or len(self.calibration.scales) != len(groups_of(self.features)):
-            raise ValueError("the calibration does not fit the columns")
+            raise ValueError("the calibration does not match the columns")
 
 
 def _check_columns(features: tuple[Feature, ...]) -> None:
     own = [feature.name for feature in features if not feature.is_derived]
     if not own or len(set(own)) < len(own):
-        raise ValueError("the columns do not have names of their own")
+        raise ValueError("the column names are not distinct")
     texts = [feature.name for feature in features if feature.role == "text" and not feature.view]
     derived = [(feature.name, feature.role, feature.view) for feature in features if feature.is_derived]
     if len(set(derived)) < len(derived) or any(name not in texts for name, _, _ in derived):

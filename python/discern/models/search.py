@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 PROBED, FIRST, GROWTH = 500, 2000, 3
 """Round sizes: a timing probe of 500 rows, then 2,000, then three times as many each."""
 FOLDS, ENOUGH = 4, 8000
-"""The rows are dealt into so many folds; of many rows only the first folds are evaluated by, until they hold enough."""
+"""The number of folds. With many rows only the first folds are evaluated, until they hold enough rows."""
 GROWTH_POWER = 1.15
 """Time grows with the rows to this power: a little more than in proportion, as the vocabulary grows too."""
 CLEAR, MUCH = 3.0, 0.02
-"""A model drops out that is behind the leader by so many standard errors of the difference, and by so large a share of
+"""A model drops out that is behind the leader by this many standard errors of the difference, and by this share of
 the rows: with more rows the order may change."""
 BETTER = 0.5
-"""A change is kept that makes the winner better by so many standard errors of the difference."""
+"""A change is kept if it improves the winner by this many standard errors of the difference."""
 SUM_BETTER = 0.1
-"""A model is added that makes the sum better by so many: sums of models err less than those they are made of, so that
+"""A model is added if it improves the sum by this many: sums of models err less than those they are made of, so that
 less evidence is required for them than for a change."""
 COUNTING = 0.15
 """The share of the time that goes into counting; the rest is learning, of three rows in four for each fold."""
@@ -55,12 +55,12 @@ STEP, CHEAP = 0.4, 0.01
 """The cost of an error changes by this factor or its inverse: in every round where that takes at most this share of the
 whole time, and at last for the winner."""
 AGAIN, AGAIN_FOLDS, MOST_AGAIN = 0.3, 10, 6
-"""Of up to ``ENOUGH`` rows the winner won by luck too. If it takes at most this share of the time left, it and so many
-others, and the best of each model, are evaluated again on other folds before they are added."""
+"""On up to ``ENOUGH`` rows luck helps the winner. If it takes at most this share of the time left, it, this many others
+and the best of each model are evaluated again on other folds before they are added."""
 ANOTHER_DEAL = np.uint64(0xD1342543DE82EF95)
 """An odd number that keys are multiplied with: equal ones stay equal, the order is another."""
 MOST_ADDED = 5
-"""So many models are added to the winner, some perhaps twice."""
+"""The most models added to the winner, some perhaps twice."""
 SPARE = 0.85
 """The share of the time left that is planned with."""
 NEVER = -1e100
@@ -99,12 +99,12 @@ class Result:
         return -self.rows, -self.accuracy, self.log_loss
 
     def expected(self, rows: int) -> float:
-        """Return the seconds that a round with so many rows would take."""
+        """Return the seconds that a round with this many rows would take."""
         parts = folds_evaluated(rows) / folds_evaluated(self.rows)
         return float(self.seconds * parts * (rows / self.rows) ** GROWTH_POWER)
 
     def learning(self, rows: int) -> float:
-        """Return the seconds that learning so many rows would take at most."""
+        """Return the seconds that learning this many rows would take at most."""
         of_a_fold = (1 - COUNTING) / folds_evaluated(self.rows) * FOLDS / (FOLDS - 1)
         same = self.seconds * (COUNTING + 1.25 * of_a_fold)
         return float(same * (rows / self.rows) ** GROWTH_POWER)
@@ -129,7 +129,7 @@ class Result:
 
 
 def _is_above(differences: Array, errors: float = BETTER) -> bool:
-    """Return whether the mean of differences is above zero by so many standard errors that it may be no chance."""
+    """Return whether the mean of differences is above zero by enough standard errors not to be chance."""
     return bool(differences.mean() > errors * differences.std() / len(differences) ** 0.5)
 
 
@@ -369,7 +369,7 @@ class Search:
 
 
 def result_of(candidate: Candidate, rows: int, seconds: float, scores: Array, classes: NDArray[np.int32]) -> Result:
-    """Return how a candidate did, by its scores of rows left out."""
+    """Return how a candidate did, by its scores of held-out rows."""
     calibration = Temperature.fit(scores, classes)
     divided = scores / calibration.temperature
     right = scores.argmax(axis=1) == classes
@@ -383,12 +383,12 @@ def losses_of(scores: Array, classes: NDArray[np.int32]) -> Array:
 
 
 def sum_of(results: Sequence[Result]) -> Array:
-    """Return the sum of the scores of rows left out, each divided by its temperature."""
+    """Return the sum of the scores of held-out rows, each divided by its temperature."""
     return np.asarray(np.sum([one.scores for one in results], axis=0))
 
 
 def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
-    """Return the first of some results with the others added, some perhaps twice, and the scores of rows left out.
+    """Return the first of some results with the others added, some perhaps twice, and the scores of held-out rows.
 
     Scores are divided by their temperatures and added; in the pipeline, all are in units of the first.
     """
@@ -420,4 +420,4 @@ def limitation(results: Sequence[Result]) -> str:
 
 
 def _figures(result: Result) -> str:
-    return f"{result.accuracy:.1%} of {result.rows:,} rows left out"
+    return f"{result.accuracy:.1%} of {result.rows:,} held-out rows"

@@ -122,7 +122,7 @@ class Settings:
     def _check_max_terms(self) -> None:
         most = self.max_terms
         if most == "auto" and not self.is_sum:
-            raise ValueError(f"max_terms='auto' is for naive Bayes; give a number of terms for {self.model!r}")
+            raise ValueError(f"max_terms='auto' is for naive Bayes; pass a number of terms for {self.model!r}")
         if most not in (None, "auto") and (isinstance(most, str) or int(most) != most or most < 1):
             raise ValueError(f"max_terms must be 'auto' or a number of terms above 0, not {most!r}")
 
@@ -139,7 +139,7 @@ class Settings:
         if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):
             raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {self.model!r}")
         if self.auto_priors and not self.is_sum:
-            raise ValueError(f"priors='auto' is for naive Bayes; give 'data', 'uniform' or shares for {self.model!r}")
+            raise ValueError(f"priors='auto' is for naive Bayes; pass 'data', 'uniform' or shares for {self.model!r}")
 
     @property
     def kind(self) -> ModelKind:
@@ -187,8 +187,8 @@ class Settings:
         features, left_out = infer(batch, self.label)
         if not features:
             raise DataError(
-                f"{batch.source_has} no column to decide by beside the label {self.label!r}; there must be a text, a "
-                "number, a category or a vector"
+                f"{batch.source_has} no predictor column besides the label {self.label!r}; add a column with text, "
+                "numbers, categories or vectors"
             )
         return tuple(with_grid(feature, batch) for feature in features), left_out
 

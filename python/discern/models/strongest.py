@@ -61,7 +61,7 @@ def strongest(model: Model, sums: Sums | None, label: str, top: int) -> list[Str
     Without sums they are ranked by their weights alone.
     """
     if label not in model.labels:
-        raise ValueError(f"there is no label {label!r}{did_you_mean(label, model.labels)}")
+        raise ValueError(f"unknown label {label!r}{did_you_mean(label, model.labels)}")
     place, found = model.labels.index(label), []
     for number, column in enumerate(model.columns):
         if not column.feature.view:

@@ -185,7 +185,7 @@ def _add_pages(api: FastAPI, worker: Worker) -> None:
     @api.get("/page/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:
         if name not in files:
-            raise Problem(404, "gone", "there is no such file")
+            raise Problem(404, "gone", "no such file")
         return Response(files[name], media_type=PAGE["." + name.rsplit(".", 1)[-1]])
 
 

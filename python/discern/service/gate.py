@@ -102,7 +102,7 @@ class Deadlines:
         self._looking = False
 
     async def within(self, seconds: float, awaited: Awaitable[T]) -> T:
-        """Wait; raises TimeoutError after so many seconds, or a little later."""
+        """Wait; raises TimeoutError after the given seconds, or a little later."""
         task = asyncio.current_task()
         assert task is not None
         self._waiting[task] = time.monotonic() + seconds

@@ -44,10 +44,10 @@ class Problem(Exception):  # noqa: N818 (the name that RFC 9457 gives it)
 
 KINDS = {
     "bad-json": "The body is not JSON by RFC 8259. NaN, lone surrogates and deep nesting are refused.",
-    "bad-rows": "The rows do not fit the columns of the model; the detail names the row and the column.",
+    "bad-rows": "The rows do not match the columns of the model; the detail names the row and the column.",
     "bad-parameter": "A query parameter or a header has an invalid value.",
     "body-too-large": "The body exceeds the limit. Send less at once, or stream it.",
-    "cannot-apply": "The model cannot apply this change; the detail gives the reason. Nothing was changed.",
+    "cannot-apply": "The model cannot apply this change; the detail has the reason. Nothing was changed.",
     "cannot-learn": "This model cannot learn. Serve a naive Bayes model that was not saved slim.",
     "cross-site": "The request comes from a page of another site.",
     "gone": "It does not exist, or no longer does.",

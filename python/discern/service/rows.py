@@ -200,6 +200,6 @@ def fields(body: Any, needed: Sequence[str]) -> list[Any]:
     """Return the fields of an object, which has no others."""
     if not isinstance(body, dict) or set(body) != set(needed):
         raise Problem(
-            422, "bad-rows", f"the body must be an object with {', '.join(map(repr, needed))} and nothing else"
+            422, "bad-rows", f"the body must be an object with {', '.join(map(repr, needed))} and no other keys"
         )
     return [body[name] for name in needed]

@@ -62,7 +62,7 @@ class Settings:
             raise ValueError("the tokens for reading and for teaching must differ")
         if not self.is_private and not self.has_tokens:
             raise ValueError(
-                f"other machines can reach {self.host}: give tokens (--read-token-file, --teach-token-file), "
+                f"other machines can reach {self.host}: set tokens (--read-token-file, --teach-token-file), "
                 "or listen on 127.0.0.1"
             )
 

@@ -228,7 +228,7 @@ def _lock_server(connection: sql.Connection) -> None:
 def _prepare(path: Path, same: Identity | None) -> None:
     """Make the file, for its owner only, and its name durable; or refuse another than the one that was there."""
     if not path.parent.is_dir():
-        raise StoreError(f"the feedback log cannot be in {str(path.parent)!r}: there is no such folder")
+        raise StoreError(f"the feedback log cannot be in {str(path.parent)!r}: no such folder")
     if same is not None:
         try:
             found = path.stat()

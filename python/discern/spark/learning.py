@@ -160,7 +160,7 @@ class Rows:
 def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
     """Bring rows to the driver, as many as :meth:`discern.Classifier.fit` keeps, and say whether these are all.
 
-    Of too many rows those are kept whose keys begin with so many zeros: a random part that depends neither on the
+    Of too many rows those are kept whose keys begin with a number of zeros: a random part that depends neither on the
     order of the rows nor on partitions, and is the same that a single machine keeps.
     """
     with one_sentence():
@@ -168,7 +168,9 @@ def kept_rows(frame: DataFrame) -> tuple[pa.Table, bool]:
         parts = map_rows(frame, sizes_of_partition, "sizes array<long>").toArrow()
         for part in parts.column("sizes").to_pylist():
             sizes += np.array(part, np.int64)
-        behind = np.cumsum(sizes[::-1])[::-1]  # the bytes of rows whose keys begin with at least so many zeros
+        behind = np.cumsum(sizes[::-1])[
+            ::-1
+        ]  # bytes of rows, by the number of zeros that their keys begin with at least
         share = int(np.flatnonzero(behind <= samples.MOST_KEPT)[0])
         if not sizes.sum():
             raise DataError("there are no rows to learn from")
@@ -200,7 +202,7 @@ def sizes_of_partition(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
 
 def thinned_partition(share: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the rows of a partition whose keys begin with at least so many zeros."""
+    """Return the rows of a partition whose keys begin with at least the given number of zeros."""
     for batch in batches:
         rows = batch_of(batch, "the frame")
         keep = row_keys(rows, list(rows.columns)) >> np.uint64(64 - share) == 0

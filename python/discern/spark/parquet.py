@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 SWITCH = "spark.discern.workersReadParquet"
 """The setting for whether workers read files themselves, ``true`` or ``false``."""
 FEW_FILES = 64
-"""The footers of so many files are read here, those of more by Spark's workers."""
+"""The most files whose footers are read here; Spark's workers read those of more."""
 BATCH = 1 << 20
-"""About so many bytes are read at once: they stay in the caches while they are counted."""
+"""About how many bytes are read at once: they stay in the caches while they are counted."""
 LEAST_SPLIT = 1 << 22
 """Fewer bytes are not worth a task."""
 DESCRIBED = "path string, number long, size long, before long, at_once long"

@@ -64,7 +64,7 @@ def predict(
         added[probabilities] = types.ArrayType(types.DoubleType())
     for name in added:
         if name in frame.columns:
-            raise DataError(f"the frame has a column {name!r} already; give the new one another name")
+            raise DataError(f"the frame has a column {name!r} already; choose another name for the new one")
     if len(frame.columns) > 1:  # the only column of a frame is taken for the only text
         columns_of(frame, [feature.name for feature in model.features])
     fields = (types.StructField(name, kind) for name, kind in added.items())

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 MOST_ON_DRIVER = 1 << 28
-"""So many bytes of statistics of all partitions are merged on the driver; more are added up by Spark."""
+"""The most bytes of statistics of all partitions that the driver merges; Spark adds up more."""
 FIRST_PARTS = 64
-"""The statistics of so many partitions come to the driver at once, where each takes no more than its share."""
+"""The most partitions whose statistics come to the driver at once, if each takes no more than its share."""
 PARTS = "partition int, part int, bytes long, rest binary, sums binary"
 ENTRIES = "column int, term binary, label string, occurrences long, documents long"
 

@@ -239,7 +239,7 @@ class Counts(Statistic):
         """Make the counts from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
         places = whole_numbers(arrays["classes"])
         if bool(np.any((places < 0) | (places >= len(labels)))) or bool(np.any(np.diff(places) < 1)):
-            raise ValueError("the classes of a column do not fit the labels")
+            raise ValueError("the classes of a column do not match the labels")
         names = ("class_documents", "terms.offsets", "entry_terms", "entry_classes", "occurrences", "documents")
         class_documents, offsets, *entries = (whole_numbers(arrays[name]) for name in names)
         data = arrays["terms.bytes"]
@@ -267,7 +267,7 @@ class Counts(Statistic):
             and float(self.occurrences.sum(dtype=np.float64)) < MOST_COUNTED
         )
         if not sound:
-            raise ValueError("the counts do not fit together")
+            raise ValueError("the counts do not match each other")
 
 
 def check_terms(terms: Strings, is_sorted: bool = True) -> None:
@@ -277,7 +277,7 @@ def check_terms(terms: Strings, is_sorted: bool = True) -> None:
         len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(data) and bool(np.all(offsets[1:] >= offsets[:-1]))
     )
     if not fits or data.dtype != np.uint8:
-        raise ValueError("the terms do not fit their bytes")
+        raise ValueError("the terms do not match their bytes")
     if is_sorted and not _native.is_sorted(offsets, data):
         raise ValueError("the terms are not sorted")
     data.tobytes().decode("utf-8", "surrogatepass")
@@ -357,10 +357,15 @@ def _without_zeros(counts: Counts) -> Counts:
     )
     short = np.flatnonzero(counts.class_documents < 0)
     if len(short):
-        raise ValueError(f"these rows were never learned: there are not so many of label {counts.labels[short[0]]!r}")
+        raise ValueError(
+            f"cannot forget these rows: the model has fewer rows of label {counts.labels[short[0]]!r} "
+            "than you asked to forget"
+        )
     if len(bad):
         term, label = counts.terms[int(counts.entry_terms[bad[0]])], counts.labels[int(counts.entry_classes[bad[0]])]
-        raise ValueError(f"these rows were never learned: {term!r} does not occur so often under the label {label!r}")
+        raise ValueError(
+            f"cannot forget these rows: {term!r} occurs more often in them than in the model's rows of label {label!r}"
+        )
     kept = counts.documents > 0
     live = np.zeros(len(counts.terms), bool)
     live[counts.entry_terms[kept]] = True

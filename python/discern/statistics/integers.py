@@ -108,7 +108,7 @@ def from_floats(values: NDArray[np.float64]) -> Limbs:
 def checked(limbs: NDArray[Any], shape: tuple[int, ...]) -> Limbs:
     """Return limbs from a file; raises ValueError if they are not what :func:`carried` returns."""
     if limbs.dtype.kind not in "iu" or limbs.ndim != len(shape) + 1 or limbs.shape[1:] != shape:
-        raise ValueError("the sums do not fit the labels and axes")
+        raise ValueError("the sums do not match the labels and axes")
     fits = 0 < len(limbs) <= MOST_LIMBS and bool(np.all((limbs >= -(1 << (BITS - 1))) & (limbs < 1 << (BITS - 1))))
     if not fits or (len(limbs) > 1 and not limbs[-1].any()):
         raise ValueError("the sums are not whole numbers in their only form")

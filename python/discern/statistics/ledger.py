@@ -97,7 +97,9 @@ class Ledger:
         if len(short):
             digest = left.digests[short[0]].astype(">u8").tobytes()
             row = other.origins.get(digest, "one of these rows")
-            raise ValueError(f"{row} was never learned, or not so often: it is not in the ledger")
+            raise ValueError(
+                f"{row} cannot be forgotten: it is not in the ledger, so it was not learned or is forgotten already"
+            )
         kept = left.counts > 0
         return Ledger(self.salt, left.digests[kept], left.counts[kept])
 
@@ -140,10 +142,10 @@ class Ledger:
         if any(array.dtype.kind not in "iu" or array.ndim != 1 for array in (salt, digests, counts)):
             raise ValueError("the ledger is not made of whole numbers")
         if salt.dtype != np.uint8 or len(salt) != SALT_BYTES or len(digests) != 2 * len(counts):
-            raise ValueError("the parts of the ledger do not fit together")
+            raise ValueError("the parts of the ledger do not match each other")
         made = cls(salt.tobytes(), digests.astype(np.uint64).reshape(-1, 2), counts.astype(np.int64))
         if bool(np.any(made.counts < 1)) or made.rows != rows:
-            raise ValueError("the ledger does not fit the number of rows")
+            raise ValueError("the ledger does not match the number of rows")
         if not np.array_equal(_summed(made.digests, made.counts)[0], made.digests):
             raise ValueError("the ledger is not sorted")
         return made

@@ -99,12 +99,12 @@ class Moments(Statistic):
         """Subtract; refuse what was never summed, as far as sums of squares tell; leave no rounding behind."""
         rest = self - other
         if bool(np.any(rest.counts < 0)):
-            raise ValueError("these rows were never learned: there are not so many numbers")
+            raise ValueError("cannot forget these rows: they have more numbers than the model's rows")
         empty = rest.counts == 0
         squares = rest.second - rest.first**2 / np.maximum(rest.counts, 1)
         slack = FORGETTING * self.second + self.counts * (ROUNDING * np.abs(self.pivot)) ** 2
         if bool(np.any((squares < -slack) | (empty & (np.abs(rest.second) > slack)))):
-            raise ValueError("these rows were never learned: their numbers are not among those learned")
+            raise ValueError("cannot forget these rows: their numbers are not among those learned")
         first = np.where(empty, 0.0, rest.first)
         least = first**2 / np.maximum(rest.counts, 1)
         return Moments(rest.pivot, rest.counts, first, np.where(empty, 0.0, np.maximum(rest.second, least)))
@@ -128,7 +128,7 @@ class Moments(Statistic):
     def of_rows(self, class_rows: NDArray[np.int64]) -> Moments:
         """Return the sums of the classes that have rows; refuse more numbers than rows."""
         if bool(np.any(self.counts > class_rows[:, None])):
-            raise ValueError("these rows were never learned: there are not so many without a number")
+            raise ValueError("cannot forget these rows: more of them lack a number than of the model's rows")
         return self.of_classes(class_rows > 0)
 
     def arrays(self, labels: Sequence[str] = ()) -> dict[str, NDArray[np.float64]]:
@@ -144,13 +144,13 @@ class Moments(Statistic):
         if any(array.dtype != np.float64 or not bool(np.all(np.isfinite(array))) for array in numbers):
             raise ValueError("the moments are not numbers")
         if pivot.shape != (1,) or any(array.shape != (len(labels), 1) for array in sums):
-            raise ValueError("the moments do not fit the labels")
+            raise ValueError("the moments do not match the labels")
         counts, first, second = sums
         whole = bool(np.all((counts >= 0) & (counts == np.floor(counts)) & (counts <= class_rows[:, None])))
         moderate = all(bool(np.all(np.abs(array) < most)) for array, most in zip(numbers, MOST_MOMENTS, strict=True))
         # Cauchy and Schwarz: (Σx)² ≤ n Σx².
         if not whole or not moderate or bool(np.any(first**2 > (1 + 1e-6) * counts * second)):
-            raise ValueError("the moments do not fit together")
+            raise ValueError("the moments do not match each other")
         return cls(*(np.require(array, np.float64, ["C", "A"]) for array in numbers))
 
     def pooled(self) -> Moments:

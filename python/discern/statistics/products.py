@@ -38,7 +38,7 @@ DIGIT = 21
 EXACT = 2.0**53
 """Doubles hold every whole number up to here."""
 FEW_DIFFERENCES = 50_000
-"""Up to so many differences, of classes times products, are taken of integers and rounded once."""
+"""The most differences, of classes times products, that are taken of integers and rounded once."""
 NEVER_LEARNED = "Cannot forget these rows: {}."
 
 
@@ -184,16 +184,16 @@ class Products(Statistic):
         """Make the sums from what :meth:`arrays` returned; raises ValueError if they do not fit together."""
         counts, first, bits = whole_numbers(arrays["counts"]), arrays["first"], whole_numbers(arrays["bits"])
         if counts.shape != (len(labels),) or bool(np.any((counts < 0) | (counts > class_rows))):
-            raise ValueError("the rows of the sums do not fit the labels")
+            raise ValueError("the rows of the sums do not match the labels")
         if first.ndim != 3 or bits.shape != (1,) or not 0 <= bits[0] < 64:
-            raise ValueError("the sums do not fit the labels and axes")
+            raise ValueError("the sums do not match the labels and axes")
         axes = first.shape[2]
         shape = (len(labels) if cls.by_class else 1, axes * (axes + 1) // 2)
         none = np.zeros((1, 1, 0), np.int64)
         second = checked(arrays["second"], shape) if cls.has_products else none
         sums = cls(counts, checked(first, (len(labels), axes)), second, int(bits[0]))
         if not sums._is_possible():
-            raise ValueError("the sums do not fit together")
+            raise ValueError("the sums do not match each other")
         return sums
 
     # ------------------------------------------------------------------------------------------------ results

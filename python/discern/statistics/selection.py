@@ -289,7 +289,7 @@ def rank_terms(counts: Counts, score: str = "chi2", most: int | None = None, lab
     """
     table = table_for(counts, score)
     if label is not None and label not in counts.labels:
-        raise ValueError(f"there is no label {label!r}; there are {', '.join(map(repr, counts.labels))}")
+        raise ValueError(f"unknown label {label!r}; choose one of: {', '.join(map(repr, counts.labels))}")
     compared = table if label is None else table.against_rest(counts.labels.index(label))
     scores, p_values = scores_of(compared, score)
     order = np.argsort(-scores, kind="stable")[:most]

@@ -131,7 +131,7 @@ class Sums:
         """Make sums from what :meth:`arrays` returned and the kind of each column's statistic; raises ValueError."""
         class_rows = whole_numbers(arrays["class_rows"])
         if len(class_rows) != len(labels) or bool(np.any(class_rows < 1)) or list(labels) != sorted(set(labels)):
-            raise ValueError("the rows do not fit the labels")
+            raise ValueError("the rows do not match the labels")
         if float(class_rows.sum(dtype=np.float64)) >= MOST_COUNTED:
             raise ValueError("there are too many rows")
         columns = (kind.from_arrays(labels, arrays_of(arrays, place), class_rows) for place, kind in enumerate(kinds))
@@ -159,4 +159,4 @@ def _by_column(parts: Sequence[Sums]) -> Iterator[tuple[Statistic, ...]]:
 
 
 def _never_learned(label: str) -> ValueError:
-    return ValueError(f"these rows were never learned: there are not so many of label {label!r}")
+    return ValueError(f"cannot forget these rows: the model has fewer rows of label {label!r} than you asked to forget")

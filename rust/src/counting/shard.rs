@@ -10,7 +10,7 @@ use crate::text::lexicon::{Lexicon, Run};
 use crate::text::reader::{Growing, Reader};
 use crate::text::tokenizer::Text;
 
-/// Running sums are 32-bit numbers: after so many terms they are moved into the tally.
+/// Running sums are 32-bit numbers: after this many terms they are moved into the tally.
 const FLUSH: usize = 1 << 31;
 
 /// The counts of one thread.

@@ -3,7 +3,7 @@
 use crate::system::cancel::checkpoint;
 use crate::system::memory::{on_large_pages, prefetch};
 
-/// Up to so many classes the counts of a term are a dense row; beyond, a list of additions.
+/// The most classes for which the counts of a term are a dense row; beyond, a list of additions.
 const MOST_DENSE: usize = 64;
 /// The list is compacted when it is twice as long as after the last time, and at least this long.
 const LONGEST_LIST: usize = 1 << 20;

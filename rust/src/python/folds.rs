@@ -14,7 +14,7 @@ use crate::counting::matrix::Matrix;
 /// Rows in one portion of work, about.
 const PORTION: usize = 1 << 8;
 
-pub(super) const UNFIT: &str = "the rows do not fit together";
+pub(super) const UNFIT: &str = "the rows do not match each other";
 
 /// Rows of counts with their classes and sums, to be scored under the model that never saw them.
 #[pyclass(frozen, module = "discern._native")]
@@ -41,7 +41,7 @@ fn folds(order: &[i64], ends: &[i64], rows: usize) -> PyResult<(Vec<usize>, Vec<
         .map(|&row| usize::try_from(row).ok().filter(|&row| row < rows))
         .collect();
     let ends: Option<Vec<usize>> = ends.iter().map(|&end| usize::try_from(end).ok()).collect();
-    let fault = || PyValueError::new_err("the folds do not fit the rows");
+    let fault = || PyValueError::new_err("the folds do not match the rows");
     let (order, ends) = (order.ok_or_else(fault)?, ends.ok_or_else(fault)?);
     let mut seen = vec![false; rows];
     let twice = order.iter().any(|&row| std::mem::replace(&mut seen[row], true));

@@ -43,7 +43,7 @@ fn place_on_grid(
     let (first, units, largest) = (first.as_slice_mut()?, units.as_slice_mut()?, largest.as_slice_mut()?);
     let fits = axes > 0 && sums == axes && grid.origin.len() == axes && grid.per_unit.len() == axes;
     if !fits || units.len() != rows * axes || largest.len() != rows {
-        return Err(PyValueError::new_err("the rows do not fit the grid"));
+        return Err(PyValueError::new_err("the rows do not match the grid"));
     }
     match &values {
         Values::Single(table) => placed(py, grid, table.as_slice()?, (classes, limit, first), units, largest),

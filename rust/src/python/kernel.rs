@@ -25,7 +25,7 @@ pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyR
         "rbf" => Kernel::Gaussian { gamma },
         "sigmoid" => Kernel::Sigmoid { gamma, offset },
         "precomputed" => Kernel::Given,
-        _ => return Err(PyValueError::new_err(format!("there is no kernel {name:?}"))),
+        _ => return Err(PyValueError::new_err(format!("unknown kernel {name:?}"))),
     })
 }
 
@@ -105,7 +105,7 @@ fn problem<'a>(
         && signs.iter().all(|sign| sign.abs() == 1.0)
         && costs.iter().all(|cost| cost.is_finite() && *cost > 0.0);
     if !fits {
-        return Err(PyValueError::new_err("the signs and costs do not fit the rows"));
+        return Err(PyValueError::new_err("the signs and costs do not match the rows"));
     }
     Ok(Problem {
         table,
@@ -193,7 +193,7 @@ pub(super) fn decide_machines<'py>(
         || coefficients.as_array().dim() != (classes.saturating_sub(1), places.len())
         || intercepts.len()? != pairs
     {
-        return Err(PyValueError::new_err("the support vectors do not fit together"));
+        return Err(PyValueError::new_err("the support vectors do not match each other"));
     }
     let machines = Machines {
         support: Points::new(&support, &places, kernel),
@@ -221,7 +221,7 @@ pub(super) fn kernel_sums<'py>(
     let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
     let (lines, count) = coefficients.as_array().dim();
     if kernel == Kernel::Given || !alike(&table, &support) || count != support.rows() {
-        return Err(PyValueError::new_err("the support vectors do not fit together"));
+        return Err(PyValueError::new_err("the support vectors do not match each other"));
     }
     let places: Vec<u32> = (0..count as u32).collect();
     let points = Points::new(&support, &places, kernel);

@@ -57,7 +57,7 @@ pub(super) fn logistic_sums<'py>(
 fn checked_coefficients<'a>(coefficients: &'a PyReadonlyArray1<'_, f64>, columns: usize) -> PyResult<&'a [f64]> {
     let coefficients = coefficients.as_slice()?;
     if columns == 0 || coefficients.len() != columns + 1 {
-        return Err(PyValueError::new_err("the coefficients do not fit the columns"));
+        return Err(PyValueError::new_err("the coefficients do not match the columns"));
     }
     Ok(coefficients)
 }
@@ -97,10 +97,10 @@ pub(super) fn logistic_dual<'py>(
 ) -> PyResult<(Bound<'py, PyArray1<f64>>, usize, f64)> {
     let (mean, costs) = (mean.as_slice()?, costs.as_slice()?);
     let rows = Sparse::new(starts.as_slice()?, columns.as_slice()?, values.as_slice()?, mean.len())
-        .ok_or_else(|| PyValueError::new_err("the sparse rows do not fit together"))?;
+        .ok_or_else(|| PyValueError::new_err("the sparse rows do not match each other"))?;
     let classes = checked_classes(&classes, rows.rows(), 2)?;
     if costs.len() != rows.rows() || !costs.iter().all(|cost| cost.is_finite() && *cost >= 0.0) {
-        return Err(PyValueError::new_err("the costs do not fit the rows"));
+        return Err(PyValueError::new_err("the costs do not match the rows"));
     }
     let mut descent = DualDescent::new(&rows, classes, costs, mean, intercept, seed | 1);
     let mut done = 0;

@@ -128,7 +128,7 @@ fn fit_margins<'py>(
     let n_columns = table.n_columns();
     let scales = match &scales {
         Some(given) if given.as_array().dim() != (functions, n_columns) => {
-            return Err(PyValueError::new_err("the scales do not fit the columns"));
+            return Err(PyValueError::new_err("the scales do not match the columns"));
         }
         Some(given) => Some(given.as_slice()?),
         None => None,

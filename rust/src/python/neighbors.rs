@@ -69,7 +69,7 @@ fn left_out_by(without: Option<&[i64]>, query: usize) -> Option<usize> {
 fn check_count(count: usize, rows: usize, without: Option<&[i64]>) -> PyResult<()> {
     if count + usize::from(without.is_some()) > rows {
         return Err(PyValueError::new_err(format!(
-            "there are not {count} neighbors among {rows} rows"
+            "cannot find {count} neighbors among {rows} rows"
         )));
     }
     Ok(())
@@ -102,7 +102,7 @@ impl InvertedIndex {
             held_weights.as_slice()?,
             n_columns,
         )
-        .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not fit together"))?;
+        .ok_or_else(|| PyValueError::new_err("the rows of the sparse matrix do not match each other"))?;
         let index = interruptible(py, || Inverted::new(rows, n_columns))?;
         drop((held_starts, held_terms, held_weights));
         Ok(InvertedIndex {
@@ -139,7 +139,7 @@ impl InvertedIndex {
             weights.as_slice()?,
             self.n_columns,
         )
-        .ok_or_else(|| PyValueError::new_err("the queries do not fit the index"))?;
+        .ok_or_else(|| PyValueError::new_err("the queries do not match the index"))?;
         let without = left_out(&without, queries.rows())?;
         check_count(count, rows.rows(), without)?;
         let mut states: Vec<[Scratch; TOGETHER]> = Vec::new();
@@ -193,7 +193,7 @@ impl PyScreen {
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner);
         if screens.len() != queries || first + n_columns > u32::MAX as usize {
-            return Err(PyValueError::new_err("the values do not fit the queries"));
+            return Err(PyValueError::new_err("the values do not match the queries"));
         }
         let screens = screens.as_mut_slice();
         share_out(py, &mut [screens], queries, false, |screens, query| {
@@ -222,7 +222,7 @@ impl PyScreen {
             || n_columns == 0
             || screens.iter().any(|screen| !screen.fits(count, height))
         {
-            return Err(PyValueError::new_err("the screen does not fit the rows and queries"));
+            return Err(PyValueError::new_err("the screen does not match the rows and queries"));
         }
         let screens: Vec<Mutex<Option<Screen>>> = screens.into_iter().map(|screen| Mutex::new(Some(screen))).collect();
         let mut states = vec![(); threads.clamp(1, screens.len().max(1))];
@@ -253,7 +253,7 @@ pub(super) fn hamming_neighbors<'py>(
     let ((height, words), (asked, same)) = (rows.as_array().dim(), queries.as_array().dim());
     let (rows, queries, without) = (rows.as_slice()?, queries.as_slice()?, left_out(&without, asked)?);
     if words != same || words == 0 || words < n_bits.div_ceil(64) {
-        return Err(PyValueError::new_err("the queries do not fit the rows"));
+        return Err(PyValueError::new_err("the queries do not match the rows"));
     }
     check_count(count, height, without)?;
     let mut states = vec![(); threads.clamp(1, asked.max(1))];

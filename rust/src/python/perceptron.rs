@@ -67,7 +67,7 @@ pub(super) fn learn_online<'py>(
         seed,
     };
     if positives.len() != states.len() || factors.len() != states.len() {
-        return Err(PyValueError::new_err("the states do not fit the classes"));
+        return Err(PyValueError::new_err("the states do not match the classes"));
     }
     rule_of(&rule, points.as_ref())?; // an unknown rule is an error before any work
     let mut shown = match interruptible(py, || Shown::new(&table, classes, weights, &settings))? {
@@ -134,7 +134,7 @@ fn rule_of<'a>(
     (name, numbers): &RuleNumbers,
     points: Option<&'a (crate::learners::kernel::Kernel, Points)>,
 ) -> PyResult<Rule<'a>> {
-    let unknown = || PyValueError::new_err(format!("there is no rule {name:?} of {} numbers", numbers.len()));
+    let unknown = || PyValueError::new_err(format!("unknown rule {name:?} of {} numbers", numbers.len()));
     Ok(match (name.as_str(), numbers.as_slice(), points) {
         ("perceptron", &[rate, bias_rate, average, decay, truncation], None) => Rule::Perceptron {
             rate,
@@ -174,7 +174,7 @@ fn state_of(arrays: &StateArrays<'_>, rule: &Rule<'_>, table: &Vectors<'_>) -> P
         Rule::KernelPerceptron { .. } => (table.rows(), table.rows()),
     };
     if (state.weights.len(), state.second.len()) != sizes {
-        return Err(PyValueError::new_err("the weights do not fit the columns"));
+        return Err(PyValueError::new_err("the weights do not match the columns"));
     }
     Ok(state)
 }

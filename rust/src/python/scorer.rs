@@ -52,7 +52,7 @@ impl PyScorer {
         let vocabulary = vocabulary.table(py)?;
         let fits = weights.shape() == [vocabulary.len(), bias.len()];
         if !fits || bias.is_empty() {
-            return Err(PyValueError::new_err("bias and weights do not fit the vocabulary"));
+            return Err(PyValueError::new_err("bias and weights do not match the vocabulary"));
         }
         let read = weights.readonly();
         let table = read.as_slice()?;

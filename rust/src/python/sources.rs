@@ -216,7 +216,8 @@ fn spans<'a>(starts: &[i64], ends: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a 
     let mut all = roomy(starts.len().min(ends.len()));
     for span in starts.iter().zip(ends) {
         all.push(
-            slice(span).ok_or_else(|| PyValueError::new_err("the offsets of a string column do not fit its bytes"))?,
+            slice(span)
+                .ok_or_else(|| PyValueError::new_err("the offsets of a string column do not match its bytes"))?,
         );
     }
     Ok(all)
@@ -234,5 +235,5 @@ pub(super) fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<
         buffers.get(number(&view[8..12]))?.get(start..start + length)
     };
     let all: Option<Vec<&[u8]>> = views.iter().map(slice).collect();
-    all.ok_or_else(|| PyValueError::new_err("the views of a string column do not fit its buffers"))
+    all.ok_or_else(|| PyValueError::new_err("the views of a string column do not match its buffers"))
 }

@@ -238,7 +238,7 @@ fn learners_of(
     let fits = [weights.len(), squares.len()] == [learners * (terms + 1); 2];
     let sound = weights.iter().all(|weight| weight.is_finite()) && squares.iter().all(|&sum| sum > 0.0);
     if !fits || !sound {
-        return Err(PyValueError::new_err("the weights do not fit the terms and classes"));
+        return Err(PyValueError::new_err("the weights do not match the terms and classes"));
     }
     let cell = |(&weight, &squares): (&f32, &f32)| Cell { weight, squares };
     let rows = weights.chunks_exact(terms + 1).zip(squares.chunks_exact(terms + 1));

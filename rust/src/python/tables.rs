@@ -26,7 +26,7 @@ pub(super) fn checked_classes<'a>(
     // As unsigned numbers, negative ones are above all others.
     let highest = classes.iter().map(|&class| class as u32).max();
     if classes.len() != rows || highest.is_some_and(|highest| highest as usize >= n_classes) {
-        return Err(PyValueError::new_err("the class numbers do not fit the rows"));
+        return Err(PyValueError::new_err("the class numbers do not match the rows"));
     }
     Ok(classes)
 }
@@ -37,7 +37,7 @@ pub(super) fn checked_weights<'a>(
 ) -> PyResult<Option<&'a [f64]>> {
     let weights = weights.as_ref().map(|weights| weights.as_slice()).transpose()?;
     match weights {
-        Some(weights) if weights.len() != rows => Err(PyValueError::new_err("the weights do not fit the rows")),
+        Some(weights) if weights.len() != rows => Err(PyValueError::new_err("the weights do not match the rows")),
         _ => Ok(weights),
     }
 }
@@ -70,7 +70,7 @@ pub(super) fn moments<'py>(
         checked_weights(&weights, rows)?,
     );
     if pivot.len() != columns {
-        return Err(PyValueError::new_err("the pivot does not fit the columns"));
+        return Err(PyValueError::new_err("the pivot does not match the columns"));
     }
     let parts: Mutex<Vec<(usize, Moments)>> = Mutex::new(Vec::new());
     let portions = if columns == 0 { 0 } else { rows.div_ceil(TABLE_ROWS) };
@@ -163,7 +163,7 @@ pub(super) fn normal_scores<'py>(
     let shape = (bias.len(), columns);
     let fits = |array: &PyReadonlyArray2<'_, f64>| array.as_array().dim() == shape;
     if columns == 0 || ![&means, &scales, &levels].into_iter().all(fits) {
-        return Err(PyValueError::new_err("the densities do not fit the table"));
+        return Err(PyValueError::new_err("the densities do not match the table"));
     }
     let normals = Normals {
         means: means.as_slice()?,
@@ -250,7 +250,7 @@ pub(super) fn category_scores<'py>(
     let (table, weights, bias) = (table.as_slice()?, weights.as_slice()?, bias.as_slice()?);
     let places = Levels::new(&levels, bias.len());
     if levels.len() != columns || columns == 0 || weights.len() != places.cells() {
-        return Err(PyValueError::new_err("the weights do not fit the levels"));
+        return Err(PyValueError::new_err("the weights do not match the levels"));
     }
     fill_scores(py, (rows, bias.len()), probabilities, threads, |range, scores| {
         places.score(
@@ -272,7 +272,7 @@ pub(super) fn bin_codes<'py>(
 ) -> PyResult<Bound<'py, PyArray2<i64>>> {
     let (rows, columns) = table.as_array().dim();
     if edges.len() != columns {
-        return Err(PyValueError::new_err("the edges do not fit the columns"));
+        return Err(PyValueError::new_err("the edges do not match the columns"));
     }
     let (table, bins) = (table.as_slice()?, Bins::new(edges));
     let codes = PyArray2::zeros(py, [rows, columns], false);

@@ -155,7 +155,9 @@ impl PyTextScorer {
         let scaled = scales.as_ref().is_none_or(|scales| scales.len() == parts);
         let same = views.iter().all(|view| view.get().classes() == classes);
         if classes == 0 || start.len() != classes || views.is_empty() || !fits || !scaled || !same {
-            return Err(PyValueError::new_err("labels, views and scales do not fit together"));
+            return Err(PyValueError::new_err(
+                "labels, views and scales do not match each other",
+            ));
         }
         let scale = |(temperature, power, fading)| Scale {
             temperature,

@@ -41,7 +41,7 @@ impl Table<'_> {
             }
         };
         let vectors = vectors.filter(|vectors| vectors.rows() < u32::MAX as usize);
-        vectors.ok_or_else(|| PyValueError::new_err("the rows of the table do not fit together"))
+        vectors.ok_or_else(|| PyValueError::new_err("the rows of the table do not match each other"))
     }
 }
 
@@ -60,7 +60,7 @@ fn repeats_columns(
     // Without branches: as an unsigned number, a negative one is large.
     let largest = columns.iter().fold(0, |most, &column| most.max(column as u32));
     if !fits || !columns.is_empty() && largest as usize >= n_columns.min(1 << 31) {
-        return Err(PyValueError::new_err("the rows of the table do not fit together"));
+        return Err(PyValueError::new_err("the rows of the table do not match each other"));
     }
     interruptible(py, || crate::tables::vectors::repeats(starts, columns, n_columns))
 }

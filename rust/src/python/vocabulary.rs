@@ -42,7 +42,7 @@ impl PyVocabulary {
         let (offsets, bytes) = (self.offsets.bind(py).readonly(), self.bytes.bind(py).readonly());
         let terms = slices(offsets.as_slice()?, bytes.as_slice()?)?;
         let built = interruptible(py, || Vocabulary::new(self.text.clone(), terms.iter().copied()))?
-            .ok_or_else(|| PyValueError::new_err("a term stands in the vocabulary twice"))?;
+            .ok_or_else(|| PyValueError::new_err("a term is in the vocabulary twice"))?;
         // Concurrent threads each build one, and the first is kept: a thread that waited for another would wait forever
         // in a process that is forked meanwhile.
         Ok(self.table.get_or_init(|| Arc::new(built)).clone())

@@ -17,7 +17,7 @@ fn checked_starts<'a>(starts: &'a PyReadonlyArray1<'_, i64>, entries: usize) -> 
     let starts = starts.as_slice()?;
     let ends = starts.first() == Some(&0) && starts.last() == Some(&(entries as i64));
     if !ends || !starts.is_sorted() {
-        return Err(PyValueError::new_err("the starts of the rows do not fit the entries"));
+        return Err(PyValueError::new_err("the starts of the rows do not match the entries"));
     }
     Ok(starts)
 }
@@ -58,7 +58,7 @@ pub(super) fn weigh<'py>(
     let norm = Norm::named(norm).ok_or_else(|| PyValueError::new_err("the norm must be none, l1 or l2"))?;
     let known = idf.map_or(usize::MAX, <[f64]>::len);
     if values.len() != terms.len() || terms.iter().any(|&term| term < 0 || term as usize >= known) {
-        return Err(PyValueError::new_err("the counts or the idf do not fit the terms"));
+        return Err(PyValueError::new_err("the counts or the idf do not match the terms"));
     }
     let weighting = Weighting::new(idf, sublinear, norm);
     let portions = row_portions(starts);

@@ -2,7 +2,7 @@
 
 use crate::system::vector::{Kernel, dispatch};
 
-/// Up to so many edges, comparing a number with all of them is faster than searching.
+/// The most edges for which comparing a number with all of them is faster than searching.
 const FEW_EDGES: usize = 32;
 /// Numbers of a single column compared at once.
 const COLUMN_BLOCK: usize = 1 << 10;

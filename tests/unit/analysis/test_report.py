@@ -169,7 +169,7 @@ def test_many_labels_and_one_label(tmp_path: Path) -> None:
     one = [{"label": "only", "text": "word"}] * 3
     report(Classifier().fit(one), one, tmp_path / "one.html")
     assert "Threshold explorer" not in (tmp_path / "one.html").read_text("utf-8")
-    with pytest.raises(ValueError, match="there is no label"):
+    with pytest.raises(ValueError, match="unknown label"):
         report(Classifier().fit(rows), rows, tmp_path / "no.html", positive="nothing")
     assert not (tmp_path / "no.html").exists()
 

@@ -325,7 +325,7 @@ def test_evaluate_other_columns_and_unseen_labels(tmp_path: Path, model: Path) -
     rows = [{"truth": "spam", "body": "free"}, {"truth": "news", "body": "lunch"}]
     path = write(tmp_path / "rows.jsonl", rows)
     shown = well("evaluate", model, path, "--label", "truth", "--text", "body")
-    assert "rows have a label that was never learned" in shown
+    assert "rows have a label that the model does not know" in shown
 
 
 def test_a_confusion_matrix_that_is_too_wide_becomes_a_list_of_mistakes(
@@ -438,7 +438,7 @@ def test_learn_can_write_elsewhere(tmp_path: Path, data: Path, model: Path) -> N
 def test_forgetting_what_was_never_learned_is_refused(tmp_path: Path, model: Path) -> None:
     before = model.read_bytes()
     never = write(tmp_path / "never.csv", [{"label": "ham", "text": "never heard"}])
-    assert "never learned" in refused("forget", model, never)
+    assert "cannot forget" in refused("forget", model, never)
     assert model.read_bytes() == before
 
 
@@ -486,7 +486,7 @@ def test_bad_files_are_one_sentence(tmp_path: Path, data: Path, model: Path) -> 
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_reading(tmp_path: Path, data: Path, model: Path) -> None:
-    assert "there is no folder" in refused("fit", data, "-o", tmp_path / "none" / "m.discern")
+    assert "no such folder" in refused("fit", data, "-o", tmp_path / "none" / "m.discern")
     assert "is a folder" in refused("fit", data, "-o", tmp_path)
     assert "is a folder" in refused("predict", model, data, "-o", tmp_path)
 

@@ -106,7 +106,7 @@ def test_unusual_rows_are_unsure(files: tuple[Path, Path], tmp_path: Path) -> No
     label, probability, novelty, known = row.split(",")
     assert (label, known) == ("ham", "0")
     assert float(novelty) > 0.95 > float(probability)
-    assert "The model knows no word" in call("explain", model, strange).stdout
+    assert "The model knows none of the words" in call("explain", model, strange).stdout
     assert call("decide", model, "--max-false-alarms", "0.1").exit_code == 0
     decided = call("predict", model, files[1]).stdout.splitlines()[1:]
     unsure = [line.startswith("unsure,") for line in decided]

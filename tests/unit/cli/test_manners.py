@@ -227,7 +227,7 @@ def test_info_on_data(tmp_path: Path) -> None:
     assert told["labels"] == {"ham": 2, "spam": 1}
     assert {one["name"]: one["missing"] for one in told["columns"]} == {"id": 0, "label": 1, "text": 1, "size": 1}
     shown = well("info", path).stdout
-    assert "left out: it numbers the rows" in shown
+    assert "ignored: it numbers the rows" in shown
     assert "spam" in shown
     told = json.loads(well("info", path, "--json", "--label", "size").stdout)
     assert told["labels"] == {"3": 1, "4": 1, "5": 1}
@@ -246,7 +246,7 @@ def test_info_on_rows_that_lack_columns(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_info_on_nothing_that_is_there(tmp_path: Path, data: Path) -> None:
     assert "did you mean" in run("info", tmp_path / "dta.csv").stderr
-    assert "there is no file" in run("info", tmp_path / "m.discern").stderr
+    assert "no such file" in run("info", tmp_path / "m.discern").stderr
 
 
 def test_similar_rows(tmp_path: Path, data: Path) -> None:
@@ -267,7 +267,7 @@ def test_similar_rows(tmp_path: Path, data: Path) -> None:
     assert "lunch at noon tomorrow" in shown
     assert "not its data" in run("similar", tmp_path / "k.discern", "noon", "--data", data, "--data", data).stderr
     well("fit", data, "-o", tmp_path / "m.discern")
-    assert "only a model 'knn'" in run("similar", tmp_path / "m.discern", "noon").stderr
+    assert "need the model 'knn'" in run("similar", tmp_path / "m.discern", "noon").stderr
 
 
 def test_similar_rows_of_numbers(tmp_path: Path) -> None:

@@ -159,7 +159,7 @@ def test_evidence_of_mails_and_of_tables(tmp_path: Path, model: Path) -> None:
 
 
 def test_wrong_wishes(tmp_path: Path, model: Path) -> None:
-    assert "give --output" in run("predict", model, "--message", "a", "--to", "parquet").output
+    assert "use --output" in run("predict", model, "--message", "a", "--to", "parquet").output
     assert run("predict", model, "--message", "a", "--to", "csv", "--json").exit_code == 2
     assert run("predict", model, "--message", "a", "--unsure", "2").exit_code == 2
 

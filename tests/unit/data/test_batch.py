@@ -89,7 +89,7 @@ def test_a_missing_column_names_the_closest() -> None:
     batch = Batch({"label": [], "text": []}, 0, "rows.csv")
     with pytest.raises(DataError, match=r"rows\.csv has no column 'lable'; did you mean 'label'\?"):
         batch.column("lable")
-    assert did_you_mean("zzz", ["label", "text"]) == "; there are 'label', 'text'"
+    assert did_you_mean("zzz", ["label", "text"]) == "; choose one of: 'label', 'text'"
     assert did_you_mean("a", [f"column{number}" for number in range(20)]).endswith("…")
 
 

@@ -347,5 +347,5 @@ def test_without_the_extra_the_message_names_it(tmp_path: Path, monkeypatch: pyt
 
 
 def test_no_folder() -> None:
-    with pytest.raises(DataError, match="there is no folder 'nowhere'; give the folder of a static embedding"):
+    with pytest.raises(DataError, match="no such folder: 'nowhere'; pass the folder of a static embedding"):
         Embedder("nowhere")

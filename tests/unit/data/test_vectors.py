@@ -84,7 +84,7 @@ FAULTS: dict[str, tuple[Any, str]] = {
     "array lengths": ([np.zeros(2), np.zeros(3)], "row 2: the vector has 3 numbers"),
     "texts": (["[1, 2]", "win a prize"], "row 2: 'win a prize' is not a vector; write [0.1, 0.2, …]"),
     "broken text": (["[1, 2"], "row 1: '[1, 2' is not a vector"),
-    "numbers": ([[1.0, 2.0], 3.0], "row 2: '3.0' is not a vector; give a list of numbers"),
+    "numbers": ([[1.0, 2.0], 3.0], "row 2: '3.0' is not a vector; pass a list of numbers"),
     "one dimension": (np.zeros(3), "row 1: a vector is missing; the array must have two dimensions"),
     "empty": ([[], []], "row 1: the vector has 0 numbers; a vector has from 1 to 4,096"),
     "long": (np.zeros((1, MOST_AXES + 1)), "row 1: the vector has 4097 numbers"),
@@ -223,7 +223,7 @@ def test_a_row_that_is_left_out_leaves_out_its_vector(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rows", [3, 5])
 def test_there_must_be_a_vector_for_each_row(rows: int) -> None:
-    with pytest.raises(DataError, match="give one for each row"):
+    with pytest.raises(DataError, match="pass one for each row"):
         Classifier().fit(with_vectors([{"label": "a"}] * rows, e=np.array(POINTS)))
 
 

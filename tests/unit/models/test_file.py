@@ -212,7 +212,7 @@ def test_a_checksum_must_be_there(tmp_path: Path, checksum: object) -> None:
 def test_a_checksum_that_is_there_twice_or_does_not_fit(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
     head = {"format": "discern-model", "version": 2, "checksum": "0" * 64}
-    assert "its checksum does not fit" in refused(crafted(path, head))
+    assert "its checksum does not match" in refused(crafted(path, head))
     assert "has no checksum" in refused(crafted(path, {**head, "zz": "0" * 64}))
 
 

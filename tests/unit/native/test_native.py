@@ -426,10 +426,10 @@ def test_a_generator_of_batches() -> None:
 def test_offsets_that_do_not_fit_are_refused() -> None:
     data = np.frombuffer(b"abcdef", np.uint8)
     for offsets in ([0, 7], [-1, 3], [3, 1], [0, 2**62]):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match"):
             _native.distinct(("spans", *(np.array([offset], np.int64) for offset in offsets), data))
     view = np.frombuffer(np.array([100, 0, 0, 0], np.uint32).tobytes(), np.uint8)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ValueError, match="do not match"):
         _native.distinct(("views", view, [data]))
     with pytest.raises(TypeError):
         _native.distinct("abc")
@@ -447,7 +447,7 @@ def test_scores_that_do_not_fit_are_refused() -> None:
         (np.zeros((2, 2)), [0.0]),
         (np.zeros((2, 0)), []),
     ):
-        with pytest.raises(ValueError, match="do not fit"):
+        with pytest.raises(ValueError, match="do not match"):
             _native.Scorer(vocabulary, weights, bias, False)
     view = _native.Scorer(vocabulary, np.zeros((2, 2)), [0.0, 0.0], False)
     length = (text, [1, 2], [0.0] * 4, [True, False])
@@ -463,7 +463,7 @@ def test_scores_that_do_not_fit_are_refused() -> None:
         ([0.0, 0.0], [view], ["a", "b"], (text, [1, 2], [0.0] * 3, [True, False]), None),
         ([0.0, 0.0], [view], ["a", "b"], (text, [1, 2], [0.0] * 4, [True]), None),
     ):
-        with pytest.raises(ValueError, match="do not fit together"):
+        with pytest.raises(ValueError, match="do not match"):
             _native.TextScorer(start, views, labels, added, scales)
     with pytest.raises(TypeError, match="contiguous"):
         _native.Scorer(vocabulary, np.zeros((2, 4))[:, ::2], [0.0, 0.0], False)

@@ -158,12 +158,12 @@ def serve(current: CurrentModel, place: Path, classify: Classify, ready: Callabl
 def _only_daemon(place: Path) -> Iterator[None]:
     """Make sure that no other daemon answers here, and remove the socket of one that was killed."""
     if len(os.fsencode(str(place))) > 100:
-        raise ValueError(f"the name of the socket is too long for the system: {str(place)!r}; give a shorter --socket")
+        raise ValueError(f"the name of the socket is too long for the system: {str(place)!r}; use a shorter --socket")
     with held(place) as free:
         if not free:
             raise ValueError(f"another daemon is already answering at {str(place)!r}")
         if place.exists() and not place.is_socket():
-            raise ValueError(f"{str(place)!r} is not a socket; give another --socket")
+            raise ValueError(f"{str(place)!r} is not a socket; use another --socket")
         place.unlink(missing_ok=True)
         yield
 

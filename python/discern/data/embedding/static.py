@@ -24,7 +24,7 @@ LARGEST = {VECTORS: 8 << 30, TOKENIZER: 256 << 20, CONFIG: 1 << 20}
 MOST_TOKENS = 512
 """How many tokens of a text are used unless the configuration tells."""
 FEW = 32
-"""So many texts are cut into tokens one by one, without threads, which are then not in the way of a fork."""
+"""The most texts that are cut into tokens one by one, without threads, which are then not in the way of a fork."""
 MISSING = "static embeddings need the package tokenizers: pip install 'discern[embed]'"
 
 
@@ -77,7 +77,7 @@ class StaticEmbedding:
 
         path = Path(folder).expanduser().resolve()
         if not path.is_dir():
-            raise DataError(f"there is no folder {str(folder)!r}; give the folder of a static embedding")
+            raise DataError(f"no such folder: {str(folder)!r}; pass the folder of a static embedding")
         contents = {name: _content(path, name) for name in (CONFIG, TOKENIZER, VECTORS)}
         config = _config(contents[CONFIG], path / CONFIG)
         try:

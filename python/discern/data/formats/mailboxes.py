@@ -83,7 +83,7 @@ def read_columns(path: Path, reading: Reading) -> dict[str, str]:
     from discern.data.message import MAX_BYTES, columns_of
 
     if not path.is_file():
-        raise DataError(f"{str(path)!r} is no file that can be read as a mail")
+        raise DataError(f"{str(path)!r} is not a file that can be read as a mail")
     with open_file(path, compression_of(path)) as stream:
         content = leading_bytes(stream, str(path), reading, MAX_BYTES, raw=True)
     return columns_of(content, reading.given_encoding)

@@ -74,11 +74,11 @@ def _label_and_values(line: bytes) -> tuple[str, dict[int, float]]:
         if index == b"qid" and colon:
             continue  # groups rows for ranking
         if not (index.isdigit() and len(index) <= 18) or not colon:
-            raise ValueError(f"{pair.decode('utf-8', 'replace')[:40]!r} is no pair of index and value")
+            raise ValueError(f"{pair.decode('utf-8', 'replace')[:40]!r} is not a pair of index and value")
         try:
             values[int(index)] = float(value)
         except ValueError:
-            raise ValueError(f"the value of column {index.decode()!r} is no number") from None
+            raise ValueError(f"the value of column {index.decode()!r} is not a number") from None
     return _label(label), values
 
 

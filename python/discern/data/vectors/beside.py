@@ -79,11 +79,11 @@ def placed_beside(stream: Iterator[Batch], columns: Mapping[str, NDArray[Any]]) 
         row, first = start + batch.start - 1 + batch.rows, batch.start + batch.rows
         for name, table in columns.items():
             if name in batch.columns:
-                raise DataError(f"{batch.source_has} a column {name!r} already; give the vectors another name")
+                raise DataError(f"{batch.source_has} a column {name!r} already; choose another name for the vectors")
             if row > len(table):
-                raise DataError(f"there are {len(table):,} vectors of {name!r} and more rows; give one for each row")
+                raise DataError(f"there are {len(table):,} vectors of {name!r} and more rows; pass one for each row")
         added = {name: table[row - batch.rows : row] for name, table in columns.items()}
         yield replace(batch, columns={**batch.columns, **added})
     for name, table in columns.items() if source is not None else ():
         if row != len(table):
-            raise DataError(f"there are {len(table):,} vectors of {name!r} and {row:,} rows; give one for each row")
+            raise DataError(f"there are {len(table):,} vectors of {name!r} and {row:,} rows; pass one for each row")

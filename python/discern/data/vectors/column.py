@@ -168,7 +168,7 @@ def _of_rows(rows: NDArray[Any], present: NDArray[np.bool_], where: Where, n_axe
         return Vectors(np.zeros((len(present), n_axes or 0), np.float32), present)
     _check_length(int(rows.shape[1]), n_axes, where(int(places[0])))
     if rows.dtype.kind not in "iuf":
-        raise DataError(f"{where(int(places[0]))}: the vector does not hold numbers; give one of numbers, or none")
+        raise DataError(f"{where(int(places[0]))}: the vector does not hold numbers; pass one of numbers, or none")
     with np.errstate(over="ignore"):
         found = rows.astype(np.float32, copy=False)
     if not (found.min() >= -MOST_SINGLE and found.max() <= MOST_SINGLE):  # so is NaN
@@ -236,7 +236,7 @@ def _one_by_one(
     rows: list[list[float]] = []
     for value, place in zip(values, places.tolist(), strict=True):
         if not is_sequence(value):
-            raise DataError(f"{where(place)}: {str(value)[:40]!r} is not a vector; give a list of numbers, or none")
+            raise DataError(f"{where(place)}: {str(value)[:40]!r} is not a vector; pass a list of numbers, or none")
         row = [_number(one, where(place), axis) for axis, one in enumerate(value)]
         _check_length(len(row), n_axes, where(place))
         if rows and len(row) != len(rows[0]):

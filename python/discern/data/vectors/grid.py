@@ -28,7 +28,7 @@ LEAST_EXPONENT, MOST_EXPONENT = -1020, 1010
 ORIGIN_BITS = 30
 """An origin has no more binary digits."""
 SAMPLE_ROWS = 4096
-"""A grid is laid by the quartiles of so many rows."""
+"""A grid is laid by the quartiles of this many rows."""
 NORMAL_QUARTILES = 1.349
 """Standard deviations between the quartiles of a normal distribution."""
 
@@ -52,7 +52,7 @@ class Grid:
 
     def __post_init__(self) -> None:
         if len(self.origins) != len(self.exponents) or self.bits not in (COARSE, FINE):
-            raise ValueError("the grid does not fit its axes")
+            raise ValueError("the grid does not match its axes")
         if not np.isfinite(self.origin).all() or not all(
             LEAST_EXPONENT <= one <= MOST_EXPONENT for one in self.exponents
         ):

@@ -75,7 +75,7 @@ class _Discriminant(ScatterClassifier):
         priors = np.asarray(self.priors, np.float64)
         if priors.shape != scatter.counts.shape:
             raise ValueError(
-                f"there are {len(scatter.counts)} classes and {priors.size} priors; give one for each class"
+                f"there are {len(scatter.counts)} classes and {priors.size} priors; pass one for each class"
             )
         if (priors < 0).any():
             raise ValueError("priors must be non-negative")

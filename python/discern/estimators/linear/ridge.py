@@ -120,7 +120,7 @@ class RidgeClassifier(ScatterClassifier):
         if self.positive or not isinstance(self.alpha, Real):
             raise ValueError(
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
-                "target and weights be kept positive; select columns first, or give one number for alpha"
+                "target and weights be kept positive; select columns first, or pass one number for alpha"
             )
         rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
         found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
@@ -145,7 +145,7 @@ class RidgeClassifier(ScatterClassifier):
             choice = choose_penalty(normal, None if rows is None else TargetRows.of(rows[0], rows[1], rows[2], factors))
         alpha, size = choice.penalty, normal.cross.shape[1]
         if np.ndim(alpha) and len(alpha) != size:
-            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; give one for each")
+            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; pass one for each")
         found = (solve_positive if self.positive else solve)(normal, alpha)
         return _attributes(found, normal.intercepts(found), choice, 1, "cholesky")
 

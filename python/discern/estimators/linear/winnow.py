@@ -40,7 +40,7 @@ class _Multiplying(OnlineClassifier):
         if self.binarize is not None:
             table = _cut(table, self.binarize)
         elif not np.isin(table.data if is_sparse(table) else table, (0.0, 1.0)).all():
-            raise ValueError("Winnow takes features that are 0 or 1: give `binarize` to cut others")
+            raise ValueError("Winnow takes features that are 0 or 1: set `binarize` to cut others")
         return (table, *rest) if y else table
 
 
@@ -74,7 +74,7 @@ class Winnow(_Multiplying):
     error_share : float
         Stop after an epoch with at most this share of mistakes.
     tol, n_iter_no_change
-        Stop when the share of mistakes has not fallen by ``tol`` for so many epochs.
+        Stop when the share of mistakes has not fallen by ``tol`` for this many epochs.
 
     Attributes
     ----------

@@ -142,7 +142,7 @@ class CategoricalNB(CountingNB):
 
 
 def _padded(count: Array, *levels: int) -> Array:
-    """Return a copy of a table of counts with at least so many levels."""
+    """Return a copy of a table of counts with at least the given number of levels."""
     wide = np.zeros((count.shape[0], max(count.shape[1], *levels)))
     wide[:, : count.shape[1]] = count
     return wide

@@ -46,7 +46,7 @@ class TextClassifier(BaseClassifier):
 
 
 def numbered_labels(y: Any, rows: int) -> EncodedLabels:
-    """Number the labels of so many texts."""
+    """Number the labels of texts."""
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     if len(y) != rows:

@@ -90,7 +90,7 @@ class UnigramLanguageModel(TextClassifier):
         """
         nested = all(isinstance(words, Mapping) for words in probabilities.values())
         if not probabilities or (not nested and any(isinstance(some, Mapping) for some in probabilities.values())):
-            raise ValueError("give the probability of each word, or for each label a mapping of words to probabilities")
+            raise ValueError("pass the probability of each word, or for each label a mapping of words to probabilities")
         known = cls(**parameters)
         known._validate_params()
         known._models = LanguageModels.given(probabilities if nested else {ONLY: probabilities}, known._text_settings())

@@ -139,7 +139,7 @@ class GaussianBasis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if not isinstance(self.centers, str):
             centers = check_array(self.centers, dtype=np.float64, input_name="centers")
             if centers.shape[1] != X.shape[1]:
-                raise ValueError(f"centers have {centers.shape[1]} columns and the rows {X.shape[1]}; give the same")
+                raise ValueError(f"centers have {centers.shape[1]} columns and the rows {X.shape[1]}; they must match")
             return np.asarray(centers)
         place = kmeans_centers if self.centers == "k-means" else sampled_centers
         return place(X, weights, self.n_centers, check_random_state(self.random_state))

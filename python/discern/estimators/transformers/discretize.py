@@ -105,13 +105,13 @@ class Discretizer(TransformerMixin, BaseEstimator):
         n_levels = self._n_levels()
         expected = len(n_levels) if self.encode == "ordinal" else sum(n_levels)
         if X.shape[1] != expected:
-            raise ValueError(f"X has {X.shape[1]} columns, but this Discretizer gives {expected}")
+            raise ValueError(f"X has {X.shape[1]} columns, but this Discretizer returns {expected}")
         if self.encode == "ordinal":
             codes = np.nan_to_num(X, nan=MISSING).astype(np.int64)
         else:
             codes = from_one_hot(X.toarray() if hasattr(X, "toarray") else X, n_levels)
         if (codes >= n_levels).any() or (codes < MISSING).any():
-            raise ValueError("X has a code that no bin has; give what transform gave")
+            raise ValueError("X has a code that no bin has; pass what transform returned")
         return np.stack([self._middles(place)[codes[:, place]] for place in range(len(n_levels))], axis=1)
 
     def get_feature_names_out(self, input_features: Any = None) -> Array:

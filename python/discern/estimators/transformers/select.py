@@ -56,7 +56,7 @@ _NAMES = {chi2: "chi2", sklearn_selection.chi2: "chi2", mutual_information: "mut
 
 
 class SelectKBest(sklearn_selection.SelectKBest):
-    """Keep the features with the k highest scores, as scikit-learn's ``SelectKBest`` does, or so many for each class.
+    """Keep the features with the k highest scores, as scikit-learn's ``SelectKBest`` does, or k for each class.
 
     Parameters
     ----------

@@ -301,7 +301,7 @@ class HammingRows(_Stored):
         """Make rows of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
         words = arrays["rows.words"]
         if words.ndim != 2 or words.dtype.kind != "u" or words.shape[1] != max(-(-n_features // 64), 1):
-            raise ValueError("the words of bits do not fit the columns")
+            raise ValueError("the words of bits do not match the columns")
         return cls(words.astype(np.uint64, copy=False), n_features)
 
 

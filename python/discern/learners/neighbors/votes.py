@@ -166,9 +166,9 @@ class Neighbors:
     def from_arrays(cls, metric: str, n_features: int, arrays: Mapping[str, NDArray[Any]], classes: int) -> Neighbors:
         """Make neighbors of what :meth:`arrays` gave; raises ValueError if they do not fit together."""
         if metric not in METRICS:
-            raise ValueError(f"{metric!r} is not a distance; there are {', '.join(METRICS)}")
+            raise ValueError(f"{metric!r} is not a distance; choose one of: {', '.join(METRICS)}")
         rows = METRICS[metric].from_arrays(arrays, n_features)
         found = cls(rows, whole_numbers(arrays["classes"], np.int64), whole_numbers(arrays["ids"], np.int64))
         if not len(found.classes) == len(found.ids) == len(rows) or int(found.classes.max(initial=-1)) >= classes:
-            raise ValueError("the rows, classes and ids do not fit together")
+            raise ValueError("the rows, classes and ids do not match each other")
         return found

@@ -39,7 +39,7 @@ def strings_to_arrays(name: str, strings: Strings) -> dict[str, NDArray[Any]]:
 def strings_from_arrays(name: str, arrays: Mapping[str, NDArray[Any]], is_sorted: bool) -> Strings:
     """Read strings from the arrays of a file; raises ValueError if they do not fit together."""
     if arrays[f"{name}.offsets"].dtype.kind not in "iu":
-        raise ValueError(f"the {name} do not fit their bytes")
+        raise ValueError(f"the {name} do not match their bytes")
     strings = Strings(arrays[f"{name}.offsets"].astype(np.int64), arrays[f"{name}.bytes"])
     check_terms(strings, is_sorted=is_sorted)
     return strings
@@ -61,18 +61,18 @@ def weights_to_arrays(scores: LinearScores) -> dict[str, NDArray[Any]]:
 
 
 def weights_from_arrays(arrays: Mapping[str, NDArray[Any]], presence: bool, terms: int, labels: int) -> LinearScores:
-    """Read the weights of so many terms and labels from the arrays of a file; raises ValueError if they do not fit."""
+    """Read the weights of terms and labels from the arrays of a file; raises ValueError if they do not match."""
     bias = arrays["bias"]
     if "weights" in arrays:
         weights = arrays["weights"]
         if weights.shape != (terms, labels) or bias.shape != (labels,):
-            raise ValueError("the weights do not fit the terms and labels")
+            raise ValueError("the weights do not match the terms and labels")
         return LinearScores(bias, weights, presence)
     import scipy.sparse
 
     shift, level, data = arrays["shift"], arrays["level"], arrays["excess.data"]
     if (shift.shape, level.shape, bias.shape) != ((terms,), (labels,), (labels,)):
-        raise ValueError("the weights do not fit the terms and labels")
+        raise ValueError("the weights do not match the terms and labels")
     columns, ends = (_whole(arrays[f"excess.{name}"]) for name in ("indices", "indptr"))
     # Not left to SciPy: it takes differences, which wrap around in a crafted file, and then reads outside the arrays.
     fits = (
@@ -81,7 +81,7 @@ def weights_from_arrays(arrays: Mapping[str, NDArray[Any]], presence: bool, term
         and bool(np.all((columns >= 0) & (columns < labels)))
     )
     if not fits:
-        raise ValueError("the sparse weights do not fit together")
+        raise ValueError("the sparse weights do not match each other")
     excess = scipy.sparse.csr_matrix((data, columns, ends), shape=(terms, labels))
     return LinearScores(bias, None, presence, shift, level, excess)
 

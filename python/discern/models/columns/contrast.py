@@ -1,4 +1,4 @@
-"""Texts scored by naive Bayes that compares a class with the rest, a fold left out: the counts without the fold."""
+"""Texts scored by naive Bayes that compares a class with the rest, a fold held out: the counts without the fold."""
 
 from __future__ import annotations
 

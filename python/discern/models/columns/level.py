@@ -205,7 +205,7 @@ class LevelColumn(_Levels, Column):
         levels = tuple(strings_from_arrays("levels", arrays, is_sorted=False).to_list())
         weights = float_array(arrays["weights"])
         if weights.shape != (len(levels), len(labels)) or len(set(levels)) < len(levels):
-            raise ValueError("the weights do not fit the levels and labels")
+            raise ValueError("the weights do not match the levels and labels")
         return cls(feature, labels, levels, weights)
 
 

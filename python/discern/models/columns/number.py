@@ -31,7 +31,7 @@ VARIANCE_FLOOR = 1e-9
 LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
-"""A number is taken to be at most so many standard deviations from the mean."""
+"""The most standard deviations that a number is taken to be from the mean."""
 
 
 class NumberSum(ColumnSum):
@@ -151,7 +151,7 @@ class NumberColumn(Column):
     def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
         means, variances = float_array(arrays["means"]), float_array(arrays["variances"])
         if means.shape != (len(labels),) or variances.shape != means.shape or bool(np.any(variances <= 0)):
-            raise ValueError("the densities do not fit the labels")
+            raise ValueError("the densities do not match the labels")
         return cls(feature, labels, means, variances)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 FEW = 8
-"""Up to so many rows are scored without building a table for the whole vocabulary."""
+"""The most rows that are scored without building a table for the whole vocabulary."""
 TF_IDF = Weighting(sublinear_tf=True)
 
 
@@ -235,7 +235,7 @@ class TextColumn(_Terms, Column):
         return itertools.count()
 
     def is_seldom_used(self) -> bool:
-        """Return whether so few single texts have come that a table for the whole vocabulary would not pay."""
+        """Return whether too few single texts have come for a table for the whole vocabulary would not pay."""
         return self.scores.weights is None or (next(self._uses) < FEW and "scorer" not in self.__dict__)
 
     @cached_property
@@ -329,7 +329,7 @@ class TextColumn(_Terms, Column):
 
 
 def _selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
-    """Leave out all but the best terms, if only so many are wanted."""
+    """Keep the best terms only, if their number is limited."""
     if settings.most_terms is None or len(counts.terms) <= settings.most_terms:
         return counts
     from discern.statistics.selection import best_terms
@@ -419,7 +419,7 @@ class TextAxes(_Terms, Axes):
         terms = strings_from_arrays("terms", arrays, is_sorted=True)
         idf = None if layout.presence else float_array(arrays["idf"])
         if idf is not None and idf.shape != (len(terms),):
-            raise ValueError("the weights do not fit the terms")
+            raise ValueError("the weights do not match the terms")
         return cls(feature, text, terms, idf, layout.presence, layout.unit)
 
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 12
 """Rows are scored in blocks, for the memory that they take in double precision."""
 NEAREST = 3
-"""So many classes are named for one vector, the nearest first."""
+"""The most classes named for one vector, the nearest first."""
 FARTHEST = 1e6
 """A number on an axis is cut here."""
 
@@ -203,7 +203,7 @@ class VectorColumn(Column):
         grid = grid_of(feature)
         means, precision = float_array(arrays["means"]), float_array(arrays["precision"])
         if means.shape != (len(labels), len(grid)) or precision.shape != (len(grid), len(grid)):
-            raise ValueError("the densities do not fit the labels and axes")
+            raise ValueError("the densities do not match the labels and axes")
         return cls(feature, labels, grid.origin, Normals(means, precision))
 
 
@@ -255,7 +255,7 @@ class VectorAxes(Axes):
     def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         mean, scale = float_array(arrays["mean"]), float_array(arrays["scale"])
         if mean.shape != (len(grid_of(feature)),) or scale.shape != (1,) or not scale[0] > 0:
-            raise ValueError("the axes of a vector do not fit together")
+            raise ValueError("the axes of a vector do not match its sums")
         return cls(feature, mean, float(scale[0]))
 
 

@@ -36,14 +36,14 @@ FEW_VALIDATED, MOST_FINALISTS = 1000, 5
 AS_GOOD = 1.005
 """Log losses within this factor are alike; then the share of right decisions counts."""
 CLEARLY_LESS = 1.01
-"""Stems take time, hang on a language and are no words to read: log loss must fall so much, and more rows be right."""
+"""Stems take time, depend on a language and are not readable: log loss must fall this much, and accuracy rise."""
 FOLDS = 10
 """Where every weight changes with a held-out row, each fold is solved again: then there are few folds."""
 CALIBRATION_FOLDS, MOST_CALIBRATED = 5, 20_000
-"""The calibration is fitted on so many folds, and on at most so many rows. Rows to come are less like those learned
-than rows left out one by one, which have near-duplicates there."""
+"""The number of folds that fit the calibration, and the most rows. Rows to come are less like those learned
+than rows of leave-one-out, which have near-duplicates there."""
 MOST_LABELS, MOST_VIEWED_LABELS = 250, 1000
-"""Settings are chosen on the rows of so many labels; the calibration is fitted to all. With more labels than the second
+"""The most labels whose rows choose settings; the calibration is fitted to all. With more labels than the second
 number no views are tried: each takes as much memory as the words, for every label."""
 MOST_TERMS = (100_000, 30_000, 10_000, 3_000, 1_000)
 """The numbers of selected terms to choose from, beside all."""
@@ -51,7 +51,7 @@ SELECTION_FOLDS = 5
 CONTRAST_SMOOTHINGS, OWN_SHARES = tuple(Laplace(alpha) for alpha in (1.0, 0.3, 0.1, 0.03)), (0.5, 0.2, 0.0)
 """How models that compare a class with the rest are tried: beside the smoothing found these, and the class's share."""
 CLEAR = 2.0
-"""A model is right clearly more often than another if by so many standard errors of the difference."""
+"""One model is clearly more accurate than another if by this many standard errors of the difference."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -103,7 +103,7 @@ def choose(
     most_terms: Sequence[int] = (),
     views: Sequence[str] = (),
 ) -> Resolved:
-    """Choose by leaving out rows one by one: the treatment of numbers, event model and smoothing, n-grams, stems,
+    """Choose by leave-one-out: the treatment of numbers, event model and smoothing, n-grams, stems,
     priors; by folds, the number of terms.
 
     Every candidate is calibrated before it is evaluated: all of them on few rows, the best of them on more.
@@ -156,7 +156,7 @@ def choose(
 
 
 def novelty_of(sample: Sample, found: Resolved, min_df: int) -> Novelty:
-    """Take the novelty of rows that were left out one by one; of few folds where each is solved again."""
+    """Take the novelty of rows by leave-one-out; of few folds where each is solved again."""
     settings, features = found.naive_bayes, found.columns
     one_by_one = settings.event_model.held_out == "subtract" and settings.most_terms is None
     folds = sample.left_out() if one_by_one else sample.folds(FOLDS, MOST_VALIDATED)

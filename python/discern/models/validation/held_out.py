@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEVER, LEAST_PROBABLE = -1e300, 1e-12
 """The score of a class that has none; the least probability that a log loss is computed with."""
 MOST_LIKELY = 32
-"""A calibration is fitted to so many classes of each row; the others have next to no probability."""
+"""The most classes of each row that a calibration is fitted to; the others have next to no probability."""
 UNSCALED = EvidenceScaling(())
 """For models whose columns do not begin with the prior; their scores are not asked for."""
 

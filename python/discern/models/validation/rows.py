@@ -1,4 +1,4 @@
-"""Rows kept in memory to validate by: which, in what order, and the folds that are left out."""
+"""Rows kept in memory for validation: which, in what order, and the folds that are held out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_KEPT = 1 << 26
 """Bytes of rows kept to validate by; of more, a random part."""
 LEAST_VALIDATED, MOST_VALIDATED = 100, 4000
-"""With fewer rows nothing is chosen and nothing calibrated: the choice would be chance. At most so many are left out
+"""With fewer rows nothing is chosen and nothing calibrated: the choice would be chance. At most this many are left out
 one by one."""
 MOST_CELLS = 1 << 20
 """Scores of held-out rows × labels at most."""
@@ -37,7 +37,7 @@ MOST_CELLS = 1 << 20
 
 @dataclass(frozen=True)
 class Folds:
-    """Which rows are left out together: the rows in ``order``, cut at ``ends``."""
+    """Which rows are held out together: the rows in ``order``, cut at ``ends``."""
 
     order: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -54,7 +54,7 @@ class Folds:
         return cls(order, np.cumsum(np.bincount(numbers)).astype(np.int64))
 
     def holding(self, rows: int) -> Folds:
-        """Return the first folds, as many as hold so many rows; all if there are fewer.
+        """Return the first folds, as many as hold the given number of rows; all if there are fewer.
 
         Examples
         --------
@@ -66,7 +66,7 @@ class Folds:
 
     @property
     def are_single(self) -> bool:
-        """Whether each row is left out alone."""
+        """Whether each row is a fold of its own."""
         return len(self.ends) == len(self.order)
 
     def __iter__(self) -> Iterator[NDArray[np.int64]]:
@@ -137,7 +137,7 @@ class Sample:
         return len(self.classes)
 
     def part(self, rows: int) -> Sample:
-        """Return a random part of so many rows: those with the smallest keys."""
+        """Return a random sample of rows: those with the smallest keys."""
         if rows >= self.rows:
             return self
         keep = np.zeros(self.rows, bool)
@@ -155,7 +155,7 @@ class Sample:
         return Sample(taken, self.label, self.keys[keep], classes.astype(np.int32), labels, self.threads)
 
     def with_labels(self, most: int) -> Sample:
-        """Return the rows of at most so many of the labels, evenly spread over all of them."""
+        """Return the rows of a limited number of labels, evenly spread over all of them."""
         if len(self.labels) <= most:
             return self
         chosen = np.zeros(len(self.labels), bool)
@@ -163,7 +163,7 @@ class Sample:
         return self._taken(chosen[self.classes])
 
     def left_out(self, most: int = MOST_VALIDATED) -> Folds:
-        """Return rows to be left out one by one: all, or a random part of them, in the order of their keys."""
+        """Return rows for leave-one-out: all, or a random part of them, in the order of their keys."""
         return Folds.one_by_one(np.argsort(self.keys, kind="stable")[: self._scored(most)].astype(np.int64))
 
     def folds(self, folds: int, most: int) -> Folds:

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 MOST_EXACT = 500
-"""Up to so many axes the penalty of least squares is chosen by leave-one-out."""
+"""The most axes for which leave-one-out chooses the penalty of least squares."""
 MOST_JOINT = 1 << 18
 """With more coefficients the logistic regression of each class against the rest is learned alone: much faster."""
 NEAR_CHOSEN = 2000
-"""The number of neighbors is chosen by so many rows."""
+"""The number of rows that choose the number of neighbors."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Linear:
         weights, bias = float_array(arrays["weights"]), float_array(arrays["bias"])
         functions = 1 if classes == 2 else classes
         if weights.shape != (n_axes, functions) or bias.shape != (functions,):
-            raise ValueError("the weights do not fit the terms and labels")
+            raise ValueError("the weights do not match the terms and labels")
         return cls(weights, bias, classes)
 
 
@@ -190,7 +190,7 @@ class Quadratic:
             3,
             (classes,),
         ):
-            raise ValueError("the densities do not fit the terms and labels")
+            raise ValueError("the densities do not match the terms and labels")
         return cls(means, matrices, levels)
 
 
@@ -257,9 +257,9 @@ class Nearest:
         known = Neighbors.from_arrays("cosine" if cosine else "euclidean", n_axes, arrays, classes)
         shares = float_array(arrays["shares"])
         if not 1 <= count <= len(known) or shares.shape != (classes,) or not bool(np.all(shares > 0)):
-            raise ValueError("the neighbors do not fit the labels")
+            raise ValueError("the neighbors do not match the labels")
         if int(known.classes.min(initial=0)) < 0 or known.rows.n_features != n_axes:
-            raise ValueError("the rows do not fit the terms and labels")
+            raise ValueError("the rows do not match the terms and labels")
         return cls(known, count, shares)
 
 

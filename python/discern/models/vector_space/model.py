@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FOLDS = 3
-"""Rows are left out in so many folds to calibrate."""
+"""The number of folds to calibrate with."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         if not MODELS[self.model].learn:
-            raise ValueError(f"{self.model!r} is no model in a vector space")
+            raise ValueError(f"{self.model!r} is not a model in a vector space")
         for factor, other in self.others:
             if not 0 < factor < float("inf") or other.others:
                 raise ValueError("models are added with a factor above 0, each alone")
@@ -179,7 +179,7 @@ class SpaceModel:
         strongest evidence against the label. A model that is not linear has none.
         """
         if label not in self.labels:
-            raise ValueError(f"there is no label {label!r}{did_you_mean(label, self.labels)}")
+            raise ValueError(f"unknown label {label!r}{did_you_mean(label, self.labels)}")
         odds = self.decider.odds(self.labels.index(label))
         if odds is None:
             return []
@@ -220,7 +220,7 @@ class SpaceModel:
         """Make a model of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
         class_rows = arrays["class_rows"]
         if class_rows.dtype.kind not in "iu" or class_rows.shape != (len(labels),) or len(set(labels)) < len(labels):
-            raise ValueError("the labels do not fit their rows")
+            raise ValueError("the labels do not match their rows")
         if int(class_rows.min()) < 1 or int(class_rows.max()) > 1 << 53:
             raise ValueError("a label has no rows")
         space = Space.from_arrays([part.layout for _, part in pipeline.parts], features, arrays)
@@ -310,7 +310,7 @@ def _scores_without(columns: Columns, pipeline: Pipeline, rest: NDArray[np.int64
 def calibration_of(
     sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: int = FOLDS
 ) -> Temperature | None:
-    """Fit a temperature to the scores of rows left out; None if there is nothing to fit it to."""
+    """Fit a temperature to the scores of held-out rows; None if there is nothing to fit it to."""
     if len(sample.labels) < 2 or sample.rows < 2 * folds:
         return None
     left_out = stratified(sample.classes, sample.keys, folds)

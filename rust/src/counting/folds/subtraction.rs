@@ -6,7 +6,7 @@ use super::{ABSENT, LOOK_AHEAD, ONCE, ROWS_AHEAD, Scratch, UNUSED, Validation};
 use crate::counting::matrix::Matrix;
 use crate::system::memory::{fetch, prefetch};
 
-/// Up to so many sums stay in the second-level cache and need no prefetching.
+/// The most sums that stay in the second-level cache and need no prefetching.
 const MOST_NEAR: usize = 1 << 16;
 
 /// The terms of a fold, numbered as they come, so that the terms of many rows are close together in memory. Number 0

@@ -89,7 +89,7 @@ const RUN: usize = 64;
 /// Runs, from anywhere, that alternate. One run after the other would make all passes alike, and coordinate descent
 /// would converge several times slower.
 const RUNS_TOGETHER: usize = 8;
-/// Up to so many rows need no runs.
+/// The most rows that need no runs.
 pub(crate) const FEW_ROWS: usize = RUN * RUNS_TOGETHER;
 
 /// Put sorted rows into a random order with runs, which the hardware prefetcher can follow.

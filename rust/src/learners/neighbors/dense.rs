@@ -22,7 +22,7 @@ pub struct Screen {
     best: Nearest,
     limit: f32,
     candidates: Vec<(f32, u32)>,
-    /// Whether so many rows are about equally near that all must be compared.
+    /// Whether too many rows are about equally near, so that all must be compared.
     crowded: bool,
 }
 

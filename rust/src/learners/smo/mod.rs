@@ -31,13 +31,13 @@ use cache::Cache;
 
 pub use cache::Cell;
 
-/// Up to so many rows, the solution is refined to rounding error, which takes no noticeable time.
+/// The most rows for which the solution is refined to rounding error, which takes no noticeable time.
 const FEW_ROWS: usize = 256;
 const FINEST: f64 = 1e-11;
 const EXTRA_STEPS: u64 = 50_000;
 /// A step that gains less than this share of the objective is lost in rounding.
 const LEAST_GAIN: f64 = 1e-15;
-/// After so many such steps in succession, plus one for each row, there is nothing left to gain.
+/// After this many such steps in succession, plus one for each row, there is nothing left to gain.
 const MOST_IDLE: u64 = 1_000;
 /// How often all forces may be computed again.
 const MOST_ROUNDS: u32 = 20;
@@ -78,7 +78,7 @@ pub struct Solution {
 
 enum Phase {
     Searching,
-    /// The forces of rows left out, or of all, are computed again; those before `next` are done.
+    /// The forces of rows set aside, or of all, are computed again; those before `next` are done.
     Restoring {
         support: Points,
         weights: Vec<f64>,
@@ -349,7 +349,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         }
     }
 
-    /// The duality gap; rows left out add nothing to it.
+    /// The duality gap; rows set aside add nothing to it.
     fn gap(&self, bias: f64) -> f64 {
         let active = &self.active;
         let of_row = |place: usize| {

@@ -32,7 +32,7 @@ impl<'a, T: Cell> Solver<'a, T> {
         self.points = Points::new(&self.problem.table, &chosen, self.problem.kernel);
     }
 
-    /// Begin to compute the forces of the rows left out again.
+    /// Begin to compute the forces of the rows set aside again.
     pub(super) fn begin_restoring(&mut self, everything: bool) {
         self.write_back();
         let support: Vec<usize> = (0..self.coefficients.len())

@@ -6,7 +6,7 @@ use crate::text::bag::{Bag, Writer};
 use crate::text::key::{Key, Token};
 use crate::text::tokens::Tokens;
 
-/// Slots with running sums are listed as long as they are at most one in so many.
+/// Slots with running sums are listed as long as they are at most one in this many.
 const LISTED_SHARE: usize = 16;
 
 /// The state of running sums: which document is counted, and the slots that have sums.
@@ -16,7 +16,7 @@ pub struct Run {
     /// Room for positions; the first `length` are there.
     touched: Vec<u32>,
     length: usize,
-    /// Whether so many slots have sums that they are no longer listed: then a flush visits all slots.
+    /// Whether too many slots have sums to list them: then a flush visits all slots.
     all: bool,
 }
 
