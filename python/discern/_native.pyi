@@ -201,6 +201,9 @@ def place_on_grid(
     units: NDArray[np.float64],
     largest: NDArray[np.float64],
 ) -> None: ...
+def exact_sums(
+    values: NDArray[np.float64], classes: NDArray[np.int32], n_classes: int
+) -> tuple[NDArray[np.int64], int, NDArray[np.uint8], NDArray[np.uint8]]: ...
 def normal_scores(
     table: NDArray[np.float64],
     means: NDArray[np.float64],

@@ -143,6 +143,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
         "term_rows": lambda: _native.term_rows(terms, width),
         "moments": lambda: _native.moments(tall, tall_classes, 2, np.zeros(8), None, 1),
+        "exact_sums": lambda: _native.exact_sums(tall.ravel(), np.zeros(tall.size, np.int32), 1),
         "normal_scores": lambda: _native.normal_scores(
             tall, np.zeros((2, 8)), np.ones((2, 8)), np.zeros((2, 8)), np.zeros(2), 1
         ),

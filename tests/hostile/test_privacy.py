@@ -1,8 +1,11 @@
 """Words that must not be kept are in no byte of any file that is written: model, report, evaluation, page, log."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from discern.classifier import Classifier, load
@@ -58,6 +61,59 @@ def test_forgotten_words_are_in_no_file(tmp_path: Path) -> None:
     loaded = load(path)
     loaded.save(tmp_path / "again.discern", slim=True)
     assert not holds_canary(tmp_path / "again.discern")
+
+
+SECRETS = (48151.62342108, -917.4385261, 3.0517421e-9, 7.1341822e305)
+"""Numbers of forgotten rows: an outlier on each side, one near zero, one far out."""
+
+
+def sized(secrets: Sequence[float] = SECRETS) -> list[dict[str, Any]]:
+    common = [{"label": f"l{i % 2}", "size": i % 7 + 0.1 * (i % 3) + 3 * (i % 2)} for i in range(150)]
+    return common + [{"label": "l1", "size": secret} for secret in secrets]
+
+
+def forms(number: float) -> dict[str, bytes]:
+    """Return what a number may be written as: text, floats, and its integer on a grid, at each place within a byte."""
+    found = {text: text.encode() for text in (repr(number), f"{number:.6g}", f"{number:.9g}", f"{number:.12g}")}
+    for kind in ("<f8", ">f8", "<f4", ">f4"):
+        with np.errstate(over="ignore"):
+            found[kind] = np.array(number).astype(kind).tobytes()
+    for name, exact in (("x", Fraction(abs(number))), ("x²", Fraction(number) ** 2)):
+        odd = exact.numerator >> ((exact.numerator & -exact.numerator).bit_length() - 1)
+        for shift in range(8):
+            for sign in (1, -1):
+                integer = sign * (odd << shift)
+                width = integer.bit_length() // 8 + 1
+                # The ends may hold bits of other sums.
+                found[f"{sign} {name} << {shift}"] = integer.to_bytes(width, "little", signed=True)[1:-1]
+    return found
+
+
+@pytest.mark.parametrize("numbers", ["gaussian", "quantile", "uniform", "mdl", "auto"])
+@pytest.mark.parametrize("secrets", [SECRETS, *[(one,) for one in SECRETS]], ids=len)
+def test_forgotten_numbers_are_in_no_file(tmp_path: Path, numbers: str, secrets: tuple[float, ...]) -> None:
+    path, model = tmp_path / "m.discern", Classifier(number="size", numbers=numbers).fit(sized(secrets))
+    if numbers == "gaussian":  # the only number of its label is its mean: what is looked for would be found
+        alone = Classifier(number="size", numbers=numbers, smoothing=1.0)
+        alone.fit([*sized(()), {"label": "l2", "size": secrets[0]}]).save(path, slim=True)
+        assert forms(secrets[0])["<f8"] in path.read_bytes()
+    model.forget(sized(secrets)[150:])
+    for slim in (False, True):
+        model.save(path, slim=slim)
+        content = path.read_bytes()
+        for secret in secrets:
+            assert [name for name, form in forms(secret).items() if form in content] == []
+
+
+@pytest.mark.parametrize("numbers", ["quantile", "uniform", "mdl"])
+def test_no_edge_of_a_bin_is_a_number_of_a_row(numbers: str) -> None:
+    random = np.random.default_rng(1)
+    size = np.round(random.normal(size=500), 2)
+    model = Classifier(number="size", numbers=numbers).fit({"label": (size > 0.5).tolist(), "size": size})
+    edges = model.features[0].edges
+    assert edges is not None
+    assert len(edges) > 2
+    assert not {*edges} & {*size.tolist()}
 
 
 PROGRAM = """

@@ -18,7 +18,7 @@ from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
 from discern.evaluation.decisions import Decision
 from discern.models import file as files
-from tests.machines.reference import Reference, Rule, quietly, same_numbers
+from tests.machines.reference import Reference, Rule, quietly
 from tests.machines.rows import (
     ENOUGH,
     EXPECTED,
@@ -93,8 +93,7 @@ class Machine(Walker):
         """Compare the classifier with its reference."""
         expected, model = self.reference.fresh(), self.model
         content = bytes(files.encode(*model.fitted.content())[0])
-        if self.reference.is_exact:
-            require(model.checksum() == expected.checksum(), "the model is not that of a fresh fit of its rows")
+        require(model.checksum() == expected.checksum(), "the model is not that of a fresh fit of its rows")
         self._check_facts(model, expected)
         self._check_answers(model, expected, random)
         self._check_privacy(content, "the model file")
@@ -130,7 +129,7 @@ class Machine(Walker):
     def _check_answers(self, model: Classifier, expected: Classifier, random: Random) -> None:
         rows = self._questions(random)
         shares, decided = model.predict_proba(rows), model.predict(rows).tolist()
-        require(same_numbers(shares, expected.predict_proba(rows), self.reference.is_exact), "other probabilities")
+        require(np.array_equal(shares, expected.predict_proba(rows)), "other probabilities")
         require(np.allclose(shares.sum(axis=1), 1), "probabilities that do not sum to 1")
         rule = self.reference.rule or Rule()
         for row, label in zip(shares.tolist(), decided, strict=True):
@@ -211,7 +210,7 @@ class Machine(Walker):
             return
         quietly(lambda: self.model.fit(rows))
         self.reference = reference
-        require(self.model.checksum() == fresh.checksum() or not reference.is_exact, "two fits of the same rows differ")
+        require(self.model.checksum() == fresh.checksum(), "two fits of the same rows differ")
 
     # ----------------------------------------------------------------------------------------------- deciding
 
@@ -303,10 +302,9 @@ class Machine(Walker):
     def merge(self, random: Random) -> None:
         other, theirs = self._other(random)
         third, _ = self._other(random)
-        exact = self.reference.is_exact and theirs.is_exact
         merged, back = attempt(lambda: self.model.merge(other)), attempt(lambda: other.merge(self.model))
         require((merged is None) == (back is None), "merging depends on the order")
-        self._check_groups(other, third, exact)
+        self._check_groups(other, third)
         if merged is None or back is None:
             mine, yours = self.model.info(), other.info()
             same = all(
@@ -314,7 +312,7 @@ class Machine(Walker):
             )
             require(not same, "models of the same settings cannot be merged")
             return
-        require(not exact or merged.checksum() == back.checksum(), "merging depends on the order")
+        require(merged.checksum() == back.checksum(), "merging depends on the order")
         require((self.reference.rule and self.reference.rule.decision()) == merged.decision, "merged: another decision")
         keeper = self._chosen_on_more(theirs, merged)
         self.reference = replace(keeper, rows=[*self.reference.rows, *theirs.rows])
@@ -329,11 +327,11 @@ class Machine(Walker):
         is_mine = all(of_mine[name] == merged.info()[name] for name in ("naive_bayes", "chosen", "calibration"))
         return self.reference if is_mine else theirs
 
-    def _check_groups(self, other: Classifier, third: Classifier, exact: bool) -> None:
+    def _check_groups(self, other: Classifier, third: Classifier) -> None:
         one = attempt(lambda: self.model.merge(other).merge(third))
         two = attempt(lambda: self.model.merge(other.merge(third)))
         require((one is None) == (two is None), "merging depends on the grouping")
-        if one is not None and two is not None and exact:
+        if one is not None and two is not None:
             require(one.checksum() == two.checksum(), "merging depends on the grouping")
 
     def _other(self, random: Random) -> tuple[Classifier, Reference]:
@@ -387,8 +385,7 @@ class Machine(Walker):
         rows = [row for part in parts for row in part]
         expected = Classifier(**settings).fit(rows)
         require(model.rows == len(rows), f"{len(rows) - model.rows} of {len(rows)} rows are lost")
-        if self.settings.get("number") is None:
-            require(model.checksum() == expected.checksum(), "threads made another model")
+        require(model.checksum() == expected.checksum(), "threads made another model")
 
     def threads(self, random: Random) -> None:
         model, reference, labels = self.model, self.reference, self.reference.labels

@@ -7,15 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
 from discern.models.settings import Settings
 from tests.machines.rows import UNSURE, Row, key
-
-NUMBERS_ARE_EXACT = False
-"""Whether moments of numbers are exact; until then models with normal densities are compared to rounding."""
 
 Priors = str | dict[str, float]
 
@@ -147,13 +142,6 @@ class Reference:
         """The labels that the model should have."""
         return sorted({row["label"] for row in self.rows})
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether the model should have the same bytes as a fresh one."""
-        features = () if self.chosen.model is None else self.chosen.model.features
-        normal = [feature.is_normal for feature in features] or [self.settings.get("number") is not None]
-        return NUMBERS_ARE_EXACT or not any(normal)
-
     def exchanged(self, old: Sequence[Row], new: Sequence[Row]) -> Reference | None:
         """Return the reference after rows were forgotten and learned; None if that must be refused."""
         rows = [*self.rows, *new]
@@ -221,8 +209,3 @@ def quietly(call: Callable[[], Any]) -> Any:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="there is no prior for the label")
         return call()
-
-
-def same_numbers(one: Any, other: Any, exact: bool) -> bool:
-    """Return whether probabilities are the same, to the bit or to rounding."""
-    return bool(np.array_equal(one, other) if exact else np.allclose(one, other, rtol=1e-6, atol=1e-6))

@@ -64,8 +64,10 @@ class Source:
         return random.choice(FLAGS)
 
     def size(self, random: Random) -> float | None:
-        """Draw a number of a moderate size."""
-        return None if random.random() < 0.1 else random.randint(-8, 40) / 4
+        """Draw a number of a moderate size, sometimes one far out or tiny."""
+        if random.random() < 0.1:
+            return random.choice([None, 1e8, -1e300, 3e-300, 5e-324])
+        return random.randint(-8, 40) / 4
 
     def stranger(self, random: Random, label: str) -> Row:
         """Draw a row that was certainly never learned, by a word or level of its own."""

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 STRATEGIES = ("quantile", "uniform", "mdl")
+ROUNDED = 0.2
+"""Edges are rounded by at most this share of the way from the middle to the values beside them."""
 MISSING = -1
 """The code of a missing number."""
 
@@ -76,6 +78,43 @@ def edges(
     else:
         inner = _quantiles(values, np.linspace(0, 100, bins + 1)[1:-1] / 100, weights)
     return np.unique(np.concatenate([[least], inner, [most]]))
+
+
+def without_values(edges: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return edges that put all values into the same bins and of which none is a value.
+
+    An inner edge moves a little to a number of few digits, strictly between the values at both of its sides; if there
+    is none, the values differ in their last bit, and the edge is left out, as is one of a bin without values that has
+    no room. The outermost edges become infinite.
+
+    Examples
+    --------
+    >>> ages = np.array([20.1375, 31.4159, 31.9273, 64.2741])
+    >>> without_values(edges(ages, bins=3), ages).tolist()
+    [-inf, 29.0, 31.8, inf]
+    """
+    known = np.sort(values[np.isfinite(values)])
+    inner = edges[1:-1][(edges[1:-1] > known.min(initial=np.inf)) & (edges[1:-1] <= known.max(initial=-np.inf))]
+    if not len(inner):
+        return np.array([-np.inf, np.inf])
+    places = np.searchsorted(known, inner)
+    # Neither side goes beyond the middle between two edges, so that bins without values remain bins.
+    every = np.concatenate([known[:1], inner, known[-1:]])
+    middles = every[:-1] / 2 + every[1:] / 2
+    lows, highs = np.maximum(known[places - 1], middles[:-1]), np.minimum(known[places], middles[1:])
+    rounded = (_rounded(*sides) for sides in zip(inner.tolist(), lows.tolist(), highs.tolist(), strict=True))
+    return np.array([-np.inf, *(edge for edge in rounded if edge is not None), np.inf])
+
+
+def _rounded(edge: float, low: float, high: float) -> float | None:
+    """Return a number of few digits near an edge, or near the middle if the edge is not inside; None without room."""
+    aim = edge if low < edge < high else low / 2 + high / 2
+    near = ROUNDED * (high / 2 - low / 2)
+    for digits in range(17):
+        found = float(f"{aim:.{digits}e}")
+        if low < found < high and (abs(found - aim) <= near or digits == 16):
+            return found
+    return None
 
 
 def _quantiles(

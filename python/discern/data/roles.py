@@ -29,8 +29,8 @@ NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
 """Values of a category or flag that mean a missing one."""
 MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
-MOST_NUMBER = 1e100
-"""The limit on numbers, because sums of squares of greater ones overflow."""
+MOST_NUMBER = float(np.finfo(np.float64).max)
+"""The greatest number; beyond it is only infinity, which has no sum."""
 TRUTH = {"true": 1.0, "false": 0.0}
 YES = ("1", "true", "yes", "y", "t")
 NO = ("0", "false", "no", "n", "f")

@@ -53,7 +53,7 @@ class Summing:
     >>> summing.add(Batch({"label": ["a", "b"], "text": ["x1", "y1"], "size": [1, 2]}, 2), "label")
     >>> sums = summing.sums()
     >>> sums.labels, sums.columns[1].means().tolist()
-    (('a', 'b'), [[1.0], [2.0]])
+    (('a', 'b'), [1.0, 2.0])
     """
 
     def __init__(self, features: Sequence[Feature], text: TextSettings, threads: int | None = None) -> None:

@@ -17,6 +17,7 @@ from discern.data.batch import Batch
 from discern.data.roles import numbers_of
 from discern.data.strings import DataError
 from discern.estimators.base import ScatterClassifier
+from discern.estimators.checks import refuse_huge
 from discern.estimators.linear.centroids import BasicLinearClassifier
 from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from discern.learners.centers import Centers
@@ -86,6 +87,7 @@ def _sums(estimator: Any, batch: Batch, label: str, names: list[str]) -> tuple[A
     if len(missing):
         row, place = missing[0].tolist()
         raise DataError(f"row {batch.start + row} of {batch.source} has no number in column {names[place]!r}; fill it")
+    refuse_huge(table, "the frame")
     if isinstance(estimator, ScatterClassifier):
         return classes, estimator._sums(table, numbers, len(classes), None)
     return classes, Centers.of(table, numbers, len(classes))

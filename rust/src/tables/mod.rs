@@ -1,6 +1,7 @@
 //! Numbers and levels to sums and scores.
 
 pub mod bins;
+pub mod exact;
 pub mod grid;
 pub mod labels;
 pub mod levels;

@@ -216,7 +216,9 @@ def test_numbers_in_bins(numbers: str, inner: list[float]) -> None:
     assert feature.edges is not None
     cuts = list(feature.edges[1:-1])
     if numbers != "quantile":
-        assert cuts == pytest.approx(inner)
+        assert cuts == pytest.approx(inner, abs=0.1)
+    assert (feature.edges[0], feature.edges[-1]) == (-np.inf, np.inf)
+    assert not {*cuts} & {row["size"] for row in rows}
     bins = len(cuts) + 1
     assert len(feature.bins()) == bins
     places = {
@@ -266,7 +268,7 @@ def test_unseen_values_are_left_out_and_counted() -> None:
         ("1_000", r"row 2 of the rows, column 'size': '1_000' is not a number"),
         ([1], r"row 2 of the rows, column 'size': '\[1\]' is not a number"),
         (float("inf"), r"row 2 of the rows, column 'size': inf is too large"),
-        ("1e300", r"row 2 of the rows, column 'size': 1e\+300 is too large"),
+        ("1e309", r"row 2 of the rows, column 'size': inf is too large"),
         (10**400, r"row 2 of the rows, column 'size': inf is too large"),
     ],
 )
@@ -288,12 +290,14 @@ def test_a_bad_number_in_a_file(tmp_path: Path) -> None:
 
 
 def test_numbers_far_away_stay_finite() -> None:
-    rows = [{"label": "a", "size": 1e-60}, {"label": "a", "size": 2e-60}, {"label": "b", "size": 4e-60}]
-    model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(rows)
-    asked = [{"size": value} for value in (1e100, -1e100, 1e30, 0.0)]
-    assert np.isfinite(model.log_joint(asked)).all()
-    assert model.predict_proba(asked).sum(axis=1) == pytest.approx(np.ones(4))
-    assert np.isfinite(model.explain(asked[0]).log_odds)
+    for size in (1e-60, 5e-324, 1e-310, 1e155, 1e300, 4e307):
+        rows = [{"label": label, "size": times * size} for label, times in (("a", 1), ("a", 2), ("b", 4), ("b", -4))]
+        model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(rows)
+        asked = [{"size": value} for value in (1e100, -1e100, 1e30, 0.0, 1.7e308, -1.7e308, 5e-324)]
+        assert np.isfinite(model.log_joint(asked)).all()
+        assert model.predict_proba(asked).sum(axis=1) == pytest.approx(np.ones(7))
+        assert np.isfinite(model.explain(asked[0]).log_odds)
+        assert model.predict([rows[0], rows[2], rows[3]]).tolist() == ["a", "b", "b"]
 
 
 @pytest.mark.parametrize("numbers", ["gaussian", "quantile", "mdl"])
@@ -327,14 +331,12 @@ def test_learn_forget_and_merge_equal_fit(model_bytes: Bytes, cut: int) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 3, 5])
-def test_learn_forget_and_merge_equal_fit_to_rounding_with_densities(cut: int) -> None:
+def test_learn_forget_and_merge_equal_fit_with_densities(model_bytes: Bytes, cut: int) -> None:
     whole, first, second = mixed(), mixed(ROWS[:cut]), mixed(ROWS[cut:])
-    exact = whole.log_joint(ASKED)
     for other in (first.merge(second), second.merge(first), mixed(ROWS[:cut]).learn(ROWS[cut:]), mixed(ROWS[::-1])):
-        assert other.log_joint(ASKED) == pytest.approx(exact, rel=1e-9)
+        assert model_bytes(other) == model_bytes(whole)
     whole.forget(ROWS[cut:])
-    assert whole.labels == first.labels
-    assert whole.log_joint(ASKED) == pytest.approx(first.log_joint(ASKED), rel=1e-6)
+    assert model_bytes(whole) == model_bytes(first)
 
 
 def test_learning_and_forgetting_leaves_a_file_that_loads(tmp_path: Path) -> None:
@@ -345,12 +347,12 @@ def test_learning_and_forgetting_leaves_a_file_that_loads(tmp_path: Path) -> Non
         model.learn(more).forget(more)
         model.save(tmp_path / "m.discern")
         model = load(tmp_path / "m.discern")
-    assert model.log_joint(ASKED) == pytest.approx(mixed().log_joint(ASKED), rel=1e-9)
+    assert model.checksum() == mixed().checksum()
     gone = mixed().learn([{**blank(ROWS[0]), "label": "news", "size": 0.1}, {**blank(ROWS[0]), "label": "news"}])
     gone.forget([{**blank(ROWS[0]), "label": "news", "size": 0.1}])
     place = gone.labels.index("news")
-    moments = gone.statistics.columns[2]
-    assert [moments.counts[place, 0], moments.first[place, 0], moments.second[place, 0]] == [0, 0, 0]
+    sums = gone.statistics.columns[2]
+    assert [sums.counts[place], sums.first[place], sums.second[place]] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,17 @@
-"""Columns of numbers: moments, normal densities, and an axis of standard deviations from the mean."""
+"""Columns of numbers: exact sums, normal densities, and an axis of standard deviations from the mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discern.data.roles import Feature, numbers_of
-from discern.models.columns.arrays import float_array, sparse
+from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
-from discern.statistics.moments import Moments
+from discern.statistics.exact import ExactMoments
 
 if TYPE_CHECKING:
     from typing import Self
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
+NARROWEST, WIDEST = float(np.nextafter(0, 1)), float(np.finfo(np.float64).max)
+"""Standard deviations are kept between these: the smallest and the greatest double."""
 LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
@@ -35,12 +37,12 @@ FARTHEST = 1e6
 
 
 class NumberSum(ColumnSum):
-    """Adds up moments."""
+    """Adds up numbers and their squares."""
 
-    summed = Moments
+    summed = ExactMoments
 
-    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> Moments:
-        return Moments.of(numbers_of(batch, self.feature.name)[:, None], classes, len(labels), None, 1)
+    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> ExactMoments:
+        return ExactMoments.of(numbers_of(batch, self.feature.name), classes, len(labels))
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,16 @@ class NumberRows(ColumnRows):
     def take(self, rows: NDArray[np.int64]) -> NumberRows:
         return NumberRows(self.values[rows], np.ascontiguousarray(self.classes[rows]), self.n_classes)
 
-    def sums(self) -> Moments:
-        """Return the moments of the rows."""
-        return Moments.of(self.values[:, None], self.classes, self.n_classes, None, 1)
+    def sums(self) -> ExactMoments:
+        """Return the sums of the rows."""
+        return self._sums
+
+    @cached_property
+    def _sums(self) -> ExactMoments:
+        return ExactMoments.of(self.values, self.classes, self.n_classes)
 
     def location(self) -> tuple[float, float, float]:
-        """Return the mean, the standard deviation and the largest magnitude of the numbers.
-
-        They are more exact than from the moments: the deviations are squared, not the numbers.
-        """
+        """Return the mean, the standard deviation and the largest magnitude of the numbers."""
         known = self.values[np.isfinite(self.values)]
         largest = float(np.abs(known).max(initial=0.0))
         if not largest:
@@ -81,36 +84,28 @@ class NumberRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        means, variances = normal_parameters(self._without(folds))
+        means, deviations = self._parameters_without(folds)
         values = self.values[folds.order][:, None]
         known = np.isfinite(values)
-        scores = log_normal(np.where(known, values, 0.0), means[:, folds.numbers].T, variances[:, folds.numbers].T)
+        scores = log_normal(np.where(known, values, 0.0), means[:, folds.numbers].T, deviations[:, folds.numbers].T)
         return np.where(known, scores, 0.0), known.ravel()
 
-    def without(self, folds: Folds) -> Iterator[Moments]:
-        moments = self._without(folds)
-        return (moments.of_column(place) for place in range(len(folds.ends)))
+    def _parameters_without(self, folds: Folds) -> tuple[Array, Array]:
+        """Return the parameters of the normal densities of classes × folds, of all rows but the fold's.
 
-    def _without(self, folds: Folds) -> Moments:
-        """Return the moments of all rows but a fold's, a column a fold.
-
-        They are not subtracted but added, those before a fold to those behind it: what little variance is left of a
-        class without its outlier would drown in the rounding of a difference.
+        Most folds have rows of few classes: only the sums of these are subtracted, exactly.
         """
-        pivot = self.sums().pivot
-        order, numbers = folds.order, folds.numbers
-        rest = np.setdiff1d(np.arange(len(self.values)), order)
-        steps = np.where(np.isnan(self.values), 0.0, self.values - pivot)
-        sums = []
-        for values in (~np.isnan(self.values)).astype(np.float64), steps, steps**2:
-            within = np.zeros((self.n_classes, len(folds.ends)))
-            np.add.at(within, (self.classes[order], numbers), values[order])
-            others = np.bincount(self.classes[rest], values[rest], self.n_classes)[:, None]
-            before, behind = np.zeros_like(within), np.zeros_like(within)
-            np.cumsum(within[:, :-1], axis=1, out=before[:, 1:])
-            np.cumsum(within[:, :0:-1], axis=1, out=behind[:, -2::-1])
-            sums.append(others + before + behind)
-        return Moments(np.repeat(pivot, len(folds.ends)), *sums)
+        total, n_folds = self.sums(), len(folds.ends)
+        own = self.classes[folds.order] * np.int64(n_folds) + folds.numbers
+        cells, places = np.unique(own, return_inverse=True)
+        classes, numbers = np.divmod(cells, n_folds)
+        values = self.values[folds.order]
+        rest = total.of_classes(classes) - ExactMoments.of(values, places, len(cells))
+        every = total.pooled().of_classes(np.zeros(n_folds, np.int64))
+        every = every - ExactMoments.of(values, folds.numbers, n_folds)
+        means, deviations = (np.tile(one[:, None], n_folds) for one in (total.means(), total.deviations()))
+        means[classes, numbers], deviations[classes, numbers] = rest.means(), rest.deviations()
+        return normal_parameters(means, deviations, every)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,12 +113,14 @@ class NumberColumn(Column):
     """Numbers with a normal density in each class; a missing number scores zero."""
 
     means: Array
-    variances: Array
+    deviations: Array
 
     @classmethod
-    def solve(cls, feature: Feature, statistic: Moments, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
-        means, variances = normal_parameters(statistic)
-        return cls(feature, labels, means[:, 0], variances[:, 0])
+    def solve(
+        cls, feature: Feature, statistic: ExactMoments, labels: tuple[str, ...], settings: ColumnSettings
+    ) -> Self:
+        parameters = normal_parameters(statistic.means(), statistic.deviations(), statistic.pooled())
+        return cls(feature, labels, *parameters)
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
         scores, known = self._of_numbers(numbers_of(batch, self.feature.name))
@@ -134,7 +131,7 @@ class NumberColumn(Column):
 
     def _of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
         known = np.isfinite(values)
-        scores = log_normal(np.where(known, values, 0.0)[:, None], self.means, self.variances)
+        scores = log_normal(np.where(known, values, 0.0)[:, None], self.means, self.deviations)
         return np.where(known[:, None], scores, 0.0), known
 
     def value(self, batch: Batch) -> str:
@@ -145,33 +142,43 @@ class NumberColumn(Column):
         return 2
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"means": self.means, "variances": self.variances}
+        return {"means": self.means, "deviations": self.deviations}
 
     @classmethod
     def from_arrays(cls, feature: Feature, labels: tuple[str, ...], arrays: Arrays, settings: ColumnSettings) -> Self:
-        means, variances = float_array(arrays["means"]), float_array(arrays["variances"])
-        if means.shape != (len(labels),) or variances.shape != means.shape or bool(np.any(variances <= 0)):
+        found = [arrays[name] for name in ("means", "deviations")]
+        if any(one.dtype != np.float64 or one.shape != (len(labels),) or not np.isfinite(one).all() for one in found):
             raise ValueError("the densities do not match the labels")
-        return cls(feature, labels, means, variances)
+        means, deviations = (np.require(one, np.float64, ["C", "A"]) for one in found)
+        if bool(np.any(deviations <= 0)):
+            raise ValueError("a density has no width")
+        return cls(feature, labels, means, deviations)
 
 
-def normal_parameters(moments: Moments) -> tuple[Array, Array]:
-    """Return means and variances (maximum likelihood, with a floor); a class without numbers gets those of all.
+def normal_parameters(means: Array, deviations: Array, total: ExactMoments) -> tuple[Array, Array]:
+    """Return the means and standard deviations of classes (maximum likelihood, with a floor).
 
-    They have the shape of the moments, which have one column, or one for each of several models.
+    A class without numbers, where they are NaN, gets those of all. ``total`` are the sums over all classes, of one
+    model or of several, which are the last axis of the other two.
     """
-    total = moments.pooled()
-    variance, mean = np.nan_to_num(total.variances()), np.nan_to_num(total.means())
-    floor = np.where(variance > 0, VARIANCE_FLOOR * variance, 1.0)
-    means, variances = moments.means(), moments.variances()
-    return np.where(np.isnan(means), mean, means), np.where(np.isnan(variances), variance, variances) + floor
+    deviation, mean = np.nan_to_num(total.deviations()), np.nan_to_num(total.means())
+    floor = np.where(deviation > 0, np.sqrt(VARIANCE_FLOOR) * deviation, 1.0)
+    with np.errstate(over="ignore"):
+        deviations = np.hypot(np.where(np.isnan(deviations), deviation, deviations), floor)
+    return np.where(np.isnan(means), mean, means), np.clip(deviations, NARROWEST, WIDEST)
 
 
-def log_normal(values: Array, means: Array, variances: Array) -> Array:
+def log_normal(values: Array, means: Array, deviations: Array) -> Array:
     """Return log N(x; μ, σ²); it stays finite however far x is."""
     with np.errstate(over="ignore"):
-        squares = np.minimum((values - means) ** 2 / variances, LEAST_LIKELY)
-    return np.asarray(-0.5 * (np.log(2 * np.pi * variances) + squares))
+        distances = values - means
+        if not np.isfinite(distances).all():  # the difference of two doubles may be none
+            far = (values / 2 - means / 2) / (deviations / 2)
+            distances = np.where(np.isfinite(distances), distances / deviations, far)
+        else:
+            distances = distances / deviations
+        squares = np.minimum(distances**2, LEAST_LIKELY)
+    return np.asarray(-0.5 * (np.log(2 * np.pi) + squares) - np.log(deviations))
 
 
 @dataclass(frozen=True)
@@ -183,7 +190,7 @@ class NumberAxes(Axes):
 
     @classmethod
     def of(
-        cls, feature: Feature, column: Moments | NumberRows, mask: Mask, text: TextSettings | None, layout: Layout
+        cls, feature: Feature, column: ExactMoments | NumberRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
         """Lay out the axis; numbers that are all alike are measured by their magnitude."""
         mean, deviation, magnitude = column.location()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from discern.data.bins import edges
+from discern.data.bins import edges, without_values
 from discern.data.roles import LENGTH, Feature
 from discern.evaluation.novelty import Novelty, entropy
 from discern.learners.bayes import EVENT_MODELS, posterior
@@ -252,7 +252,7 @@ def with_numbers(sample: Sample, features: Sequence[Feature], way: str) -> tuple
 
 
 def cut(feature: Feature, values: Array, classes: NDArray[Any], way: str) -> Feature:
-    """Assign a number its bins, or none if it shall have normal densities."""
+    """Assign a number its bins, or none if it shall have normal densities. No edge is a value of a row."""
     if way == "gaussian":
         return replace(feature, edges=None)
-    return replace(feature, edges=tuple(edges(values, classes, way, BINS).tolist()))
+    return replace(feature, edges=tuple(without_values(edges(values, classes, way, BINS), values).tolist()))
