@@ -26,9 +26,9 @@ GREATEST = ((1 << 53) - 1) << (971 - LOWEST)
 MOST_UNIT, MOST_DIGITS = 1024 + 64, (280, 540)
 """Limits on what a file may hold: the unit, and the bytes of an integer of Σx and of Σx²."""
 ALL_ZERO = 1 << 20
-"""So many of the lowest bits of zero are zero: more than any sum has."""
+"""The number of lowest bits of zero that are zero: more than any sum has."""
 DECAYED_BITS = 80
-"""Sums that decay are rounded to so many bits below the size of their numbers."""
+"""Sums that decay are rounded this number of bits below the size of their numbers."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,7 +151,7 @@ class NumberColumn(Column):
             raise ValueError("the densities do not match the labels")
         means, deviations = (np.require(one, np.float64, ["C", "A"]) for one in found)
         if bool(np.any(deviations <= 0)):
-            raise ValueError("a density has no width")
+            raise ValueError("a standard deviation is not above zero")
         return cls(feature, labels, means, deviations)
 
 
