@@ -53,7 +53,7 @@ def test_rare_terms_do_not_come_to_the_driver_of_a_slim_model(frame, rows, tmp_p
 
 def test_bad_rows_are_refused_in_one_sentence(spark) -> None:
     table = pa.table({"label": ["a", None, "b"], "text": ["x1", "x2", "x3"]})
-    with pytest.raises(DataError, match=r"^row \d of column 'label' of partition \d of the frame has no label; give"):
+    with pytest.raises(DataError, match=r"^row \d of column 'label' of partition \d of the frame has no label; add one or remove the row"):
         discern.spark.fit(spark.createDataFrame(table).coalesce(1), Classifier(text="text", smoothing=1.0))
     with pytest.raises(DataError, match="the frame has no column 'body'"):
         discern.spark.fit(spark.createDataFrame(table), Classifier(text="body", smoothing=1.0))
