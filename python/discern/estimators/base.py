@@ -30,7 +30,15 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     _input_tags: ClassVar[dict[str, bool]] = {}
     _poor_score: ClassVar[bool] = False
+    _param_names: ClassVar[list[str]]
     classes_: Array
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters; the signature of a class is inspected once."""
+        if "_param_names" not in cls.__dict__:
+            cls._param_names = super()._get_param_names()
+        return list(cls._param_names)
 
     def _check_known(self, labels: Array) -> None:
         if not np.isin(labels, self.classes_).all():

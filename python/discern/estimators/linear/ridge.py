@@ -154,7 +154,7 @@ def _attributes(found: Array, intercepts: Array, choice: Choice, steps: int, sol
     """Name what was found; as in scikit-learn, a single target has flat weights."""
     single = found.shape[1] == 1
     return {
-        "coef_": found[:, 0] if single else np.ascontiguousarray(found.T),
+        "coef_": found[:, 0] if single else np.ascontiguousarray(found).T,  # by columns, for one sparse row
         "intercept_": intercepts,
         "alpha_": choice.penalty,
         "best_score_": -choice.error,
