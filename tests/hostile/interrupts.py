@@ -143,7 +143,15 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
         "term_rows": lambda: _native.term_rows(terms, width),
         "moments": lambda: _native.moments(tall, tall_classes, 2, np.zeros(8), None, 1),
-        "exact_sums": lambda: _native.exact_sums(tall.ravel(), np.zeros(tall.size, np.int32), 1),
+        "ExactTotal.add": lambda: _native.ExactTotal(1).add(tall.ravel(), np.zeros(tall.size, np.int32), 1),
+        "moments_without": lambda: _native.moments_without(
+            tall.ravel(), np.zeros(tall.size, np.int32), 1, np.arange(tall.size), np.arange(tall.size), tall.size
+        ),
+        "NumberScorer.add": lambda: number_scorer.add([tall.ravel()] * 2, number_scores, 1),
+        "number_hashes": lambda: _native.number_hashes(tall.ravel()),
+        "numbers": lambda: _native.numbers(words_of_digits),
+        "value_hashes": lambda: _native.value_hashes(words_of_digits),
+        "parse_json_lines": lambda: _native.parse_json_lines(json_lines),
         "normal_scores": lambda: _native.normal_scores(
             tall, np.zeros((2, 8)), np.ones((2, 8)), np.zeros((2, 8)), np.zeros(2), 1
         ),
