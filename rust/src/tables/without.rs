@@ -94,6 +94,7 @@ impl<const N: usize> Sums<N> {
     fn without(values: &[f64], classes: &[i32], n_classes: usize, folds: &Folds<'_>, low: i64) -> Option<Without> {
         let mut totals = vec![Self::NOTHING; n_classes];
         for (&value, &class) in values.iter().zip(classes) {
+            checkpoint();
             totals[class as usize].add(value, low);
         }
         let every = totals.iter().fold(Self::NOTHING, |sums, one| sums.plus(one));

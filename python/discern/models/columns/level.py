@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
-    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.columns.kind import Array, Arrays, Mask, NativeNumbers
     from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.axes import Layout
 
@@ -177,6 +177,13 @@ class LevelColumn(_Levels, Column):
         places = self.places(numbers, levels)
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])  # the last row is for place −1
         return table[places], places >= 0
+
+    def numbers(self) -> NativeNumbers | None:
+        if self.feature.edges is None:
+            return None
+        names = self.feature.bins()
+        weights, known = self._of_levels(np.arange(len(names)), names)
+        return list(self.feature.edges[1:-1]), weights, known.tolist()
 
     def value(self, batch: Batch) -> str:
         numbers, levels = self.levels_of(batch)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
-    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.columns.kind import Array, Arrays, Mask, NativeNumbers
     from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.axes import Layout
     from discern.statistics.counts import Seen
@@ -144,6 +144,9 @@ class NumberColumn(Column):
 
     def of_rows(self, rows: NumberRows) -> tuple[Array, NDArray[Any]]:
         return self._of_numbers(rows.values)
+
+    def numbers(self) -> NativeNumbers:
+        return self.means, self.deviations, np.log(self.deviations)
 
     def _of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
         known = np.isfinite(values)
