@@ -18,6 +18,7 @@ import numpy as np
 import discern.models.file as files
 import discern.models.unusual as unusual
 from discern.data.batch import Batch, did_you_mean
+from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
 
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
-SEVERAL_COLUMNS = "this model has several columns; pass rows to predict"
+SEVERAL_COLUMNS = "this model has several columns; pass a row: a dictionary of column names and values"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -225,8 +226,14 @@ class Fitted:
             unknown.append(np.array([label not in known for label in labels], bool)[numbers])
         return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text."""
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text or row."""
+        if not isinstance(row, str):
+            [found] = self.predicted(batches([row]), 1)
+            return str(found.labels[0])
+        return self._predict_text(row)
+
+    def _predict_text(self, text: str) -> str:
         model = self.model
         if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)

@@ -26,6 +26,7 @@ from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
 from discern.models.columns.kind import Column, ColumnSettings, Scores, total
+from discern.models.columns.together import Together
 from discern.statistics.counts import Seen
 from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
@@ -216,17 +217,22 @@ class Model:
         threads = threads or default_threads()
         if self.only_text is not None and self.calibration is None and not self.start.any():
             return self.columns[0].of_batch(batch, threads)
-        found = [column.of_batch(batch, threads) for column in self.columns]
-        own = [one for one, column in zip(found, self.columns, strict=True) if not column.feature.is_derived]
-        known, unknown = (np.sum([getattr(one, name) for one in own], axis=0) for name in ("known", "unknown"))
         if self.calibration is None or raw:
-            scores = np.tile(self.start, (batch.rows, 1))
-            for one in found:
-                scores = scores + one.scores
-            return Scores(scores, known, unknown)
-        parts = [total([found[place] for place in places]) for places in self.groups]
-        scores = self.calibration(self.prior, [part.scores for part in parts], [part.known for part in parts])
+            return self._all.score(batch, threads, self.start)[1]
+        parts = [group.score(batch, threads) for group in self._in_groups]
+        scores = self.calibration(self.prior, [part.scores for part, _ in parts], [part.known for part, _ in parts])
+        known, unknown = (np.sum([getattr(one, name) for _, one in parts], axis=0) for name in ("known", "unknown"))
         return Scores(scores, known, unknown)
+
+    @cached_property
+    def _all(self) -> Together:
+        """All columns, as they are scored."""
+        return Together.of(self.columns)
+
+    @cached_property
+    def _in_groups(self) -> list[Together]:
+        """The columns of each group whose evidence is scaled together, as they are scored."""
+        return [Together.of([self.columns[place] for place in places]) for places in self.groups]
 
     def log_coefficients(self, batch: Batch) -> Array:
         """Return the logarithm of the multinomial coefficients of the texts of each row."""

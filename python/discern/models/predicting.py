@@ -188,8 +188,8 @@ class Predictor(Exclusive):
         parts = list(self.fitted.log_joint(batches(data), full, self.threads))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text, as fast as can be.
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text, or of one row of columns and values, as fast as can be.
 
         Examples
         --------
@@ -197,11 +197,14 @@ class Predictor(Exclusive):
         >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
         >>> model.predict_one("some y2")
         'b'
+        >>> model = Classifier(smoothing=1.0).fit([{"label": "a", "size": 1}, {"label": "b", "size": 3}])
+        >>> model.predict_one({"size": 2.9})
+        'b'
         """
         fitted = self._fitted
-        if fitted is None or fitted.quick is None:
-            return self.fitted.predict_one(text)
-        return fitted.quick(text)  # type: ignore[no-any-return]
+        if fitted is None or fitted.quick is None or not isinstance(row, str):
+            return self.fitted.predict_one(row)
+        return fitted.quick(row)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Evaluate the model on rows with labels."""
