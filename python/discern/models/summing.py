@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from discern.data.batch import Batch
 from discern.data.roles import Feature
-from discern.models.naive_bayes import Summing
 from discern.models.resolved import Resolved
 from discern.statistics.sums import Sums
 
@@ -38,7 +37,7 @@ def sum_rows(
     stream: Iterable[Batch], resolved: Resolved, label: str, threads: int | None, salt: bytes | None = None
 ) -> tuple[Sums, Ledger | None]:
     """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
-    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
+    summing, ledger = resolved.summing(threads), empty_ledger(salt)
     for batch in stream:
         named = with_names(batch, resolved.columns, label)
         summing.add(named, label)

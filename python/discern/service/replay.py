@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 from discern.classifier import Classifier
 from discern.data.batch import Batch
-from discern.models.naive_bayes import Summing
 from discern.service.log import Change, Entry, Row
 
 REFUSALS = (ValueError, ArithmeticError, LookupError, TypeError)
@@ -26,7 +25,7 @@ def batch_of(classifier: Classifier, rows: Sequence[Row], label: bool = False) -
 
 def try_to_sum(classifier: Classifier, rows: Sequence[Row]) -> None:
     """Raise DataError for rows that cannot be counted."""
-    summing = Summing(classifier.resolved.features, classifier.resolved.text, 1)
+    summing = classifier.resolved.summing(1)
     summing.add(batch_of(classifier, rows, label=True), classifier.label)
     summing.sums()
 
