@@ -3,7 +3,7 @@
 Covariances are shrunken by a *mass*: that many more rows, of a covariance without correlations. The more rows there are,
 the less it weighs, so a mass that was chosen once stays right when rows are learned and forgotten. What is added to an axis
 is the mean variance of its block, such as the numbers of a vector or the terms of a text: no unit of measurement counts,
-and an outlier in one column leaves the other columns as they are.
+and an outlier in one column leaves the other columns as they are. Sparse blocks, such as terms, may be shrunken more.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ class ClassSums:
     """Rows, means and products about the means, of several classes.
 
     ``within`` are the products over all classes, or those of each class; ``blocks`` are the numbers of axes that are
-    shrunken together. A class without rows has the mean of all.
+    shrunken together, each with how many times the mass. A class without rows has the mean of all.
 
     Examples
     --------
-    >>> sums = ClassSums.of(np.array([2, 2]), np.array([[0.0], [4.0]]), np.array([[2.0]]), [1])
+    >>> sums = ClassSums.of(np.array([2, 2]), np.array([[0.0], [4.0]]), np.array([[2.0]]), [(1, 1.0)])
     >>> weights, levels = linear_discriminant(sums, np.log([0.5, 0.5]), mass=1.0)
     >>> (np.array([[1.0], [3.0]]) @ weights + levels).argmax(axis=1).tolist()
     [0, 1]
@@ -41,10 +41,12 @@ class ClassSums:
     counts: NDArray[np.int64]
     means: Array
     within: Array
-    blocks: tuple[int, ...]
+    blocks: tuple[tuple[int, float], ...]
 
     @classmethod
-    def of(cls, counts: NDArray[np.int64], means: Array, within: Array, blocks: Sequence[int]) -> ClassSums:
+    def of(
+        cls, counts: NDArray[np.int64], means: Array, within: Array, blocks: Sequence[tuple[int, float]]
+    ) -> ClassSums:
         """Take sums; the means of classes without rows may be anything."""
         shares = counts / max(int(counts.sum()), 1)
         present = counts > 0
@@ -78,12 +80,15 @@ class ClassSums:
         return np.asarray((self.counts[:, None] * apart).T @ apart)
 
     @cached_property
-    def variances(self) -> Array:
-        """The mean variance of the block of each axis, about the mean of all; one where there is none."""
+    def added(self) -> Array:
+        """What a mass of one adds to each axis: the mean variance of its block; one where there is none."""
         total = (np.diagonal(self.pooled) + np.diagonal(self.between)) / max(self.rows, 1)
-        parts = np.split(total, np.cumsum(self.blocks)[:-1])
-        level = np.concatenate([np.full(len(part), part.mean()) for part in parts if len(part)] or [np.zeros(0)])
-        return np.where(level > 0, level, 1.0)
+        found, start = np.ones(len(total)), 0
+        for size, times in self.blocks:
+            level = float(total[start : start + size].mean()) if size else 0.0
+            found[start : start + size] = times * (level if level > 0 else 1.0)
+            start += size
+        return found
 
 
 def solved(matrix: Array, right: Array) -> Array:
@@ -112,7 +117,7 @@ def factor(matrix: Array) -> tuple[Array, Array]:
 
 def covariance(sums: ClassSums, mass: float) -> Array:
     """Return the covariance of all classes, shrunken by a mass."""
-    return np.asarray((sums.pooled + np.diag(mass * sums.variances)) / (sums.freedom + mass))
+    return np.asarray((sums.pooled + np.diag(mass * sums.added)) / (sums.freedom + mass))
 
 
 def linear_discriminant(sums: ClassSums, priors: Array, mass: float) -> tuple[Array, Array]:
@@ -147,7 +152,7 @@ def least_squares(sums: ClassSums, mass: float) -> tuple[Array, Array]:
     aims = targets(len(sums.counts))
     target = sums.counts @ aims / max(sums.rows, 1)
     cross = (sums.counts[:, None] * (sums.means - sums.mean)).T @ (aims - target)
-    weights = solved(sums.pooled + sums.between + np.diag(mass * sums.variances), cross)
+    weights = solved(sums.pooled + sums.between + np.diag(mass * sums.added), cross)
     return weights, target - sums.mean @ weights
 
 

@@ -28,6 +28,8 @@ DIGIT = 21
 """The bits of a digit of larger units."""
 EXACT = 2.0**53
 """Doubles hold every whole number up to here."""
+FARTHEST = 1e6
+"""A number on an axis of the space is cut here, but not in sums."""
 MOST_BLOCK_ROWS = 1 << 13
 """Rows are multiplied in blocks of at most this many."""
 ROOM = float(1 << 61)
@@ -61,7 +63,8 @@ class Block:
     def dense(self) -> Array:
         """Return the points as an array."""
         values = self.values if self.is_dense else self.values.toarray()
-        return np.asarray((values.astype(np.float64) - self.grid.origin) / self.unit)
+        with np.errstate(over="ignore"):
+            return np.asarray(np.clip((values.astype(np.float64) - self.grid.origin) / self.unit, -FARTHEST, FARTHEST))
 
     def units(self) -> Any:
         """Return whole units: doubles, or a sparse matrix of integers."""
@@ -70,7 +73,8 @@ class Block:
         if self.is_dense:
             return self.grid.units(self.values)
         found = self.values.data * self.grid.per_unit[self.values.indices]
-        parts = (np.rint(found).astype(np.int64), self.values.indices, self.values.indptr)
+        # A copy: SciPy may sort the places of a matrix where they are, and those of the values are not its own.
+        parts = (np.rint(found).astype(np.int64), self.values.indices.copy(), self.values.indptr)
         return scipy.sparse.csr_array(parts, shape=self.values.shape)
 
 

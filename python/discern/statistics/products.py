@@ -34,7 +34,7 @@ BLOCK_ROWS = 512
 """Rows are summed in blocks that stay in the processor's cache."""
 FEW_DIFFERENCES = 50_000
 """The most differences, of classes times products, that are taken of integers and rounded once."""
-NEVER_LEARNED = "Cannot forget these rows: {}."
+NEVER_LEARNED = "cannot forget these rows: {}"
 
 
 @dataclass(frozen=True, eq=False)

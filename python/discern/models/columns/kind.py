@@ -246,6 +246,8 @@ class Axes(Solved):
     """Whether the axes mean nothing one by one: what they contribute is shown as a sum."""
     fine_bits: ClassVar[int] = 0
     """Where sums over rows are taken, values are rounded to this many binary digits after the point."""
+    shrinkage: ClassVar[float] = 1.0
+    """How many times more than others the axes are shrunken in models that are sums."""
 
     @classmethod
     def candidates(cls, column: Any, min_df: int) -> Mask:

@@ -355,6 +355,7 @@ class TextAxes(_Terms, Axes):
     presence: bool
     unit: bool = False
     fine_bits = 12
+    shrinkage = 100.0  # few rows have a term; chosen on training rows, beside vectors and alone
 
     @classmethod
     def candidates(cls, column: Counts | TextRows, min_df: int) -> NDArray[np.bool_]:

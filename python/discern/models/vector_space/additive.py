@@ -90,9 +90,9 @@ def _class_sums(products: Any, space: Space) -> ClassSums:
     scale = space.grid.scale / space.units
     means = products.means() * scale
     if not products.has_products:
-        return ClassSums.of(products.counts, means, np.zeros((0, 0)), space.sizes)
+        return ClassSums.of(products.counts, means, np.zeros((0, 0)), space.blocks)
     within = products.within_classes() if products.by_class else products.within()
-    return ClassSums.of(products.counts, means, within * scale * scale[:, None], space.sizes)
+    return ClassSums.of(products.counts, means, within * scale * scale[:, None], space.blocks)
 
 
 def _decider(sums: ClassSums, space: Space, pipeline: Pipeline, priors: Array, cost: float) -> Decider:

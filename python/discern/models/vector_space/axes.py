@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------- the space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """The axes of all columns, one after the other: immutable, shared by threads."""
 
@@ -66,9 +66,9 @@ class Space:
         return sum(map(len, self.axes))
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """The number of axes of each column."""
-        return tuple(map(len, self.axes))
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """The number of axes of each column, and how many times more than others they are shrunken."""
+        return tuple((len(axes), axes.shrinkage) for axes in self.axes)
 
     @cached_property
     def grid(self) -> Grid:
@@ -127,11 +127,14 @@ class Space:
         parts = zip(self.axes, columns, masks, strict=True)
         return Points(tuple(axes.block_of_rows(column, mask) for axes, column, mask in parts))
 
-    def same_as(self, other: Space) -> bool:
-        """Return whether the axes are the same."""
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Space):
+            return NotImplemented
         mine, theirs = self.arrays(), other.arrays()
         same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
         return same and self.features == other.features
+
+    __hash__ = None  # type: ignore[assignment]
 
     def counts(self, batch: Batch) -> dict[int, int]:
         """Return how often each term occurs in the only row of a batch, by the place of its axis."""
