@@ -135,7 +135,7 @@ def cross_validate(
     sample = Sample.of(parts, classifier.label, names, classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate evaluates one model: fit model='best' first, and pass the name in its winner")
-    if folds == "leave-one-out" and not settings.is_sum:
+    if folds == "leave-one-out" and not settings.kind.event:
         raise ValueError(f"{classifier.model!r} is trained again for each fold: pass a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
@@ -143,7 +143,7 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    held_out_scores = _as_sums if settings.is_sum else _in_space
+    held_out_scores = _as_sums if settings.kind.event else _in_space
     scores, shares = held_out_scores(settings, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, predicted = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]

@@ -242,11 +242,11 @@ class LevelAxes(_Levels, Axes):
     def of(
         cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
-        """Lay out an axis for each level that a row has; bins in their order."""
+        """Lay out an axis for each level that a row has, sorted; bins in their order."""
         levels = column.terms.to_list()
         if feature.is_binned:
-            levels = [name for name in feature.bins() if name in levels]
-        return cls(feature, tuple(levels))
+            return cls(feature, tuple(name for name in feature.bins() if name in levels))
+        return cls(feature, tuple(sorted(levels)))
 
     def __len__(self) -> int:
         return len(self.levels)
