@@ -89,6 +89,9 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     ----------
     dual : "auto" or bool, default="auto"
         Coordinate descent in the dual, or Newton's method in the primal (squared hinge only).
+    tol : float, default=1e-9
+        The relative duality gap to reach. At the default the objective is as low as LIBLINEAR's at its own default, or
+        lower.
     penalize_intercept : bool, default=True
         Whether the intercept is the weight of a constant feature, ``intercept_scaling``, and penalized as all weights.
 
@@ -121,7 +124,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     loss: str = "squared_hinge"
     _: KW_ONLY
     dual: Any = "auto"
-    tol: float = 1e-4
+    tol: float = 1e-9
     C: float = 1.0
     multi_class: str = "ovr"
     fit_intercept: bool = True
