@@ -261,9 +261,13 @@ def test_wide_models_learn_on_merge_and_forget():
         for model in (parts.partial_fit(X[30:], y[30:]), kept.merge(make().fit(X[30:], y[30:]))):
             np.testing.assert_allclose(model.decision_function(X), whole.decision_function(X), atol=1e-7)
         less = make().fit(X, y).forget(X[30:], y[30:])
-        np.testing.assert_allclose(less.decision_function(X), make().fit(X[:30], y[:30]).decision_function(X), atol=1e-6)
+        np.testing.assert_allclose(
+            less.decision_function(X), make().fit(X[:30], y[:30]).decision_function(X), atol=1e-6
+        )
         small = make().fit(X, y).fit(X[:, :5], y)
-        np.testing.assert_allclose(small.decision_function(X[:, :5]), make().fit(X[:, :5], y).decision_function(X[:, :5]))
+        np.testing.assert_allclose(
+            small.decision_function(X[:, :5]), make().fit(X[:, :5], y).decision_function(X[:, :5])
+        )
 
 
 RIDGES: list[dict[str, Any]] = [

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 PRIMAL_RATIO = 20
-"""With this many times more sparse rows than columns, Newton's method on the primal is faster; dense rows need only be
-more than the columns."""
+"""With this many times more sparse rows than columns, or more dense ones, Newton's method on the primal is faster."""
 HARD_PASSES = 200
 """If a hard margin is not found after this many passes, we test whether there is one."""
 MOST_POLISHED = 2000
