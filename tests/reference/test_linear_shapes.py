@@ -212,7 +212,7 @@ def by_sums(fit: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
         return fit()
 
 
-WIDE = [(40, 60, 2), (40, 90, 3), (30, 31, 2), (12, 120, 5)]
+WIDE = [(40, 60, 2), (30, 31, 3), (12, 60, 5)]
 SETTINGS: list[dict[str, Any]] = [
     {},
     {"shrinkage": 0.3},
@@ -336,7 +336,7 @@ def objective(model: Any, X: Any, y: Any, cost: float, loss: str) -> float:
     return total
 
 
-SMALL = list(itertools.product((20, 60, 300), (2, 8, 40), (2, 4), (0.1, 1.0, 10.0), ("squared_hinge", "hinge")))
+SMALL = list(itertools.product((20, 60, 300), (2, 40), (2, 4), (0.1, 10.0), ("squared_hinge", "hinge")))
 
 
 def test_default_objective_is_not_above_liblinears():

@@ -19,6 +19,7 @@ from discern.data.encode import is_sparse, native_table
 from discern.learners.logistic.curvature import shares_of
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.sums import residuals_of
+from discern.learners.margins import Certificate, LinearMargins, MarginSettings, costs_of
 
 Array = NDArray[Any]
 
@@ -185,3 +186,82 @@ def _moved(
         if after <= value + DECREASE * share * expected + slack:
             return found, moved, placed
     return None
+
+
+# ------------------------------------------------------------------------------------------------- squared hinge
+
+
+def squared_hinge_loss(targets: Array, costs: Array) -> Loss:
+    """Return the loss Σ cost · max(0, 1 − target · score)² of rows whose targets are ±1."""
+
+    def slopes(scores: Array) -> Slopes:
+        slack = np.maximum(0.0, 1.0 - targets * scores[:, 0])
+        residuals, curvature = -2.0 * costs * targets * slack, 2.0 * costs * (slack > 0)
+        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[:, None])
+
+    return slopes
+
+
+def fit_lasso_margins(
+    X: Any,
+    classes: Array,
+    count: int,
+    settings: MarginSettings,
+    *,
+    weights: Array | None = None,
+    class_weights: Array | None = None,
+) -> LinearMargins:
+    """Fit decision functions with the squared hinge and an L1 penalty: min ‖w‖₁ + Σ cᵢ max(0, 1 − yᵢ(w·xᵢ + b))².
+
+    Examples
+    --------
+    >>> X, settings = np.array([[-2.0, 1.0], [2.0, 1.0]]), MarginSettings(intercept="none")
+    >>> found = fit_lasso_margins(X, np.array([0, 1]), 2, settings)
+    >>> found.coef.round(6).tolist(), found.certificate.converged
+    ([[0.4375, 0.0]], True)
+    """
+    found = []
+    for place, (own, other) in enumerate(costs_of(count, settings, class_weights)):
+        positive = classes == (1 if count == 2 else place)
+        costs = np.where(positive, own, other) * (1.0 if weights is None else weights)
+        found.append(_fit_lasso_margin(X, np.where(positive, 1.0, -1.0), costs, settings))
+    parts = [np.array(part) for part in zip(*found, strict=True)]
+    certificate = Certificate(*parts[1:], settings.tolerance)
+    features = X.shape[1]
+    intercepts = parts[0][:, features] if settings.intercept != "none" else np.zeros(len(found))
+    return LinearMargins(np.ascontiguousarray(parts[0][:, :features]), intercepts, certificate)
+
+
+def _fit_lasso_margin(
+    X: Any, targets: Array, costs: Array, settings: MarginSettings
+) -> tuple[Array, float, float, float, int]:
+    """Return the weights of one function, primal and dual value, violation and steps."""
+    kept = np.flatnonzero(costs > 0)
+    X, targets, costs = X[kept], targets[kept], costs[kept]
+    rows = LabeledRows(X, (targets > 0).astype(np.int32), 2, intercept=settings.intercept != "none")
+    lasso = np.ones(rows.columns)
+    if rows.intercept:  # the weight of a constant feature, or free
+        lasso[-1] = 1.0 / settings.scaling if settings.intercept == "penalized" else 0.0
+    penalties, loss = Penalties(lasso, np.zeros(rows.columns)), squared_hinge_loss(targets, costs)
+    weights, steps, accuracy = None, 0, settings.tolerance
+    while True:
+        found = minimize_lasso(rows, loss, penalties, accuracy, settings.passes - steps, weights)
+        weights, steps, accuracy = found.weights, steps + found.iterations, 0.01 * accuracy
+        dual = _dual(rows, targets, costs, lasso, weights)
+        enough = found.objective - dual <= settings.tolerance * found.objective
+        if enough or steps >= settings.passes or accuracy < 1e-16:
+            return weights[0], found.objective, dual, found.violation, steps
+
+
+def _dual(rows: LabeledRows, targets: Array, costs: Array, lasso: Array, weights: Array) -> float:
+    """Return the dual value at the α of some weights, shrunk until no column is pulled beyond its penalty."""
+    alphas = 2.0 * costs * np.maximum(0.0, 1.0 - targets * rows.scores(weights)[:, 0])
+    if rows.intercept and lasso[-1] == 0:  # of a free intercept, both classes pull alike
+        balance = float(alphas @ targets)
+        heavy = targets == np.sign(balance)
+        total = float(alphas[heavy].sum())
+        alphas = np.where(heavy, alphas * (1.0 - abs(balance) / total if total > 0 else 1.0), alphas)
+    pulls = np.abs(rows.sums((alphas * targets)[:, None])[0])
+    held = lasso > 0
+    scale = 1.0 / max(1.0, float((pulls[held] / lasso[held]).max(initial=0.0)))
+    return float(scale * alphas.sum() - 0.25 * scale**2 * np.sum(alphas**2 / costs))

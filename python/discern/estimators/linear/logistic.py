@@ -196,6 +196,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     def _lasso_share(self) -> float:
         """Return the share of the L1 penalty."""
+        if np.isinf(self.C):
+            return 0.0
         if self.penalty == "l1":
             return 1.0
         return float(self.l1_ratio or 0.0) if self.penalty in ("l2", "elasticnet", "deprecated") else 0.0
