@@ -393,6 +393,17 @@ def logistic_sums(
 def logistic_probabilities(
     table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
 ) -> NDArray[np.float64]: ...
+def lasso_step(
+    table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
+    curvature: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lasso: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    working: NDArray[np.int64],
+    share: float,
+    passes: int,
+) -> tuple[NDArray[np.float64], int]: ...
 def logistic_residuals(
     scores: NDArray[np.float64],
     intercepts: NDArray[np.float64],

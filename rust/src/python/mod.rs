@@ -9,6 +9,7 @@ mod folds;
 mod grid;
 mod json;
 mod kernel;
+mod lasso;
 mod logistic;
 mod margin;
 mod neighbors;
@@ -44,6 +45,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     json::register(module)?;
     vectors::register(module)?;
     weighting::register(module)?;
+    lasso::register(module)?;
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;

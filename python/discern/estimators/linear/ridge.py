@@ -120,7 +120,7 @@ class RidgeClassifier(ScatterClassifier):
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         if X.shape[1] <= MOST_COLUMNS:
             return super()._learn(X, classes, numbers, weights)
-        if X.shape[0] <= MOST_ROWS and self._learn_wide(X, classes, numbers, weights):
+        if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_wide(X, classes, numbers, weights):
             del self._kept_rows
             return None
         if self.positive or not isinstance(self.alpha, Real):
