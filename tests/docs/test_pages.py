@@ -17,7 +17,7 @@ DOCS = ROOT / "docs"
 MADE = ("api", "course")
 """Folders that the build fills."""
 PAGES = sorted(path for path in DOCS.rglob("*.md") if path.relative_to(DOCS).parts[0] not in MADE)
-RUN = ("howto", "index.md", "methods", "start.md", "tutorials")
+RUN = ("howto", "index.md", "methods", "performance.md", "start.md", "tutorials")
 """Pages whose examples and commands are run here; those that need a server or a cluster are not."""
 
 
