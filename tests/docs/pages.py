@@ -1,12 +1,14 @@
-"""The commands of a page with the output below them, run as a reader would: ``python -m tests.docs.pages PAGE …``.
+"""The commands and examples of a page with their outputs, run as a reader would: ``python -m tests.docs.pages PAGE …``.
 
-Run as a program, it writes what the commands print now into the pages. A block without output keeps none, and an output
-with ``...`` stays as it is while it matches.
+Run as a program, it writes what they print now into the pages. A command without output keeps none, and an output that
+matches, such as one with ``...``, stays as it is.
 """
 
 from __future__ import annotations
 
+import contextlib
 import doctest
+import io
 import os
 import re
 import shutil
@@ -86,6 +88,22 @@ def renewed(page: Path, folder: Path) -> str:
     return text
 
 
+def example_outputs(page: Path, text: str) -> str:
+    """Return a text with the results that the Python examples of the page have now."""
+    names: dict[str, object] = {}
+    for block in blocks(page, "pycon"):
+        parts = []
+        for one in doctest.DocTestParser().get_examples(block):
+            found = io.StringIO()
+            with contextlib.redirect_stdout(found):
+                exec(compile(one.source, page.name, "single"), names)
+            first, *more = one.source.rstrip("\n").split("\n")
+            want = one.want if matches(one.want, found.getvalue()) else found.getvalue()
+            parts += [f">>> {first}\n", *(f"... {line}".rstrip() + "\n" for line in more), want]
+        text = text.replace(block, "".join(parts))
+    return text
+
+
 def trimmed(output: str) -> str:
     """Return an output without empty lines around it."""
     return output.strip("\n") + "\n"
@@ -96,7 +114,10 @@ def main(names: list[str]) -> None:
     for name in names:
         page, folder = Path(name).resolve(), Path(tempfile.mkdtemp())
         try:
-            page.write_text(renewed(page, folder), "utf-8")
+            text = renewed(page, folder)
+            with contextlib.chdir(folder):
+                text = example_outputs(page, text)
+            page.write_text(text, "utf-8")
         finally:
             shutil.rmtree(folder)
         print(f"renewed {name}")
