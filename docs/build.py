@@ -74,6 +74,8 @@ _DISCERN_COMPLETE=source_fish discern > ~/.config/fish/completions/discern.fish
 {pages}
 ```
 """
+MOST_CHOICES = 3
+"""The most values of an option that stand beside its name; more are listed in its meaning."""
 NOTE = "<!-- Written by docs/build.py from the commands themselves: change those, then run `make docs`. -->"
 
 
@@ -120,13 +122,16 @@ def values(option: Any) -> str:
     if option.metavar or option.is_flag:
         return option.metavar or ""
     choices = getattr(option.type, "choices", ())
+    if len(choices) > MOST_CHOICES:
+        return "NAME"
     return "|".join(choices) or ("N" if option.type.name.startswith("int") else "TEXT")
 
 
 def help_text(parameter: Any) -> str:
     """Return the help of a parameter."""
-    least = getattr(parameter.type, "min", None)
-    return parameter.help + (f" At least {least}." if least is not None else "")
+    least, choices = getattr(parameter.type, "min", None), getattr(parameter.type, "choices", ())
+    names = f" One of {', '.join(f'`{name}`' for name in choices)}." if len(choices) > MOST_CHOICES else ""
+    return parameter.help + names + (f" At least {least}." if least is not None else "")
 
 
 def default(parameter: Any) -> str:

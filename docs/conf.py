@@ -35,7 +35,7 @@ templates_path = ["_templates"]
 # Our own references must lead somewhere; names of other libraries and of types are not looked up, to need no network.
 nitpicky = True
 INTERNAL = (
-    r"discern\.(_native|data\.(roles|encode|batch)|models\.(naive_bayes|space|space_model|validation|search|deciders"
+    r"discern\.(_native|data\.(roles|encode|batch|embedding\.identity|vectors\.beside)|statistics\.exact|models\.(naive_bayes|space|space_model|validation|search|deciders"
     r"|settings|resolved|fitted))\..*"
     r"|.*\.Predictions|discern\.analysis\.comparison\.SimulatedProblem"
 )
@@ -44,6 +44,7 @@ nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
+smartquotes = False  # -- is the beginning of an option
 autosummary_generate = True
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

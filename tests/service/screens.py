@@ -47,6 +47,7 @@ def main() -> None:
             kept(opened(browser, client.port, 1280, 720, "light"), TEXT, "desktop")
             kept(opened(browser, client.port, 1280, 720, "dark"), TEXT, "dark")
             kept(opened(browser, client.port, 390, 844, "light"), TEXT, "phone")
+            kept(opened(browser, client.port, 390, 844, "dark"), TEXT, "phone-dark")
             kept(opened(browser, client.port, 390, 844, "dark"), HEBREW, "right-to-left")
             kept(opened(browser, client.port, 390, 844, "light"), CHINESE, "chinese")
         with in_process(Settings(table(Path(folder)))) as (client, _):

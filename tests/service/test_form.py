@@ -80,6 +80,7 @@ def test_no_number_of_a_row_is_offered_by_bins() -> None:
         [{"label": "a", "size": 3}, {"label": "b", "size": 3}],
         [{"label": "a", "size": None}, {"label": "b", "size": None}],
         [{"label": "a", "size": -1e300}, {"label": "b", "size": 1e300}],
+        [{"label": "a", "size": -1.7e308}, {"label": "b", "size": 1.7e308}, {"label": "b", "size": 0}],
         [{"label": "a", "size": 5e-324}, {"label": "b", "size": 0.0}],
         [{"label": "a", "size": 1e15}, {"label": "b", "size": 1e15 + 1}],
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -146,6 +147,8 @@ class Feature:
         return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
 
 
+MOST_ROUNDED = 1e307
+"""The greatest end of a rounded range."""
 RANGE_STEPS = 200
 """The least steps of a rounded range."""
 
@@ -158,12 +161,11 @@ def rounded_range(low: float, high: float) -> list[float]:
     >>> rounded_range(2.871, 8.136), rounded_range(-3.0, 1204.0)
     ([2.87, 8.14, 0.01], [-3.0, 1204.0, 1.0])
     """
-    span = min(max(high - low, abs(low) * 1e-12), np.finfo(np.float64).max) or 1.0
-    power = int(np.floor(np.log10(span / RANGE_STEPS))) if span >= 1e-290 else -300
+    low, high = (min(max(end, -MOST_ROUNDED), MOST_ROUNDED) for end in (low, high))
+    span = max(high - low, 1e-12 * abs(low), 1e-290)
+    power = math.floor(math.log10(span / RANGE_STEPS))
     step = float(f"1e{power}")
-    ends = (float(np.floor(low / step) * step), float(np.ceil(high / step) * step))
-    clipped = [float(f"{min(max(end, -MOST_NUMBER), MOST_NUMBER):.12g}") for end in ends]
-    return [*clipped, step]
+    return [round(math.floor(low / step) * step, -power), round(math.ceil(high / step) * step, -power), step]
 
 
 def _edge_to_json(edge: float) -> float | str:

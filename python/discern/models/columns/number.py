@@ -140,8 +140,9 @@ class NumberColumn(Column):
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
     def choices(self) -> dict[str, Any]:
-        reach = USUAL * self.deviations
-        return {"range": rounded_range(float((self.means - reach).min()), float((self.means + reach).max()))}
+        with np.errstate(over="ignore"):
+            reach = USUAL * self.deviations
+            return {"range": rounded_range(float((self.means - reach).min()), float((self.means + reach).max()))}
 
     @property
     def parameters(self) -> int:
