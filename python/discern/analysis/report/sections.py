@@ -96,8 +96,8 @@ def _unlearned(subject: Subject) -> str:
     decided = np.array(subject.labels, np.str_)[best_labels(shares)[0]]
     other = Evaluation.of(subject.true, decided, shares, subject.labels)
     return (
-        f" <b>It has learned these rows</b>; models that have forgotten the row in question label "
-        f"<b>{other.accuracy:.1%}</b> correctly (log loss {other.log_loss:.4f})."
+        f" <b>It has learned these rows</b>: if each is predicted by a model that has forgotten it, "
+        f"<b>{other.accuracy:.1%}</b> are correct (log loss {other.log_loss:.4f})."
     )
 
 
@@ -145,10 +145,10 @@ def verdict(subject: Subject) -> str:
     common, rows = max(((label, figures["rows"]) for label, figures in evaluation.per_label().items()),
                        key=lambda pair: pair[1])  # fmt: skip
     interval, base = evaluation.intervals()["accuracy"], rows / max(evaluation.rows, 1)
-    against = f", where always predicting {escape(common)} would get {base:.1%}" if len(evaluation.labels) > 1 else ""
+    against = f"; always predicting {escape(common)}: {base:.1%}" if len(evaluation.labels) > 1 else ""
     sentence = (
-        f"The model labels <b>{evaluation.accuracy:.1%}</b> of {evaluation.rows:,} rows correctly (95% interval "
-        f"{interval.low:.1%} to {interval.high:.1%}){against}, and its probabilities are off by "
+        f"The model labels <b>{evaluation.accuracy:.1%}</b> of the {evaluation.rows:,} rows correctly (95% interval "
+        f"{interval.low:.1%} to {interval.high:.1%}{against}), and its probabilities are off by "
         f"{100 * evaluation.calibration_error:.1f} points on average."
     )
     return f'<p class="verdict">{sentence}{_unlearned(subject)}</p>'
