@@ -37,13 +37,15 @@ OPENING = """\
 
 ## Defaults
 
-You can set a default for every option except `--output`. The command line overrides the environment, and the environment
-overrides the file:
+You can set a default for every option except `--output`. The command line overrides the environment, and the
+environment overrides the file:
 
-- **Environment.** `DISCERN_FIT_SMOOTHING=0.5` is for one command, `DISCERN_THREADS=2` for all commands that have the option.
-  Separate several values by spaces. A switch is `1` or `0`. `DISCERN_DATA` is the folder of data sets, not a default of `--data`.
+- **Environment.** `DISCERN_FIT_SMOOTHING=0.5` is for one command, `DISCERN_THREADS=2` for all commands that have the
+  option. Separate several values by spaces. A switch is `1` or `0`. `DISCERN_DATA` is the folder of data sets, not a
+  default of `--data`.
 - **File.** discern reads the file that `DISCERN_CONFIG` names, else `discern.toml` in the current folder, else
-  `config.toml` in `~/.config/discern` (or in `$XDG_CONFIG_HOME/discern`). Settings above all sections are for all commands:
+  `config.toml` in `~/.config/discern` (or in `$XDG_CONFIG_HOME/discern`). Settings above all sections are for all
+  commands:
 
 ```toml
 quiet = true
@@ -88,7 +90,8 @@ def pages() -> dict[str, str]:
     contents = "\n".join(["| command | job |", "| --- | --- |", *lines])
     summary, listed = inspect.getdoc(application), "\n".join(names)
     opening = OPENING.format(summary=summary, note=NOTE, codes=codes, contents=contents, pages=listed)
-    return {"index": opening, **{one.__name__: section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS}}
+    sections = {one.__name__: section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS}
+    return {"index": opening, **sections}
 
 
 def section(command: Any, examples: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The figures and pictures that README and site show, written from the recorded results; those of pages between markers.
+"""The figures and pictures of README and site, written from the recorded results; figures stand between markers.
 
 ``python -m benchmarks`` writes them after recording, ``python -m benchmarks --figures`` alone; a test compares them.
 """

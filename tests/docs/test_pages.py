@@ -42,7 +42,11 @@ def test_commands_of_a_page(page: Path, tmp_path: Path) -> None:
         for command, expected in commands(block):
             if not command.startswith(NOT_RUN):
                 found = run(command, page, tmp_path)
-                assert not expected or matches(expected, found), (command, found, f"run: python -m tests.docs.pages {page}")
+                assert not expected or matches(expected, found), (
+                    command,
+                    found,
+                    f"run: python -m tests.docs.pages {page}",
+                )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))

@@ -37,7 +37,11 @@ def test_every_command_prints_what_is_shown(folder: Path) -> None:
             stays_until_stopped(command, ready, folder)
         elif not command.startswith(NOT_RUN):
             found = run(command, README, folder)
-            assert not expected or matches(expected, found), (command, found, "run: python -m tests.docs.pages README.md")
+            assert not expected or matches(expected, found), (
+                command,
+                found,
+                "run: python -m tests.docs.pages README.md",
+            )
 
 
 def stays_until_stopped(command: str, ready: str, folder: Path) -> None:

@@ -1,7 +1,7 @@
 """What the page needs to offer values: the fields of a row with what the model knows of them, and example rows.
 
-Training rows are not stored, and none is shown. An example is made from the model: the strongest words of a label, and of
-every other column the value that is the strongest evidence for it.
+Training rows are not stored, and none is shown. An example is made from the model: the strongest words of a label, and
+the value of every other column that is the strongest evidence for it.
 """
 
 from __future__ import annotations

@@ -213,7 +213,8 @@ def _counts(as_matrix: bool) -> str:
         return f"""<div class="wide"><table class="matrix"><caption>Confusion matrix</caption>
 <thead><tr><th>predicted ↓ true →</th><th>{negative}</th><th>{positive}</th></tr></thead>
 <tbody><tr><td>{negative}</td><td id="spared" class="right"></td><td id="missed" class="wrong"></td></tr>
-<tr><td>{positive}</td><td id="alarms" class="wrong"></td><td id="caught" class="right"></td></tr></tbody></table></div>"""
+<tr><td>{positive}</td><td id="alarms" class="wrong"></td><td id="caught" class="right"></td></tr></tbody>
+</table></div>"""
     names = {
         "caught": f"{positive}, found", "missed": f"{positive}, missed", "alarms": "false alarms",
         "spared": f"{negative}, correct",
