@@ -35,8 +35,8 @@ templates_path = ["_templates"]
 # Our own references must lead somewhere; names of other libraries and of types are not looked up, to need no network.
 nitpicky = True
 INTERNAL = (
-    r"discern\.(_native|data\.(roles|encode|batch|embedding\.identity|vectors\.beside)|statistics\.exact|models\.(naive_bayes|space|space_model|validation|search|deciders"
-    r"|settings|resolved|fitted))\..*"
+    r"discern\.(_native|data\.(roles|encode|batch)|models\.(naive_bayes|space|space_model|validation|search|deciders"
+    r"|settings|resolved|fitted)|data\.(embedding\.identity|vectors\.beside)|statistics\.exact)\..*"
     r"|.*\.Predictions|discern\.analysis\.comparison\.SimulatedProblem"
 )
 nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
