@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -131,6 +132,23 @@ class Feature:
         grid = None if "grid" not in values else Grid.from_json(values["grid"])
         return cls(str(values["name"]), values["role"], edges, values.get("view", ""), grid)
 
+    def usual_range(self) -> list[float] | None:
+        """Return the rounded range and step of most numbers of a column in bins; None if there is one bin.
+
+        The outermost edges are infinite: the range goes one mean width of a bin beyond the others.
+
+        Examples
+        --------
+        >>> Feature("size", "number", (-np.inf, 10.0, 20.0, np.inf)).usual_range()
+        [0.0, 30.0, 0.1]
+        """
+        inner = [] if self.edges is None else self.edges[1:-1]
+        if not inner:
+            return None
+        reach = (inner[-1] - inner[0]) / (len(inner) - 1) if len(inner) > 1 else abs(inner[0]) or 1.0
+        least = 0.0 if inner[0] > 0 else -np.inf
+        return rounded_range(max(inner[0] - reach, least), inner[-1] + reach)
+
     def bins(self) -> list[str]:
         """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""
         edges = [] if self.edges is None else self.edges[1:-1]
@@ -140,6 +158,27 @@ class Feature:
             return ["any"]
         between = [f"{low} to {high}" for low, high in pairwise(inner)]
         return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
+
+
+MOST_ROUNDED = 1e307
+"""The greatest end of a rounded range."""
+RANGE_STEPS = 200
+"""The least steps of a rounded range."""
+
+
+def rounded_range(low: float, high: float) -> list[float]:
+    """Return a range moved outward to round numbers, and the step between them: a power of ten.
+
+    Examples
+    --------
+    >>> rounded_range(2.871, 8.136), rounded_range(-3.0, 1204.0)
+    ([2.87, 8.14, 0.01], [-3.0, 1204.0, 1.0])
+    """
+    low, high = (min(max(end, -MOST_ROUNDED), MOST_ROUNDED) for end in (low, high))
+    span = max(high - low, 1e-12 * abs(low), 1e-290)
+    power = math.floor(math.log10(span / RANGE_STEPS))
+    step = float(f"1e{power}")
+    return [round(math.floor(low / step) * step, -power), round(math.ceil(high / step) * step, -power), step]
 
 
 def _edge_to_json(edge: float) -> float | str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.roles import Feature, numbers_of
+from discern.data.roles import Feature, numbers_of, rounded_range
 from discern.data.vectors.grid import COARSE, Grid
 from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
@@ -37,6 +37,8 @@ LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
 """The most standard deviations that a number is taken to be from the mean."""
+USUAL = 2.0
+"""Most numbers are within this many standard deviations of the mean of a class."""
 
 
 class NumberSum(ColumnSum):
@@ -163,6 +165,11 @@ class NumberColumn(Column):
     def value(self, batch: Batch) -> str:
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
+    def choices(self) -> dict[str, Any]:
+        with np.errstate(over="ignore"):
+            reach = USUAL * self.deviations
+            return {"range": rounded_range(float((self.means - reach).min()), float((self.means + reach).max()))}
+
     @property
     def parameters(self) -> int:
         return 2
@@ -267,6 +274,9 @@ class NumberAxes(Axes):
         known = np.isfinite(values) & (far != 0)
         ends = np.concatenate([[0], np.cumsum(known)])
         return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
+
+    def choices(self) -> dict[str, Any]:
+        return {"range": rounded_range(self.mean - USUAL * self.scale, self.mean + USUAL * self.scale)}
 
     def name(self, place: int) -> str:
         return self.feature.name
