@@ -5,7 +5,7 @@ from typing import Any
 from benchmarks.harness.report import quantity
 from benchmarks.sweep import summary
 from benchmarks.sweep.accepted import GOAL, MEMORY_GOAL, MEMORY_ROOM, failures
-from benchmarks.sweep.entries import entries
+from benchmarks.sweep.cases.entries import entries
 
 WORST = 40
 Row = dict[str, Any]
@@ -15,7 +15,7 @@ Written by `make sweep`. A cell is an operation of an estimator on a shape of da
 after a run whose results are compared, with one thread each; the best of a few runs counts, in CPU time. The ratio is
 the peer's time divided by ours: above 1 discern is faster. A cell below {GOAL:g} fails unless
 `benchmarks/sweep/accepted.toml` has a reason for it. The peer is scikit-learn's class of the same name unless
-`benchmarks/sweep/entries.py` names another. Data are synthetic, and the same each time."""
+`benchmarks/sweep/cases/entries.py` names another. Data are synthetic, and the same each time."""
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:

@@ -11,8 +11,8 @@ import numpy as np
 import discern
 from benchmarks.harness.measure import require
 from benchmarks.sweep.cells import Bench, Case, each
-from benchmarks.sweep.entry import Entry
-from benchmarks.sweep.texts import contained, mixed, read_by_pandas, text_frame, texts
+from benchmarks.sweep.cases.entry import Entry
+from benchmarks.sweep.cases.texts import contained, mixed, read_by_pandas, text_frame, texts
 
 HELD_OUT = 500
 LESS_ACCURATE = 0.03

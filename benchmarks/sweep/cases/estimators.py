@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness.measure import require
-from benchmarks.sweep.catalog import SHAPES
+from benchmarks.sweep.cases.catalog import SHAPES
 from benchmarks.sweep.cells import Bench, Case, each
-from benchmarks.sweep.entries import entries
-from benchmarks.sweep.entry import Entry
-from benchmarks.sweep.shapes import Data, Shape, table
+from benchmarks.sweep.cases.entries import entries
+from benchmarks.sweep.cases.entry import Entry
+from benchmarks.sweep.cases.shapes import Data, Shape, table
 
 ONE_ROW = 30_000
 """Models of at most this many rows also predict a single row."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import discern
 from benchmarks.sweep.agreement import Agreement, least_squares, logistic, squared_hinge
-from benchmarks.sweep.entry import Entry, namesakes
+from benchmarks.sweep.cases.entry import Entry, namesakes
 from benchmarks.sweep.public import estimators
-from benchmarks.sweep.shapes import LEVELS
+from benchmarks.sweep.cases.shapes import LEVELS
 
 LINEAR_ROWS = 100_000
 CONVERGED = Agreement(0.995, 1e-2, objective=logistic, why="scikit-learn stops farther from the optimum")
@@ -63,7 +63,7 @@ ENTRIES = (
     Entry(
         "BayesianLogisticRegression",
         "logistic",
-        "benchmarks.sweep.peers:univariate_logistic",
+        "benchmarks.sweep.cases.peers:univariate_logistic",
         our_options={"prior_scale": 1.0},
         data=("some numbers",),
         agreement=Agreement(0.98, None, why="ours averages over the posterior"),
@@ -100,7 +100,7 @@ ENTRIES = (
     Entry(
         "NBSVM",
         "margins",
-        "benchmarks.sweep.peers:binary_log_ratios",
+        "benchmarks.sweep.cases.peers:binary_log_ratios",
         data=("two classes",),
         agreement=Agreement(None, None, accuracy=0.02, why="the paper's interpolation is ours alone"),
     ),
@@ -191,7 +191,7 @@ ENTRIES = (
     Entry(
         "CalibratedClassifier",
         "wrappers",
-        "benchmarks.sweep.peers:calibrated",
+        "benchmarks.sweep.cases.peers:calibrated",
         data=("few numbers",),
         agreement=CALIBRATED,
         most_rows=20_000,
@@ -200,7 +200,7 @@ ENTRIES = (
     Entry(
         "DecisionClassifier",
         "wrappers",
-        "benchmarks.sweep.peers:decided",
+        "benchmarks.sweep.cases.peers:decided",
         our_options={"estimator": discern.GaussianNB},
         data=("two numbers",),
         agreement=CLOSE,
@@ -235,7 +235,7 @@ ENTRIES = (
     Entry(
         "QuadraticFeatures",
         "transformers",
-        "benchmarks.sweep.peers:polynomial",
+        "benchmarks.sweep.cases.peers:polynomial",
         data=("numbers",),
         agreement=Agreement(values=None, why="the order of the columns differs; their sum is compared"),
         most_columns=50,
@@ -244,7 +244,7 @@ ENTRIES = (
     Entry(
         "GaussianBasis",
         "transformers",
-        "benchmarks.sweep.peers:gaussian_bumps",
+        "benchmarks.sweep.cases.peers:gaussian_bumps",
         our_options={"random_state": 0},
         data=("some numbers",),
         agreement=Agreement(values=None, why="k-means begins elsewhere"),
@@ -272,4 +272,4 @@ ELSEWHERE = (
     "TfidfVectorizer",
     "UnigramLanguageModel",
 )
-"""Estimators of texts and of files: ``text_cases`` and ``classifier_cases``."""
+"""Estimators of texts and of files: ``text.py`` and ``classifier.py``."""

@@ -26,7 +26,7 @@ class Entry:
     our_options: dict[str, Any] = field(default_factory=dict)
     peer_options: dict[str, Any] = field(default_factory=dict)
     data: tuple[str, ...] = ("numbers",)
-    """The lists of shapes in ``benchmarks.sweep.catalog`` that it is measured on."""
+    """The lists of shapes in ``benchmarks.sweep.cases.catalog`` that it is measured on."""
     agreement: Agreement = EXACT
     most_rows: int = MANY
     most_classes: int = MANY

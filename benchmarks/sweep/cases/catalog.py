@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import chain
 
-from benchmarks.sweep.shapes import Shape
+from benchmarks.sweep.cases.shapes import Shape
 
 PLAIN = (
     Shape(150, 4, 3, main=True),  # tiny

@@ -11,7 +11,7 @@ import discern
 from benchmarks.harness.measure import require
 from benchmarks.sweep.agreement import Agreement, same_values
 from benchmarks.sweep.cells import Bench, Case, each
-from benchmarks.sweep.texts import texts
+from benchmarks.sweep.cases.texts import texts
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,11 @@ def _held(documents: list[str], container: str) -> Any:
 
         return pyarrow.array(documents)
     return np.array(documents, dtype=object) if container == "numpy" else documents
+
+
+def listed(documents: Any) -> Any:
+    """Return documents as the peer takes them: it knows no columns of Arrow."""
+    return documents.to_pylist() if hasattr(documents, "to_pylist") else documents
 
 
 SHAPES = (
@@ -141,11 +146,12 @@ def measured(bench: Bench, vectorizer: Vectorizer, documents: Any) -> None:
         lengths = (np.sqrt(found.multiply(found).sum(axis=1)) for found in (mine, other))
         same_values(*map(np.asarray, lengths), 1e-6)
 
-    bench.measure("fit_transform", lambda: ours.fit_transform(documents), lambda: theirs.fit_transform(documents), same)
+    fits = (lambda: ours.fit_transform(documents), lambda: theirs.fit_transform(listed(documents)))
+    bench.measure("fit_transform", *fits, same)
     one = [str(documents[0])]
 
     def use(operation: str, given: Any) -> None:
-        bench.measure(operation, lambda: ours.transform(given), lambda: theirs.transform(given), same)
+        bench.measure(operation, lambda: ours.transform(given), lambda: theirs.transform(listed(given)), same)
 
     each([partial(use, "transform", documents), partial(use, "transform-one-row", one)])
 
@@ -234,16 +240,21 @@ def classifier_case(subject: TextSubject, shape: TextShape) -> Case:
         documents, y = shape.data()
 
         def check(mine: Any, other: Any) -> None:
-            subject.agreement.of_labels(mine.predict(documents[:1000]), other.predict(documents[:1000]), y)
+            few = listed(documents[:1000])
+            subject.agreement.of_labels(mine.predict(few), other.predict(few), y)
 
         models = bench.measure(
-            "fit", partial(_fitted, subject.ours, documents, y), partial(_fitted, subject.theirs, documents, y), check
+            "fit",
+            partial(_fitted, subject.ours, documents, y),
+            lambda: subject.theirs().fit(listed(documents), y),
+            check,
         )
 
         def use(operation: str, given: Any) -> None:
             name = operation.removesuffix("-one-row")
             same = subject.agreement.of_probabilities if name == "predict_proba" else partial(_labels, subject, y)
-            bench.measure(operation, *(partial(getattr(model, name), given) for model in models), same)
+            ours, theirs = (getattr(model, name) for model in models)
+            bench.measure(operation, lambda: ours(given), lambda: theirs(listed(given)), same)
 
         one = [str(documents[0])]
         each(partial(use, name, one if name.endswith("row") else documents) for name in operations[1:])
