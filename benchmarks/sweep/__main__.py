@@ -85,14 +85,16 @@ def run(cases: list[Case], given: argparse.Namespace) -> list[dict[str, Any]]:
             timed = time.perf_counter()
             if given.threads == 1 and not given.no_memory and is_measurable():
                 measure_memory(own, found, folder)
-            print(progress(family, found, timed - start, time.perf_counter() - timed), flush=True)
+            spent = sum(row.get("seconds", 0) for row in raw)
+            print(progress(family, found, timed - start, spent, time.perf_counter() - timed), flush=True)
             rows += found
     return rows
 
 
-def progress(family: str, rows: list[dict[str, Any]], seconds: float, memory: float) -> str:
+def progress(family: str, rows: list[dict[str, Any]], seconds: float, spent: float, memory: float) -> str:
     unlucky = sum(row["status"] != "measured" for row in rows)
-    return f"{family}: {len(rows)} cells, {unlucky} without a ratio, {seconds:.0f} s and {memory:.0f} s for memory"
+    times = f"{seconds:.0f} s ({spent:.0f} s of CPU), memory {memory:.0f} s"
+    return f"{family}: {len(rows)} cells, {unlucky} without a ratio, {times}"
 
 
 def arguments(words: list[str] | None = None) -> argparse.Namespace:

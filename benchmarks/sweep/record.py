@@ -11,6 +11,17 @@ from benchmarks.sweep.page import page
 RECORDED = HERE / "sweep.json"
 PAGE = HERE / "SWEEP.md"
 PICTURE = HERE.parent / "docs" / "_static" / "sweep.svg"
+SITE = HERE.parent / "docs" / "sweep.md"
+INCLUDED = """\
+```{image} _static/sweep.svg
+:alt: Times faster than the peer, by operation and kind of shape
+:width: 100%
+```
+
+```{include} ../benchmarks/SWEEP.md
+```
+"""
+"""The page of the site: it is there as soon as a sweep is recorded."""
 
 
 def record(results: dict[str, Any], path: Path = RECORDED) -> str:
@@ -34,13 +45,13 @@ def record(results: dict[str, Any], path: Path = RECORDED) -> str:
 def pages(results: dict[str, Any], listed: dict[str, str]) -> dict[Path, str]:
     """Return what is made of the recorded sweep."""
     first = results["runs"].get("1", {"rows": []})
-    return {PAGE: page(results, listed), PICTURE: heatmap(first["rows"])}
+    return {PAGE: page(results, listed), PICTURE: heatmap(first["rows"]), SITE: INCLUDED}
 
 
 def write_pages(listed: dict[str, str], path: Path = RECORDED) -> str:
-    """Write page and picture."""
+    """Write the pages and the picture."""
     if not path.exists():
         return f"no sweep is recorded in {path.name}: run make sweep"
     for target, text in pages(json.loads(path.read_text("utf-8")), listed).items():
         target.write_text(text, encoding="utf-8")
-    return f"wrote {PAGE.name} and {PICTURE.name}"
+    return f"wrote {PAGE.name}, {PICTURE.name} and docs/{SITE.name}"

@@ -94,7 +94,8 @@ def size(shape: str) -> str:
     if any(part.endswith(("counts", "weights")) and part[0].isdigit() for part in parts[1:]):
         return "sparse"
     digits = "".join(letter for letter in columns if letter.isdigit())
-    return _by_size(int(rows), int(digits or 1), next((int(part[:-7]) for part in parts if part[:-7].isdigit()), 2))
+    classes = next((int(part.removesuffix("classes")) for part in parts if part.endswith("classes")), 2)
+    return _by_size(int(rows), int(digits or 1), classes)
 
 
 def _by_size(rows: int, columns: int, classes: int) -> str:

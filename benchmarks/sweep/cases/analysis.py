@@ -10,9 +10,9 @@ import discern
 from benchmarks.harness.measure import require
 from benchmarks.sweep.agreement import same_values
 from benchmarks.sweep.cases.catalog import SHAPES
-from benchmarks.sweep.cells import Bench, Case
 from benchmarks.sweep.cases.shapes import Shape, table
 from benchmarks.sweep.cases.texts import mixed, text_frame, texts
+from benchmarks.sweep.cells import Bench, Case
 
 Run = Callable[[Bench], None]
 

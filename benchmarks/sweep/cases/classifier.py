@@ -10,9 +10,9 @@ import numpy as np
 
 import discern
 from benchmarks.harness.measure import require
-from benchmarks.sweep.cells import Bench, Case, each
 from benchmarks.sweep.cases.entry import Entry
 from benchmarks.sweep.cases.texts import contained, mixed, read_by_pandas, text_frame, texts
+from benchmarks.sweep.cells import Bench, Case, each
 
 HELD_OUT = 500
 LESS_ACCURATE = 0.03

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import discern
 from benchmarks.sweep.agreement import Agreement, least_squares, logistic, squared_hinge
 from benchmarks.sweep.cases.entry import Entry, namesakes
-from benchmarks.sweep.public import estimators
 from benchmarks.sweep.cases.shapes import LEVELS
+from benchmarks.sweep.public import estimators
 
 LINEAR_ROWS = 100_000
 CONVERGED = Agreement(0.995, 1e-2, objective=logistic, why="scikit-learn stops farther from the optimum")

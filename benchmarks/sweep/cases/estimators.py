@@ -8,10 +8,10 @@ import numpy as np
 
 from benchmarks.harness.measure import require
 from benchmarks.sweep.cases.catalog import SHAPES
-from benchmarks.sweep.cells import Bench, Case, each
 from benchmarks.sweep.cases.entries import entries
 from benchmarks.sweep.cases.entry import Entry
 from benchmarks.sweep.cases.shapes import Data, Shape, table
+from benchmarks.sweep.cells import Bench, Case, each
 
 ONE_ROW = 30_000
 """Models of at most this many rows also predict a single row."""

@@ -10,8 +10,8 @@ import numpy as np
 import discern
 from benchmarks.harness.measure import require
 from benchmarks.sweep.agreement import Agreement, same_values
-from benchmarks.sweep.cells import Bench, Case, each
 from benchmarks.sweep.cases.texts import texts
+from benchmarks.sweep.cells import Bench, Case, each
 
 
 @dataclass(frozen=True)
@@ -57,11 +57,11 @@ def listed(documents: Any) -> Any:
 
 SHAPES = (
     TextShape(20, 8, main=True),
-    TextShape(5_000, 10, main=True),
-    TextShape(2_000, 200, main=True, memory=True),
-    TextShape(30, 20_000),
-    TextShape(20_000, 15, 50),
-    *(TextShape(3_000, 40, container=container) for container in ("numpy", "pandas", "polars", "arrow")),
+    TextShape(4_000, 10, main=True),
+    TextShape(1_000, 200, main=True, memory=True),
+    TextShape(8, 20_000),
+    TextShape(10_000, 15, 50),
+    *(TextShape(2_000, 40, container=container) for container in ("numpy", "pandas", "polars", "arrow")),
 )
 
 
@@ -105,7 +105,7 @@ VECTORIZERS = (
 
 def cases() -> Iterator[Case]:
     for vectorizer in VECTORIZERS:
-        for shape in SHAPES if not vectorizer.options else SHAPES[:5]:
+        for shape in SHAPES if not vectorizer.options else SHAPES[:3]:
             yield vectorizer_case(vectorizer, shape)
     for subject in CLASSIFIERS:
         for shape in SHAPES:
