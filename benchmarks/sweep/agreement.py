@@ -1,7 +1,7 @@
 """How results of both sides are compared before their times count, each with a stated tolerance."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from benchmarks.harness.measure import require
 
 ROWS = 2_000
 """Fitted models are compared by what they predict for this many rows."""
+
+SINGLE = 1e-4
+"""What probabilities and values of float32 data may differ by."""
 
 Objective = Callable[[Any, Any, Any, dict[str, Any]], float]
 
@@ -45,6 +48,15 @@ class Agreement:
         if self.accuracy is not None:
             parts.append(f"accuracy at most {self.accuracy:g} lower")
         return "; ".join(parts) + (f" ({self.why})" if self.why else "")
+
+    def of_precision(self, dtype: str) -> "Agreement":
+        """Return the tolerances for numbers of a type: a side may calculate in float32 if that is what it gets."""
+        if dtype != "float32":
+            return self
+        probabilities, values = (
+            None if found is None else max(found, SINGLE) for found in (self.probabilities, self.values)
+        )
+        return replace(self, probabilities=probabilities, values=values)
 
     # ---------------------------------------------------------------------------------------------- checks
 

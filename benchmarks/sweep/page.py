@@ -5,6 +5,7 @@ from typing import Any
 from benchmarks.harness.report import quantity
 from benchmarks.sweep import summary
 from benchmarks.sweep.accepted import GOAL, MEMORY_GOAL, MEMORY_ROOM, failures
+from benchmarks.sweep.agreement import SINGLE
 from benchmarks.sweep.cases.entries import entries
 
 WORST = 40
@@ -104,4 +105,5 @@ def memory(rows: list[Row]) -> list[str]:
 def tolerances() -> list[str]:
     """Return how the results of each estimator are compared."""
     lines = [(f"`{entry.subject}`", entry.family, entry.agreement.described()) for entry in entries()]
-    return table(("estimator", "family", "must agree"), lines)
+    note = f"Probabilities and values of float32 data may differ by {SINGLE:g}."
+    return [*table(("estimator", "family", "must agree"), lines), "", note]

@@ -1,6 +1,7 @@
 """The cases of estimators of tables: every entry on every shape that it takes."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -51,13 +52,15 @@ def operations_of(entry: Entry, shape: Shape) -> tuple[str, ...]:
 
 
 def runner(entry: Entry, shape: Shape, operations: tuple[str, ...]) -> Callable[[Bench], None]:
+    suited = replace(entry, agreement=entry.agreement.of_precision(shape.dtype))
+
     def run(bench: Bench) -> None:
         data = table(shape)
         if shape.batch:
-            stream(bench, entry, data, shape.batch)
+            stream(bench, suited, data, shape.batch)
             return
-        ours, theirs = fit(bench, entry, data)
-        each(partial(use, bench, entry, data, operation, (ours, theirs)) for operation in operations[1:])
+        models = fit(bench, suited, data)
+        each(partial(use, bench, suited, data, operation, models) for operation in operations[1:])
 
     return run
 
@@ -105,8 +108,14 @@ def _check_transformed(entry: Entry, ours: Any, theirs: Any) -> None:
         ours, theirs = (np.asarray(found).sum(axis=1) for found in (ours, theirs))
         require(np.allclose(ours, theirs, rtol=1e-6), "the sums of the features differ")
     elif entry.name == "LinearDiscriminantAnalysis":
-        ours, theirs = (np.abs(np.asarray(found)) for found in (ours, theirs))  # axes have no direction
+        ours, theirs = _axes(ours), _axes(theirs)
     entry.agreement.of_values(ours, theirs)
+
+
+def _axes(rows: Any) -> Any:
+    """Return coordinates without what axes may choose: their direction, and their scale, which depends on a divisor."""
+    found = np.abs(np.asarray(rows, float))
+    return found / np.linalg.norm(found, axis=0) * np.sqrt(len(found))
 
 
 def stream(bench: Bench, entry: Entry, data: Data, batch: int) -> None:
