@@ -47,6 +47,8 @@ class Agreement:
             parts.append(f"probabilities within {self.probabilities:g}")
         if self.accuracy is not None:
             parts.append(f"accuracy at most {self.accuracy:g} lower")
+        if not parts:
+            parts = ["shape" if self.values is None else f"values within {self.values:g}"]
         return "; ".join(parts) + (f" ({self.why})" if self.why else "")
 
     def of_precision(self, dtype: str) -> "Agreement":

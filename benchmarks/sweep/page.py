@@ -6,6 +6,7 @@ from benchmarks.harness.report import quantity
 from benchmarks.sweep import summary
 from benchmarks.sweep.accepted import GOAL, MEMORY_GOAL, MEMORY_ROOM, failures
 from benchmarks.sweep.agreement import SINGLE
+from benchmarks.sweep.cases import analysis, classifier, text
 from benchmarks.sweep.cases.entries import entries
 
 WORST = 40
@@ -105,5 +106,6 @@ def memory(rows: list[Row]) -> list[str]:
 def tolerances() -> list[str]:
     """Return how the results of each estimator are compared."""
     lines = [(f"`{entry.subject}`", entry.family, entry.agreement.described()) for entry in entries()]
+    lines += [line for module in (text, classifier, analysis) for line in module.TOLERANCES]
     note = f"Probabilities and values of float32 data may differ by {SINGLE:g}."
     return [*table(("estimator", "family", "must agree"), lines), "", note]

@@ -47,22 +47,22 @@ class TooSlowError(Exception):
 
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
-    """Stop what takes longer, in Python and in native code that looks for signals."""
+    """Stop what takes more CPU time, in Python and in native code that looks for signals."""
     on_main = threading.current_thread() is threading.main_thread()
-    if seconds == float("inf") or not on_main or not hasattr(signal, "setitimer"):
+    if seconds == float("inf") or not on_main or not hasattr(signal, "SIGPROF"):
         yield
         return
 
     def stop(number: int, frame: Any) -> None:
         raise TooSlowError
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 class Stopwatch:
@@ -174,7 +174,7 @@ class TimingBench:
     def _first(self, operation: str, side: str, work: Work, limit: float) -> tuple[float, Any]:
         """Run a side once; what goes wrong is the result of the cell."""
         try:
-            with limited(limit):
+            with limited(limit * self.threads):
                 return self._watch.once(work)
         except TooSlowError:
             reason = f"stopped after {limit:.0f} s, more than {FAR:.0f} times what the peer needs"

@@ -148,6 +148,9 @@ FEW_TEXTS = (
 )
 
 
+TOLERANCES = (("`Classifier`", "classifier", f"accuracy on held-out rows at most {LESS_ACCURATE:g} lower"),)
+
+
 def cases() -> Iterator[Case]:
     for model, shapes in (
         (DEFAULT, (*TABLES, *TEXTS)),
