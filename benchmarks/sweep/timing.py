@@ -14,8 +14,8 @@ from typing import Any
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.sweep.cells import StopCellError, Work
 
-LEAST_SECONDS = 0.004
-"""A sample of a fast call is a loop of at least this long."""
+LEAST_SECONDS, MOST_LOOPS = 0.004, 2_000
+"""A sample of a fast call is a loop of about this long, and of at most this many calls."""
 ROUNDS, QUICK_ROUNDS = 3, 7
 """How many samples of each side at most: of calls that take long, and of fast ones."""
 QUICK = 0.02
@@ -49,20 +49,26 @@ class TooSlowError(Exception):
 def limited(seconds: float) -> Iterator[None]:
     """Stop what takes more CPU time, in Python and in native code that looks for signals."""
     on_main = threading.current_thread() is threading.main_thread()
-    if seconds == float("inf") or not on_main or not hasattr(signal, "SIGPROF"):
+    if seconds == float("inf") or not on_main or not hasattr(signal, "setitimer"):
         yield
         return
 
-    def stop(number: int, frame: Any) -> None:
-        raise TooSlowError
+    start = time.process_time()
 
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    def stop(number: int, frame: Any) -> None:
+        # A timer of CPU time would make the clock coarse: this one asks again if others have used the time.
+        left = seconds - (time.process_time() - start)
+        if left <= 0:
+            raise TooSlowError
+        signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class Stopwatch:
@@ -112,7 +118,7 @@ def alternated(watch: Stopwatch, ours: Work, theirs: Work, first: Best, pace: Pa
 
 
 def _rounds(watch: Stopwatch, ours: Work, theirs: Work, first: Best, rounds: int, seconds: float) -> Best:
-    loops = [max(1, round(LEAST_SECONDS / max(value, 1e-7))) for value in (first.ours, first.theirs)]
+    loops = [max(1, round(min(LEAST_SECONDS / max(value, 1e-9), MOST_LOOPS))) for value in (first.ours, first.theirs)]
     best, spent = Best(float("inf"), float("inf")), 0.0
     while best.runs == 0 or (best.runs < rounds and spent < seconds):
         start = time.perf_counter()

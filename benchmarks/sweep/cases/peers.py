@@ -33,24 +33,41 @@ def gaussian_bumps() -> Any:
     return Bumps()
 
 
-def binary_log_ratios() -> Any:
-    """Log count ratios of naive Bayes on presence, then a linear SVM: NB-SVM as its paper has it."""
+def paper_nbsvm() -> Any:
+    """NB-SVM of two classes as its paper has it: log count ratios of presence, a linear SVM, and the interpolation."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
     from sklearn.naive_bayes import MultinomialNB
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import Binarizer, FunctionTransformer
+    from sklearn.preprocessing import binarize
     from sklearn.svm import LinearSVC
 
-    class Ratios(FunctionTransformer):  # type: ignore[misc]
-        def fit(self, X: Any, y: Any = None) -> Any:
-            found = MultinomialNB().fit(X, y).feature_log_prob_
-            self.ratios_ = found[-1] - found[0] if len(found) == 2 else found - found.mean(axis=0)
+    class PaperNBSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            present = binarize(X)
+            shares = MultinomialNB().fit(present, y).feature_log_prob_
+            self.ratios_ = shares[1] - shares[0]
+            self.machine_ = LinearSVC().fit(self._scaled(present), y)
+            self.classes_ = self.machine_.classes_
+            weights = self.machine_.coef_
+            self.machine_.coef_ = 0.75 * abs(weights).mean() + 0.25 * weights
+            self.machine_.intercept_ = 0.25 * self.machine_.intercept_
             return self
 
-        def transform(self, X: Any) -> Any:
-            ratios = self.ratios_ if self.ratios_.ndim == 1 else self.ratios_[0]
-            return X.multiply(ratios).tocsr() if hasattr(X, "multiply") else X * ratios
+        def _scaled(self, present: Any) -> Any:
+            return present.multiply(self.ratios_).tocsr() if hasattr(present, "multiply") else present * self.ratios_
 
-    return make_pipeline(Binarizer(), Ratios(), LinearSVC())
+        def predict(self, X: Any) -> Any:
+            return self.machine_.predict(self._scaled(binarize(X)))
+
+    return PaperNBSVM()
+
+
+def perceptron_of_presence() -> Any:
+    """The peer of Winnow, whose features are there or not."""
+    from sklearn.linear_model import Perceptron
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Binarizer
+
+    return make_pipeline(Binarizer(), Perceptron())
 
 
 def calibrated() -> Any:
