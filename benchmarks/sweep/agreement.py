@@ -32,6 +32,8 @@ class Agreement:
     objective: Objective | None = None
     excess: float = 1e-6
     """How far above the peer's objective ours may be, relatively."""
+    distances: float | None = None
+    """The greatest difference of distances to the nearest neighbors."""
     values: float | None = 1e-6
     """The greatest relative difference of what ``transform`` returns."""
     why: str = ""
@@ -41,6 +43,8 @@ class Agreement:
         parts = []
         if self.objective is not None:
             parts.append(f"objective at most {self.excess:g} above the peer's, relatively")
+        if self.distances is not None:
+            parts.append(f"distances of neighbors within {self.distances:g}")
         if self.labels is not None:
             parts.append(f"{100 * self.labels:g}% of labels equal")
         if self.probabilities is not None:
@@ -88,6 +92,9 @@ class Agreement:
         """Compare fitted classifiers by their labels for some rows, and by the objective on all."""
         require(list(ours.classes_) == list(theirs.classes_), "the classes differ")
         self.of_labels(ours.predict(rows), theirs.predict(rows), y)
+        if self.distances is not None:
+            mine, other = (model.kneighbors(rows)[0] for model in (ours, theirs))
+            same_values(mine, other, self.distances)
         if self.objective is not None:
             mine, other = (self.objective(model, X, y, options) for model in (ours, theirs))
             most = other + self.excess * max(abs(other), 1e-12)
