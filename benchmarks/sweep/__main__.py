@@ -58,16 +58,18 @@ def crashed(rows: list[dict[str, Any]], cases: list[Case], only: str | None) -> 
 
 def measure_memory(cases: list[Case], rows: list[dict[str, Any]], folder: Path) -> None:
     """Add the memory of the first cell of the cases that are meant for it."""
-    by_name = {row["cell"]: row for row in rows}
-    for case in cases:
-        row = by_name.get(case.cells[0])
-        if case.warm_up is None or row is None or row["status"] != "measured":
-            continue
-        call = [sys.executable, "-m", "benchmarks.sweep.memory", case.name, str(folder)]
-        ended = subprocess.run(call, cwd=ROOT, env=environment(1), stdout=subprocess.PIPE, text=True)
-        found = json.loads(ended.stdout.splitlines()[-1]) if ended.returncode == 0 else {}
-        if found.get("ours") is not None and found.get("theirs") is not None:
-            row["memory"] = found
+    measured = {row["cell"]: row for row in rows if row["status"] == "measured"}
+    by_case = {case.name: measured[case.cells[0]] for case in cases if case.warm_up and case.cells[0] in measured}
+    if not by_case:
+        return
+    names = folder / "memory.txt"
+    names.write_text("\n".join(by_case), encoding="utf-8")
+    call = [sys.executable, "-m", "benchmarks.sweep.memory", str(folder), str(names)]
+    ended = subprocess.run(call, cwd=ROOT, env=environment(1), stdout=subprocess.PIPE, text=True)
+    found = json.loads(ended.stdout.splitlines()[-1]) if ended.returncode == 0 else {}
+    for name, memory in found.items():
+        if memory and None not in memory.values():
+            by_case[name]["memory"] = memory
 
 
 def run(cases: list[Case], given: argparse.Namespace) -> list[dict[str, Any]]:

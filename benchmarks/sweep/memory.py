@@ -1,7 +1,7 @@
-"""Peak memory of a fit, measured in child processes: ``python -m benchmarks.sweep.memory CASE FOLDER``.
+"""Peak memory of fits, measured in child processes: ``python -m benchmarks.sweep.memory FOLDER NAMES``.
 
-The process makes the data and warms both sides up on little of it; each side then runs in a child of its own, which
-starts from the same pages. What counts is by how much the child's memory grows.
+A child for each case makes the data and warms both sides up on little of it; each side then runs in a child of its own,
+which starts from the same pages. What counts is by how much that child's memory grows.
 """
 
 import contextlib
@@ -10,12 +10,14 @@ import gc
 import json
 import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.sweep.cells import StopCellError, Work
+from benchmarks.sweep.cells import Case, StopCellError, Work
 
 STATUS, REFERENCES = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
@@ -50,22 +52,30 @@ def _return_free_pages() -> None:
         return
 
 
-def in_child(work: Work) -> int | None:
-    """Return by how much the memory of a forked child grows, or None if the child fails."""
+def forked(work: Work) -> Any:
+    """Return what a forked child returns, as JSON holds it, or None if the child fails."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            os.write(write, str(grown(work)).encode())
+            os.write(write, json.dumps(work()).encode())
             code = 0
+        except Exception as error:
+            traceback.print_exception(error)
         finally:
             os._exit(code)
     os.close(write)
     with os.fdopen(read, "rb") as pipe:
         told = pipe.read()
     _, status = os.waitpid(child, 0)
-    return int(told) if os.waitstatus_to_exitcode(status) == 0 else None
+    return json.loads(told) if os.waitstatus_to_exitcode(status) == 0 else None
+
+
+def in_child(work: Work) -> int | None:
+    """Return by how much the memory of a forked child grows, or None if the child fails."""
+    found: int | None = forked(partial(grown, work))
+    return found
 
 
 class OnceBench:
@@ -90,17 +100,23 @@ class MemoryBench(OnceBench):
         raise StopCellError
 
 
-def main(name: str, folder: str) -> None:
+def measured(case: Case, folder: Path) -> dict[str, Any]:
+    """Return what both sides of a case need to fit."""
+    assert case.warm_up is not None
+    case.warm_up(OnceBench(folder))
+    bench = MemoryBench(folder)
+    with contextlib.suppress(StopCellError):
+        case.run(bench)
+    return bench.found
+
+
+def main(folder: str, file: str) -> None:
     from benchmarks.sweep.collected import collected
 
     warnings.simplefilter("ignore")
-    [case] = [case for case in collected() if case.name == name]
-    assert case.warm_up is not None
-    case.warm_up(OnceBench(Path(folder)))
-    bench = MemoryBench(Path(folder))
-    with contextlib.suppress(StopCellError):
-        case.run(bench)
-    print(json.dumps(bench.found))
+    names = set(Path(file).read_text("utf-8").splitlines())
+    cases = [case for case in collected() if case.name in names]
+    print(json.dumps({case.name: forked(partial(measured, case, Path(folder))) for case in cases}))
 
 
 if __name__ == "__main__":

@@ -101,8 +101,7 @@ def run_evaluation(rows: int, classes: int, bench: Bench) -> None:
 
     def ours() -> Any:
         found = discern.Evaluation.of(true, predicted, shares, names)
-        auc = found.auc() if classes == 2 else found.auc("macro")
-        return found.accuracy, found.log_loss, found.f1("macro"), auc, found.matrix("true-predicted")
+        return found.accuracy, found.log_loss, found.f1("macro"), found.auc(), found.matrix("true-predicted")
 
     def theirs() -> Any:
         given = shares[:, 1] if classes == 2 else shares

@@ -14,14 +14,14 @@ import discern
 from benchmarks.harness.measure import WrongAnswerError
 from benchmarks.sweep import __main__ as runner
 from benchmarks.sweep import record, timing
-from benchmarks.sweep.agreement import Agreement, logistic, same_values
+from benchmarks.sweep.agreement import Agreement, logistic, nothing, same_values
 from benchmarks.sweep.cases import entries as table_of_entries
 from benchmarks.sweep.cases.entries import entries
 from benchmarks.sweep.cases.shapes import Shape, table
 from benchmarks.sweep.cells import Case, StopCellError, chosen, wanted
 from benchmarks.sweep.collected import collected
 from benchmarks.sweep.heatmap import heatmap
-from benchmarks.sweep.memory import in_child, is_measurable
+from benchmarks.sweep.memory import forked, in_child, is_measurable, measured
 from benchmarks.sweep.page import page
 from benchmarks.sweep.public import NOT_MEASURED, estimators
 from benchmarks.sweep.timing import BRIEF, Best, Pace, Stopwatch, TimingBench
@@ -222,6 +222,22 @@ def test_memory_is_what_a_child_needs_beside_its_data() -> None:
     assert large is not None
     assert small < 5_000_000
     assert 38_000_000 < large < 50_000_000
+
+
+@pytest.mark.skipif(not is_measurable(), reason="the system does not tell the peak of a process")
+def test_the_memory_of_a_case_is_that_of_its_first_cell(tmp_path: Path) -> None:
+    def work(bench: Any, rows: int = 2_000_000) -> None:
+        bench.measure("fit", lambda: np.ones(rows), lambda: np.ones(2 * rows), nothing)
+        raise AssertionError("only the fit is measured")
+
+    def warm_up(bench: Any) -> None:
+        bench.measure("fit", lambda: np.ones(10), lambda: np.ones(10), nothing)
+
+    case = Case("a", "b", ("b",), "c", ("fit",), work, warm_up)
+    found = forked(lambda: measured(case, tmp_path))
+    assert 15_000_000 < found["ours"] < 20_000_000
+    assert 31_000_000 < found["theirs"] < 36_000_000
+    assert forked(lambda: 1 / 0) is None
 
 
 # ------------------------------------------------------------------------------------------------------- agreement
