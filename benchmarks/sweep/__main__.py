@@ -78,9 +78,7 @@ def run(cases: list[Case], given: argparse.Namespace) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="discern-sweep-") as name:
         folder = Path(name)
         for family in dict.fromkeys(case.family for case in cases):
-            own = [case for case in cases if case.family == family and (given.threads == 1 or case.main)]
-            if not own:
-                continue
+            own = [case for case in cases if case.family == family]
             start = time.perf_counter()
             raw = run_family(family, folder, given)
             found = [row for row in raw if "cell" in row] + crashed(raw, own, given.only)
@@ -121,7 +119,7 @@ def main(words: list[str] | None = None) -> int:
     if given.write:
         print(write_pages(listed))
         return 0
-    cases = chosen(list(collected()), given.only)
+    cases = chosen([case for case in collected() if given.threads == 1 or case.main], given.only)
     if given.list:
         print(listing(cases, given.only))
         return 0

@@ -309,6 +309,11 @@ def test_two_threads_measure_the_main_cells(tmp_path: Path, capsys: pytest.Captu
     assert {row["cell"] for row in found["rows"]} == main
 
 
+def test_cells_that_two_threads_do_not_measure_are_an_error() -> None:
+    with pytest.raises(SystemExit, match="no cell matches 'chi2'"):
+        runner.main(["--only", "chi2", "--threads", "2"])
+
+
 def test_a_recorded_sweep_becomes_a_page_and_a_picture(tmp_path: Path) -> None:
     rows = [
         row("a/One/150x4-3classes/fit", 4.0, memory={"ours": 30_000_000, "theirs": 10_000_000}),
