@@ -128,8 +128,8 @@ class SpaceModel:
 
     @property
     def prior(self) -> Array:
-        """The logarithm of the share of each label in the rows learned."""
-        return np.asarray(np.log(self.class_rows / self.class_rows.sum()))
+        """The logarithm of the prior of each label: its share of the rows learned, if none was given."""
+        return log_priors(self.labels, self.class_rows, self.pipeline.priors)
 
     @property
     def features(self) -> tuple[Feature, ...]:
