@@ -2,7 +2,8 @@
 
 Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
 (:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
-rows. Unlike naive Bayes these models are not additive: they cannot be updated, forget rows or be merged.
+rows. Some of these models are sums over rows, as naive Bayes is (:mod:`discern.models.vector_space.additive`). The others
+are not additive: they cannot be updated, forget rows or be merged.
 """
 
 from __future__ import annotations
