@@ -305,10 +305,12 @@ def _held_out_alone(sample: Sample, features: Sequence[Feature], pipeline: Pipel
         from discern.models.vector_space import additive
 
         return additive.held_out(sample, features, pipeline, folds, [pipeline.regularization.cost])[0]
-    columns, every = columns_of(sample, features, pipeline), np.arange(sample.rows)
+    columns = columns_of(sample, features, pipeline)
     parts = []
     for fold in folds:
-        rest = np.setdiff1d(every, fold, assume_unique=True)
+        is_left = np.ones(sample.rows, bool)
+        is_left[fold] = False
+        rest = np.flatnonzero(is_left)
         parts.append(_scores_without(columns, pipeline, rest, fold))
     return np.concatenate(parts)
 
