@@ -33,9 +33,10 @@ class Classifier(Predictor):
         The column that holds the labels.
     model : str
         ``"naive-bayes"``, or with a given event model for texts ``"multinomial"``, ``"binary"``, ``"bernoulli"`` or
-        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
-        they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
-        ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
+        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
+        and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
+        ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. In a vector space texts are sublinear tf–idf of
         words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
         for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
         that suit the data, and keeps the winner (see ``leaderboard``).
@@ -67,15 +68,15 @@ class Classifier(Predictor):
     ledger : bool or str
         Keep a digest of every row beside the counts, so that :meth:`forget` refuses rows that were never learned
         (counts alone cannot tell). The digests are salted: with True by random bytes, or by 32 hexadecimal digits,
-        which models that are to be merged must share. For naive Bayes only.
+        which models that are to be merged must share. For models that are sums.
     ngrams : tuple of int, optional
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
         In a vector space: the shortest and longest character n-grams within words that are counted too.
     max_terms : int or "auto", optional
-        How many terms of a text are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``, 1,000 for
-        ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
-        forgets and merges; and ``"auto"`` has validation choose.
+        How many terms of a text are used, the best by ``select``; by default all, but 10,000 for ``"centroids"``, 2,000
+        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. For naive Bayes they are
+        selected when the model is solved; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     views : {"auto", "none"} or str
         For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:

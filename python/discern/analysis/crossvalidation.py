@@ -172,12 +172,17 @@ def _as_sums(
 def _in_space(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores and probabilities of held-out rows; a model in a vector space is trained again for each fold."""
+    """Return scores and probabilities of held-out rows; a model in a vector space is solved again for each fold."""
+    import discern.models.vector_space.additive as additive
     import discern.models.vector_space.model as spatial
 
-    pipeline = pipeline_of(settings, settings.model)
+    pipeline, calibration = pipeline_of(settings, settings.model), None
+    if pipeline.is_sum:
+        pipeline, calibration = additive.validated(sample, features, pipeline, choose_cost=True)
+    elif settings.calibrate is not False:
+        calibration = spatial.calibration_of(sample, features, pipeline)
     scores = spatial.held_out(sample, features, pipeline, left_out)
-    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, pipeline)
+    calibration = None if settings.calibrate is False else calibration
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

@@ -170,7 +170,8 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
-            if pipeline is not None and pipeline.is_sum:
+            assert pipeline is not None
+            if pipeline.is_sum:
                 return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)

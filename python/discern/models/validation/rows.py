@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.batch import Batch
+from discern.data.batch import Batch, row_sizes
 from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import LENGTH, Feature, numbers_of
 from discern.data.text import TextSettings
@@ -249,13 +249,27 @@ def keep(stream: Iterator[Batch], *, thin: bool) -> tuple[list[Batch], bool]:
     size, share = 0, 0
     for batch in stream:
         if share:
-            batch = batch.take(row_keys(batch, list(batch.columns)) >> np.uint64(64 - share) == 0)
+            batch = batch.take(_in_share(row_keys(batch, list(batch.columns)), share))
         kept.append(batch)
         size += batch.size
-        while size > MOST_KEPT and thin:
-            share += 1
-            kept = [one.take(row_keys(one, list(one.columns)) >> np.uint64(64 - share) == 0) for one in kept]
-            size = sum(one.size for one in kept)
-        if size > MOST_KEPT:
+        if size > MOST_KEPT and not thin:
             return kept, False
+        if size > MOST_KEPT:
+            kept, size, share = _thinned(kept, share)
     return [batch for batch in kept if batch.rows], not share
+
+
+def _in_share(keys: NDArray[np.uint64], share: int) -> NDArray[np.bool_]:
+    """Return which keys begin with a number of zeros."""
+    return np.asarray(keys >> np.uint64(64 - share) == 0)
+
+
+def _thinned(kept: list[Batch], share: int) -> tuple[list[Batch], int, int]:
+    """Halve batches until they are small enough; rows are copied once. Return them, their size, and the zeros of keys."""
+    keys = [row_keys(batch, list(batch.columns)) for batch in kept]
+    sizes = [row_sizes(batch) for batch in kept]
+    size = MOST_KEPT + 1
+    while size > MOST_KEPT:
+        share += 1
+        size = sum(int(own[_in_share(key, share)].sum()) for key, own in zip(keys, sizes, strict=True))
+    return [batch.take(_in_share(key, share)) for batch, key in zip(kept, keys, strict=True)], size, share
