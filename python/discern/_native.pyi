@@ -393,6 +393,12 @@ def logistic_sums(
 def logistic_probabilities(
     table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
 ) -> NDArray[np.float64]: ...
+def logistic_residuals(
+    scores: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+) -> float: ...
 def logistic_dual(
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],

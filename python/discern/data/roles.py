@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ROLES = ("text", "number", "category", "flag", "vector")
 LENGTH = "length"
 """The role of the number of words of a text."""
+EMBEDDING = "embedding"
+"""The view of a text as a vector."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 MISSING_LEVELS = ("", "?")
 """Values of a category or flag that mean a missing one."""
@@ -47,7 +49,8 @@ class Feature:
     """A predictor column: its name, its role, and the edges of its bins if it is a binned number.
 
     A number without edges has a normal density in each class. Of a text, more can be used than its terms: its length
-    (the role ``"length"``), and terms of another ``view``; these are derived from the column of the same name.
+    (the role ``"length"``), terms of another ``view``, and its embedding (a vector with the view ``"embedding"``).
+    These are derived from the column of the same name.
     """
 
     name: str
@@ -58,7 +61,7 @@ class Feature:
     """What a vector is rounded to, laid when the column is first learned; its axes are the numbers of the vector."""
 
     def __post_init__(self) -> None:
-        if self.view and (self.role != "text" or self.view not in VIEWS):
+        if self.view and self.view not in {"text": VIEWS, "vector": (EMBEDDING,)}.get(self.role, ()):
             raise ValueError(f"the column {self.name!r} cannot be viewed as {self.view!r}")
         if self.role not in (*ROLES, LENGTH):
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
@@ -71,6 +74,16 @@ class Feature:
     def is_derived(self) -> bool:
         """Whether this is derived from a text column that is a predictor itself."""
         return self.role == LENGTH or bool(self.view)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether validation added it: a view of a text or its length."""
+        return self.is_derived and self.view != EMBEDDING
+
+    @property
+    def column(self) -> str:
+        """The column of a batch that holds its values; an embedding stands beside its text."""
+        return f"{self.name}\0{EMBEDDING}" if self.view == EMBEDDING else self.name
 
     @property
     def described(self) -> str:
@@ -260,13 +273,13 @@ def with_grid(feature: Feature, batch: Batch) -> Feature:
     """
     if feature.role != "vector" or feature.grid is not None:
         return feature
-    vectors = batch.vectors(feature.name)
+    vectors = batch.vectors(feature.column)
     if not vectors.present.any():
         raise DataError(
             f"{batch.source_has} no vector in column {feature.name!r} in the first {batch.rows:,} rows; leave the "
             "column out, or put rows first that have one"
         )
-    order = np.argsort(value_hashes(batch, feature.name), kind="stable")
+    order = np.argsort(value_hashes(batch, feature.column), kind="stable")
     order = order[vectors.present[order]][:LAID_BY]
     return replace(feature, grid=Grid.fit(vectors.values[order], COARSE))
 

@@ -176,6 +176,11 @@ class Model:
         alone = len(self.columns) == 1 and _is_text(self.columns[0])
         return cast("TextColumn", self.columns[0]) if alone else None
 
+    @property
+    def reads_one_text(self) -> bool:
+        """Whether all it needs is the terms and the length of one text."""
+        return len(self.features) == 1 and all(column.feature.role in ("text", LENGTH) for column in self.columns)
+
     @cached_property
     def text_scorer(self) -> _native.TextScorer | None:
         """The fast way from one text to its label and scores; None if there is more than one text column."""
@@ -183,7 +188,7 @@ class Model:
             cast("TextColumn", column) for column in self.columns if _is_text(column) and column.feature.role == "text"
         ]
         lengths = [cast("LengthColumn", column) for column in self.columns if column.feature.role == LENGTH]
-        if len(self.features) != 1 or not own or any(column.scores.weights is None for column in own):
+        if not self.reads_one_text or any(column.scores.weights is None for column in own):
             return None
         length = lengths[0].native() if lengths else None
         start, scales = self.start, None
@@ -195,7 +200,7 @@ class Model:
     def quick_scorer(self) -> _native.TextScorer | None:
         """Return the fast way from one text to its label; None if there is none, or if few texts have come yet."""
         texts = [column for column in self.columns if _is_text(column) and column.feature.role == "text"]
-        if len(self.features) != 1 or not texts or cast("TextColumn", texts[0]).is_seldom_used():
+        if not self.reads_one_text or cast("TextColumn", texts[0]).is_seldom_used():
             return None
         return self.text_scorer
 

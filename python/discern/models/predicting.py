@@ -12,6 +12,7 @@ from discern.data.roles import Feature
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
+from discern.models.embedding import needed
 from discern.models.exclusive import Exclusive
 from discern.models.fitted import Fitted
 from discern.models.naive_bayes import Model
@@ -22,6 +23,7 @@ from discern.statistics.sums import Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
@@ -36,6 +38,8 @@ class Predictor(Exclusive):
 
     settings: Settings
     threads: int | None
+    embedder: Embedder | None
+    """What embeds texts, if anything."""
     _fitted: Fitted | None
 
     @property
@@ -55,6 +59,11 @@ class Predictor(Exclusive):
     def resolved(self) -> Resolved:
         """The settings that were learned with: nothing is left open in them."""
         return self.fitted.resolved
+
+    @property
+    def embedding(self) -> Embedder | None:
+        """What embeds texts; raises ``DataError`` if the model was loaded without the embedder that it needs."""
+        return needed(self.embedder, None if self._fitted is None else self._fitted.resolved.embedder)
 
     @property
     def solved(self) -> Model | SpaceModel:

@@ -34,8 +34,8 @@ MOST_SPOOLED = 1 << 27
 LEAST_VALIDATED, MOST_VALIDATED = 100, 4000
 """With fewer rows nothing is chosen and nothing calibrated: the choice would be chance. At most this many are left out
 one by one."""
-MOST_CELLS = 1 << 20
-"""Scores of held-out rows × labels at most."""
+MOST_CELLS, MOST_COMPARED_CELLS = 1 << 20, 1 << 19
+"""Scores of held-out rows × labels at most; the second where dozens of settings are compared by them."""
 
 
 @dataclass(frozen=True)
@@ -167,21 +167,21 @@ class Sample:
         chosen[np.linspace(0, len(self.labels) - 1, most).astype(np.int64)] = True
         return self._taken(chosen[self.classes])
 
-    def left_out(self, most: int = MOST_VALIDATED) -> Folds:
+    def left_out(self, most: int = MOST_VALIDATED, cells: int = MOST_CELLS) -> Folds:
         """Return rows for leave-one-out: all, or a random part of them, in the order of their keys."""
-        rows = self._scored(most)
+        rows = self._scored(most, cells)
         if rows not in self._left_out:  # the same folds are known again by what is scored with them
             self._left_out[rows] = Folds.one_by_one(np.argsort(self.keys, kind="stable")[:rows].astype(np.int64))
         return self._left_out[rows]
 
-    def folds(self, folds: int, most: int) -> Folds:
+    def folds(self, folds: int, most: int, cells: int = MOST_CELLS) -> Folds:
         """Deal the rows into folds, and return as many folds as hold ``most`` rows; the more labels, the fewer rows."""
-        most = self._scored(most)
+        most = self._scored(most, cells)
         return stratified(self.classes, self.keys, min(max(folds, -(-self.rows // most)), self.rows)).holding(most)
 
-    def _scored(self, most: int) -> int:
+    def _scored(self, most: int, cells: int) -> int:
         """Return how many rows may be scored: each has a score for every label."""
-        return min(most, max(MOST_CELLS // max(len(self.labels), 1), 2))
+        return min(most, max(cells // max(len(self.labels), 1), 2))
 
     def text(self, name: str, settings: TextSettings) -> TextRows:
         """Return a text column with the terms of its rows counted, once for each of the settings."""
