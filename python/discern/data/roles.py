@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,9 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
-    huge = np.flatnonzero(np.isinf(numbers))
-    if len(huge):
+    is_huge = np.isinf(numbers)
+    if is_huge.any():
+        huge = np.flatnonzero(is_huge)
         raise DataError(
             f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
             "number; correct it, leave it empty, or use the column as a category"
@@ -213,10 +214,30 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     if typed is not None:
         return typed
     texts = batch.texts(name)
-    numbers, odd = _native.numbers(texts)
+    numbers, odd, _ = _native.numbers(texts)
     if len(odd):
         numbers[odd] = _read_odd_numbers(_strings_at(texts, odd), odd, batch, name)
     return numbers
+
+
+def with_numbers_read(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Return a batch in which texts of numbers are read already, where nothing can tell the difference.
+
+    Examples
+    --------
+    >>> batch = Batch({"size": Strings.of(["1.50", ""]), "other": Strings.of(["NA", "2"])}, 2)
+    >>> read = with_numbers_read(batch, [Feature("size", "number"), Feature("other", "number")])
+    >>> read.columns["size"], type(read.columns["other"])
+    (array([1.5, nan]), <class 'discern.data.strings.Strings'>)
+    """
+    columns = dict(batch.columns)
+    for feature in features:
+        column = columns.get(feature.name)
+        if feature.role == "number" and isinstance(column, Strings):
+            numbers, _, is_plain = _native.numbers(column.native())
+            if is_plain:
+                columns[feature.name] = numbers
+    return replace(batch, columns=columns)
 
 
 def _strings_at(texts: Any, places: NDArray[np.int64]) -> Strings:
@@ -399,7 +420,7 @@ def _is_clearly_number(batch: Batch, name: str) -> bool:
     """Return whether a column holds numbers that are neither a flag nor the numbers of the rows; if in doubt, not."""
     numbers = typed_numbers(batch.columns[name], truth=False)
     if numbers is None:
-        numbers, odd = _native.numbers(batch.texts(name))
+        numbers, odd, _ = _native.numbers(batch.texts(name))
         if len(odd):
             return False
     known = numbers[~np.isnan(numbers)]
