@@ -281,6 +281,10 @@ def test_the_reference_of_the_api(
     assert page.evaluate("document.documentElement.scrollWidth") == width
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+    page.goto(f"http://127.0.0.1:{client.port}/problems#token")
+    expect(page.locator("dt#token")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert Axe().run(page).violations_count == 0
     page.context.close()
     assert complaints == []
 
