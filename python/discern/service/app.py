@@ -118,7 +118,8 @@ class Route:
 _PROBLEMS = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Errors – discern</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<link rel="stylesheet" href="/page/report.css"><link rel="stylesheet" href="/page/service.css"></head>
+<link rel="icon" href="/page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="/page/report.css">
+<link rel="stylesheet" href="/page/service.css"></head>
 <body><header class="top"><div class="name"><h1>Errors</h1><p class="soft">Kinds of problem documents</p></div>
 <nav aria-label="Other pages"><a href="/">The page</a><a href="/docs">API</a></nav></header>
 <main><dl>{listed}</dl></main></body></html>"""
