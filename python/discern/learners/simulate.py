@@ -163,8 +163,8 @@ def ring(radius: float = 3.0, width: float = 0.7) -> Problem:
     Examples
     --------
     >>> X, y = ring().sample(2000, random_state=0)
-    >>> print(f"mean distance from the origin {np.hypot(*X[y == 1].T).mean():.1f}, not {np.hypot(*X[y == 0].T).mean():.1f}")
-    mean distance from the origin 3.0, not 1.3
+    >>> [float(np.hypot(*X[y == label].T).mean().round(1)) for label in (0, 1)]
+    [1.3, 3.0]
     """
     whole = ndtr(radius / width)
 
