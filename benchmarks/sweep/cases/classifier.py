@@ -14,7 +14,7 @@ from benchmarks.sweep.cases.entry import Entry
 from benchmarks.sweep.cases.texts import contained, mixed, read_by_pandas, text_frame, texts
 from benchmarks.sweep.cells import Bench, Case, each
 
-HELD_OUT = 500
+HELD_OUT = 2_000
 LESS_ACCURATE = 0.03
 """How much lower than the peer's our accuracy on held-out rows may be."""
 
