@@ -18,7 +18,7 @@ CHAPTERS = {
                     "learners.bayes", "estimators.text.language"],
     "Known densities": ["learners.densities"],
     "Gaussian discriminants and least squares": ["estimators.linear.discriminants", "learners.discriminants",
-                                                 "estimators.linear.ridge"],
+                                                 "estimators.linear.ridge", "estimators.linear.ridge_cv"],
     "Logistic regression": ["estimators.linear.logistic", "estimators.linear.bayesian", "learners.logistic.separation"],
     "Linear and kernel classifiers": ["estimators.linear.centroids", "estimators.linear.perceptron",
                                       "estimators.linear.winnow", "estimators.linear.margins", "estimators.kernel",
@@ -29,6 +29,7 @@ CHAPTERS = {
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],
+    "From scikit-learn as they are": ["estimators.reexports"],
     "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
     "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
 }  # fmt: skip

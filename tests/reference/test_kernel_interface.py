@@ -99,6 +99,15 @@ def test_probabilities_that_were_not_asked_for_before() -> None:
             assert getattr(model, name).shape == (0,)
 
 
+def test_balanced_classes_count_rows_whatever_they_weigh() -> None:
+    weights = np.random.default_rng(0).integers(0, 4, len(Y)).astype(float)
+    model, peer = (
+        make(gamma=0.3, class_weight="balanced", tol=1e-6).fit(X, Y, weights) for make in (discern.SVC, theirs.SVC)
+    )
+    np.testing.assert_allclose(model.class_weight_, peer.class_weight_)
+    np.testing.assert_allclose(model.decision_function(X), peer.decision_function(X), atol=1e-3)
+
+
 def test_weights_that_leave_one_class_or_none() -> None:
     with pytest.raises(ValueError, match="all samples with positive weights belong to the same class"):
         discern.SVC().fit(X, Y, sample_weight=(Y == 1).astype(float))

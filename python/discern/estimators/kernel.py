@@ -56,8 +56,8 @@ class SVC(BaseClassifier):
 
     - ``tol`` bounds the relative duality gap too, by a tenth of it, so that the objective is good to 1e-4 by default;
       small problems are solved to rounding.
-    - Weights are exactly repetitions: with ``gamma="scale"`` and ``class_weight="balanced"`` a row of weight 3 counts
-      as three rows.
+    - Weights are repetitions, also for ``gamma="scale"``: a row of weight 3 counts as three rows. As in scikit-learn,
+      ``class_weight="balanced"`` counts the rows of each class, whatever they weigh.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
       ``predict`` returns. ``calibration`` chooses the map. It is not deprecated here; scikit-learn's ``"deprecated"``
       means False. ``probA_`` and ``probB_``, the sigmoids of LIBSVM, are therefore always empty.
@@ -135,7 +135,7 @@ class SVC(BaseClassifier):
         if len(self.classes_) < 2:
             raise ValueError(self._one_class(weights))
         numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
-        masses = np.bincount(numbers[kept], None if weights is None else weights[kept], len(self.classes_))
+        masses = np.bincount(numbers[np.isin(y, self.classes_)], minlength=len(self.classes_)).astype(np.float64)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, masses, positive=True)
         self._solve(X, numbers, kept, weights)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)

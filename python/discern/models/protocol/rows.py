@@ -110,7 +110,10 @@ class ClassNames:
         """Return the classes of labels; refuses values that are not labels or that share one."""
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             raise DataError(f"Input y contains {'NaN' if np.isnan(y).any() else 'infinity'}: remove these rows")
-        classes = np.unique(y)
+        try:
+            classes = np.unique(y)
+        except TypeError as fault:
+            raise DataError(f"y has labels of several types, which have no order; use one type ({fault})") from fault
         if classes.dtype.kind == "f" and not np.array_equal(classes, np.floor(classes)):
             raise DataError(
                 "Unknown label type: continuous. y holds numbers that are not whole; pass classes"
