@@ -21,6 +21,7 @@ CHAPTERS = {
                                                  "estimators.linear.ridge", "estimators.linear.ridge_cv"],
     "Logistic regression": ["estimators.linear.logistic", "estimators.linear.bayesian", "learners.logistic.separation"],
     "Linear and kernel classifiers": ["estimators.linear.centroids", "estimators.linear.perceptron",
+                                      "estimators.linear.descent",
                                       "estimators.linear.winnow", "estimators.linear.margins", "estimators.kernel",
                                       "learners.margins"],
     "Neighbors": ["estimators.neighbors"],

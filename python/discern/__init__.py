@@ -60,6 +60,7 @@ _HOMES = {
     "Receipt": "discern.models.summing",
     "RidgeClassifier": "discern.estimators.linear.ridge",
     "RidgeClassifierCV": "discern.estimators.linear.ridge_cv",
+    "SGDClassifier": "discern.estimators.linear.descent",
     "SVC": "discern.estimators.kernel",
     "SelectFdr": "discern.estimators.reexports",
     "SelectFpr": "discern.estimators.reexports",
@@ -128,6 +129,7 @@ if TYPE_CHECKING:
     from discern.estimators.kernel import SVC as SVC
     from discern.estimators.linear.bayesian import BayesianLogisticRegression as BayesianLogisticRegression
     from discern.estimators.linear.centroids import BasicLinearClassifier as BasicLinearClassifier
+    from discern.estimators.linear.descent import SGDClassifier as SGDClassifier
     from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.linear.discriminants import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.linear.logistic import LogisticRegression as LogisticRegression

@@ -184,8 +184,8 @@ class Classifier(Estimator):
         y : labels, optional
             One for each row. Predictions are then of the same type, and ``classes_`` has them sorted.
         sample_weight : whole numbers, optional
-            For use with ``y``: a row of weight 3 is learned three times, one of weight 0 not at all. Counts are exact, so
-            fractions are refused: multiply them by a common factor and round.
+            For use with ``y``: a row of weight 3 is learned three times, one of weight 0 not at all. Counts are exact,
+            so fractions are refused: multiply them by a common factor and round.
         reading : Reading, optional
             How files are read.
         watch : callable, optional
@@ -199,7 +199,7 @@ class Classifier(Estimator):
         """
         if y is None and hasattr(data, "ndim") and not hasattr(data, "columns") and data.ndim != 1:
             raise ValueError(
-                "Classifier requires y to be passed, but the target y is None: call fit(X, y), or pass rows with a label"
+                "Classifier requires y to be passed, but the target y is None: call fit(X, y), or pass labeled rows"
             )
         rows, learned = (data, None) if y is None else self._labeled(data, y, sample_weight)
         if y is None and (sample_weight is not None or self.class_weight is not None):

@@ -13,9 +13,7 @@ X, Y = load_iris(return_X_y=True)
 def test_missing_numbers_have_a_distance_of_their_own() -> None:
     holed = X.copy()
     holed[::7, 1] = np.nan
-    ours, peer = (
-        library.KNeighborsClassifier(metric="nan_euclidean").fit(holed, Y) for library in (discern, theirs)
-    )
+    ours, peer = (library.KNeighborsClassifier(metric="nan_euclidean").fit(holed, Y) for library in (discern, theirs))
     np.testing.assert_array_equal(ours.predict_proba(holed), peer.predict_proba(holed))
     with pytest.raises(ValueError, match="NaN"):
         discern.KNeighborsClassifier().fit(holed, Y)

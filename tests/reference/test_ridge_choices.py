@@ -34,9 +34,7 @@ def test_leave_one_out(classes: int, shape: Any, weighted: bool, class_weight: A
     X, y = rows(classes, *shape)
     weights = np.random.default_rng(0).uniform(0.5, 3.0, len(y)) if weighted else None
     options = {"class_weight": class_weight, "fit_intercept": intercept, "store_cv_results": True}
-    model, peer = (
-        library.RidgeClassifierCV(ALPHAS, **options).fit(X, y, weights) for library in (discern, theirs)
-    )
+    model, peer = (library.RidgeClassifierCV(ALPHAS, **options).fit(X, y, weights) for library in (discern, theirs))
     assert model.alpha_ == peer.alpha_
     np.testing.assert_allclose(model.best_score_, peer.best_score_, rtol=1e-7)
     np.testing.assert_allclose(model.cv_results_, peer.cv_results_, rtol=1e-6, atol=1e-9)

@@ -51,7 +51,9 @@ class Front(ModuleType):
         own = ModuleType.__getattribute__(self, "__dict__")
         table = own["__discern__"]
         asking = sys._getframe(1).f_globals.get("__name__") or ""
-        return table[name] if name in table and TEST_MODULE.fullmatch(asking) else ModuleType.__getattribute__(self, name)
+        return (
+            table[name] if name in table and TEST_MODULE.fullmatch(asking) else ModuleType.__getattribute__(self, name)
+        )
 
 
 def ours(name: str) -> Any:

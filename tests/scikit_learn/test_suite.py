@@ -18,7 +18,9 @@ def check(file: str) -> None:
     outcomes = suite.run(file)
     assert suite.surprises(outcomes, suite.listed(file)) == []
     recorded = suite.recorded()["files"][file]
-    assert {**outcomes.counts(), "stock": recorded["stock"]} == recorded, "run: python -m tests.scikit_learn.suite --record"
+    assert {**outcomes.counts(), "stock": recorded["stock"]} == recorded, (
+        "run: python -m tests.scikit_learn.suite --record"
+    )
 
 
 @same_version

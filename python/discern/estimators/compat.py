@@ -8,8 +8,8 @@
     from sklearn.naive_bayes import MultinomialNB  # discern's
 
 A class is replaced only if scikit-learn's own tests prove its results equal: ``tests/scikit_learn`` runs them, and no
-difference of such a class may be open there. ``LEFT_ALONE`` has the others, whose results are equally good but not equal,
-and why.
+difference of such a class may be open there. ``LEFT_ALONE`` has the others, whose results are equally good but not
+equal, and why.
 """
 
 from __future__ import annotations

@@ -157,8 +157,8 @@ class SVC(BaseClassifier):
         if weights is None:
             return "The number of classes has to be greater than one; got 1 class: pass rows of more."
         return (
-            "Invalid input - all samples with positive weights belong to the same class, and the number of classes has to "
-            "be greater than one: pass rows of more with weights above 0"
+            "Invalid input - all samples with positive weights belong to the same class, and the number of classes has "
+            "to be greater than one: pass rows of more with weights above 0"
         )
 
     def _wants_probability(self) -> bool:

@@ -2,8 +2,8 @@
 
     python -m discern.patch script.py arguments…
 
-When the script ends, stderr tells which of its names discern replaced, and which it left alone and why: a class is replaced
-only if scikit-learn's own tests prove its results equal.
+When the script ends, stderr tells which of its names discern replaced, and which it left alone and why: a class is
+replaced only if scikit-learn's own tests prove its results equal.
 """
 
 from __future__ import annotations

@@ -57,7 +57,9 @@ class TargetSolution:
         model, alpha = self.model, self.model.alpha
         if self.table.shape[1] > MOST_COLUMNS:
             if model.positive or not np.isscalar(alpha) or isinstance(alpha, str):
-                raise ValueError(f"for more than {MOST_COLUMNS:,} columns pass one number for alpha, and positive=False")
+                raise ValueError(
+                    f"for more than {MOST_COLUMNS:,} columns pass one number for alpha, and positive=False"
+                )
             rows = self.rows()
             found, intercepts, steps = solve_rows(rows, float(alpha), model.fit_intercept, model.tol, model.max_iter)
             return found, intercepts, Choice(alpha, np.nan), steps

@@ -35,8 +35,8 @@ class RidgeClassifier(ScatterClassifier):
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from the sums that
     :class:`LinearDiscriminantAnalysis` uses, so that it can ``partial_fit``, ``merge`` and ``forget``; and the penalty
-    can be chosen. Sparse rows are taken as they are. Targets may be sets of labels, a row of zeros and ones each; such a
-    model cannot learn more, merge or forget.
+    can be chosen. Sparse rows are taken as they are. Targets may be sets of labels, a row of zeros and ones each; such
+    a model cannot learn more, merge or forget.
 
     Parameters
     ----------

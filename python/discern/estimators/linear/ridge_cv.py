@@ -147,9 +147,7 @@ class RidgeClassifierCV(BaseClassifier):
     def _leave_one_out(self, X: Any, y: Array, aims: Array, sample_weight: Any, penalties: Array) -> None:
         short, back = compressed(X) if X.shape[0] < X.shape[1] else (X, None)
         if short.shape[1] > MOST_COLUMNS:
-            raise ValueError(
-                f"rows and columns are more than {MOST_COLUMNS:,}, too many for leave-one-out: pass cv, or select columns"
-            )
+            raise ValueError(f"rows and columns are more than {MOST_COLUMNS:,}, too many for leave-one-out: pass cv")
         solution = TargetSolution(self, short, aims, sample_weight, y)
         normal = solution.normal()
         left = residuals_left_out(normal, penalties, solution.rows())

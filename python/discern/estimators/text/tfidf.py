@@ -43,7 +43,9 @@ class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None
 
     def _learn(self, documents: NDArray[Any], rows: int, kind: np.dtype[Any]) -> TfidfTransformer:
         if self.use_idf and not self.smooth_idf and not np.all(documents):
-            message = "divide by zero: some columns are zero in every row, so their idf is infinite; use smooth_idf=True"
+            message = (
+                "divide by zero: some columns are zero in every row, so their idf is infinite; use smooth_idf=True"
+            )
             warnings.warn(message, RuntimeWarning, stacklevel=3)
         idf = _weighting(self).idf(documents, rows)
         self.__dict__.pop("idf_", None)

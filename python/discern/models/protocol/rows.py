@@ -17,10 +17,12 @@ from discern.data.values import label_text
 
 Array = NDArray[Any]
 FRACTIONS = (
-    "{name} has {weight}, which is not a whole number: counts are exact, so that a row of weight 3 is learned three times; "
-    "multiply the weights by a common factor and round them"
+    "{name} has {weight}, which is not a whole number: counts are exact, so that a row of weight 3 is learned three "
+    "times; multiply the weights by a common factor and round them"
 )
-BALANCED = "class_weight must map labels to whole numbers, or be None; to balance classes, pass priors='uniform' instead"
+BALANCED = (
+    "class_weight must map labels to whole numbers, or be None; to balance classes, pass priors='uniform' instead"
+)
 
 
 def as_rows(X: Any) -> Any:
@@ -38,16 +40,18 @@ def as_rows(X: Any) -> Any:
     if hasattr(X, "__array__") and not isinstance(X, np.ndarray) and not hasattr(X, "columns") and not is_arrow(X):
         X = np.asarray(X)
     if isinstance(X, np.ndarray) and X.ndim == 2 and not X.size:
-        raise DataError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}) while a "
-                        "minimum of 1 is required.")
+        raise DataError(
+            f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s) (shape={X.shape}) while a "
+            "minimum of 1 is required."
+        )
     if isinstance(X, np.ndarray) and X.ndim == 2:
         return _table(X)
     if isinstance(X, np.ndarray) and X.ndim != 2:
         if X.ndim == 1 and X.dtype.kind in "OUT" and all(isinstance(row, str | Mapping) for row in X):
             return X.tolist()
         raise DataError(
-            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data: pass a table of rows and columns, a data "
-            "frame, or a list of texts"
+            f"Expected 2D array, got {X.ndim}D array instead. Reshape your data: pass a table of rows and columns, a "
+            "data frame, or a list of texts"
         )
     return X
 
@@ -61,8 +65,8 @@ def _table(X: Array) -> Any:
         raise DataError("X holds complex numbers. Complex data not supported: pass real numbers")
     if X.dtype.kind == "f" and not np.isfinite(X).all():
         raise DataError(
-            f"Input X contains {'NaN' if np.isnan(X).any() else 'infinity'}: missing numbers are for data frames, which "
-            "have named columns"
+            f"Input X contains {'NaN' if np.isnan(X).any() else 'infinity'}: missing numbers are for data frames, "
+            "which have named columns"
         )
     return X if X.dtype.kind in "biuf" and X.shape[1] > 1 else {f"x{place}": X[:, place] for place in range(X.shape[1])}
 
@@ -93,9 +97,7 @@ class Shape:
         """Refuse an array with another number of columns than that learned from."""
         columns = X.shape[1] if isinstance(X, np.ndarray) else len(X) if isinstance(X, dict) else self.columns
         if self.columns is not None and self.columns != columns:
-            raise DataError(
-                f"X has {columns} features, but Classifier is expecting {self.columns} features as input"
-            )
+            raise DataError(f"X has {columns} features, but Classifier is expecting {self.columns} features as input")
 
 
 @dataclass(frozen=True)
@@ -115,9 +117,7 @@ class ClassNames:
         except TypeError as fault:
             raise DataError(f"y has labels of several types, which have no order; use one type ({fault})") from fault
         if classes.dtype.kind == "f" and not np.array_equal(classes, np.floor(classes)):
-            raise DataError(
-                "Unknown label type: continuous. y holds numbers that are not whole; pass classes"
-            )
+            raise DataError("Unknown label type: continuous. y holds numbers that are not whole; pass classes")
         labels = tuple(label_text(value.item() if isinstance(value, np.generic) else value) for value in classes)
         if len(set(labels)) < len(labels):
             twice = next(label for label in labels if labels.count(label) > 1)
@@ -175,7 +175,9 @@ def repetitions(sample_weight: Any, class_weight: Any, y: Array) -> Array | None
     if class_weight is not None:
         weights = weights * _of_classes(class_weight, y)
     if not weights.any():
-        raise DataError("the weight of every row is zero: there is nothing to learn; set a weight above 0 for some rows")
+        raise DataError(
+            "the weight of every row is zero: there is nothing to learn; set a weight above 0 for some rows"
+        )
     return weights.astype(np.int64)
 
 
