@@ -82,9 +82,13 @@ def test_what_cannot_be_chosen_is_refused() -> None:
     X, y = rows(2)
     with pytest.raises(ValueError, match="store_cv_results=True are incompatible"):
         discern.RidgeClassifierCV(cv=3, store_cv_results=True).fit(X, y)
-    for alphas in ([], [0.0], [-1.0, 1.0], [np.inf], [[1.0]]):
-        with pytest.raises(ValueError, match="alphas must be finite numbers above 0"):
+    for alphas in ([], [np.inf], [[1.0]]):
+        with pytest.raises(ValueError, match="alphas must be a flat list of finite numbers"):
             discern.RidgeClassifierCV(alphas).fit(X, y)
+    for alphas in ([0.0], [1.0, -1.0]):
+        with pytest.raises(ValueError, match=rf"alphas\[{len(alphas) - 1}\] == {alphas[-1]}, must be > 0"):
+            discern.RidgeClassifierCV(alphas).fit(X, y)
+    assert discern.RidgeClassifierCV([0.0], cv=3).fit(X, y).alpha_ == 0.0
 
 
 @parametrize_with_checks([discern.RidgeClassifierCV(cv=3)])

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.model_selection import GridSearchCV, check_cv
+from sklearn.utils import check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -70,7 +71,7 @@ class RidgeClassifierCV(BaseClassifier):
 
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alphas": ["array-like", Interval(Real, 0, None, closed="neither")],
+        "alphas": ["array-like", Interval(Real, 0, None, closed="left")],
         "fit_intercept": ["boolean"],
         "scoring": [StrOptions(set(get_scorer_names())), callable, None],
         "cv": ["cv_object"],
@@ -115,9 +116,14 @@ class RidgeClassifierCV(BaseClassifier):
     # ------------------------------------------------------------------------------------------------- checks
 
     def _penalties(self) -> Array:
-        penalties = np.atleast_1d(np.asarray(self.alphas, np.float64))
-        if penalties.ndim != 1 or not len(penalties) or not (penalties > 0).all() or not np.isfinite(penalties).all():
-            raise ValueError("alphas must be finite numbers above 0: pass at least one")
+        given = self.alphas if np.ndim(self.alphas) else [self.alphas]
+        bounds = "neither" if self.cv is None else "left"
+        if np.ndim(given) == 1:
+            for place, alpha in enumerate(given):
+                check_scalar(alpha, f"alphas[{place}]", Real, min_val=0.0, include_boundaries=bounds)
+        penalties = np.asarray(given, np.float64)
+        if penalties.ndim != 1 or not len(penalties) or not np.isfinite(penalties).all():
+            raise ValueError("alphas must be a flat list of finite numbers: pass at least one")
         return penalties
 
     def _checked(self, X: Any, y: Any) -> tuple[Any, Array, Array]:
