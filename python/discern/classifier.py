@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discern.data.readers import Sources, batches
@@ -19,8 +20,13 @@ from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
     from discern.models.search import Watch
+
+
+_BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
+"""What a classifier has beside its settings and what it learned."""
 
 
 class Classifier(Estimator):
@@ -45,6 +51,11 @@ class Classifier(Estimator):
     text, number, category, flag, vector : str or list of str, optional
         The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
         vector is a list of numbers, of the same length in all rows, such as an embedding.
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
+        (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
+        embedding. The file holds what tells the embedder from others, not the embedder: pass it to
+        :func:`discern.load`, too.
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
@@ -114,6 +125,7 @@ class Classifier(Estimator):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",
@@ -136,9 +148,10 @@ class Classifier(Estimator):
         class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,
     ) -> None:
-        beside = ("self", "threads", "class_weight")
+        beside = ("self", "threads", "class_weight", "embed")
         self._given = {name: value for name, value in locals().items() if name not in (*beside, "beside")}
         self.settings, self.threads, self.class_weight = Settings.of(**self._given), threads, class_weight
+        self._embed, self.embedder = embed, embedder_of(embed)
         self._fitted: Fitted | None = None
         self.make_lock()
 
@@ -147,6 +160,7 @@ class Classifier(Estimator):
         """Return a classifier with settings, and with what was learned elsewhere."""
         made = cls.__new__(cls)
         made.settings, made.threads, made._fitted, made._given = settings, threads, fitted, None
+        made._embed = made.embedder = None if fitted is None else fitted.embedder
         made.make_lock()
         return made
 
@@ -157,10 +171,26 @@ class Classifier(Estimator):
         self.settings, self._fitted = fitted.settings, fitted
         return self
 
+    @one_at_a_time
+    def embed_with(self, embed: Any) -> Classifier:
+        """Embed texts with the embedder that the model was trained with, after it was loaded without.
+
+        Raises ``DataError`` for an embedder that returns other vectors.
+        """
+        embedder = embedder_of(embed)
+        assert embedder is not None
+        self.take(self.fitted.embedding_with(embedder))
+        self.embedder, self._embed = embedder, embed
+        return self
+
+    def _embedder_for(self, embed: Any) -> Embedder | None:
+        return self.embedder if embed is self._embed else embedder_of(embed)
+
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
         made = Classifier.of(self.settings, self._fitted, self.threads)
-        made._given, made._learned, made.class_weight = self._given, self._learned, self.class_weight
+        for name in _BESIDE:
+            setattr(made, name, getattr(self, name))
         return made
 
     # ------------------------------------------------------------------------------------------- learning
@@ -204,7 +234,7 @@ class Classifier(Estimator):
         rows, learned = (data, None) if y is None else self._labeled(data, y, sample_weight)
         if y is None and (sample_weight is not None or self.class_weight is not None):
             raise ValueError("sample_weight and class_weight need the labels apart from the rows: call fit(X, y)")
-        fitted = fit(self.settings, rows, reading, watch, self.threads)
+        fitted = fit(self.settings, rows, reading, watch, self.threads, self.embedding)
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
@@ -352,23 +382,22 @@ class Classifier(Estimator):
         return self.fitted.checksum()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """Read a model that :meth:`save` wrote."""
-        fitted = Fitted.load(path)
-        return cls.of(fitted.settings, fitted)
+    def load(cls, path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
+        """Read a model that :meth:`save` wrote; ``embed`` is the embedder that it was trained with, if any."""
+        fitted, embedder = Fitted.load(path), embedder_of(embed)
+        return cls.of(fitted.settings, fitted if embedder is None else fitted.embedding_with(embedder))
 
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        beside = {name: getattr(self, name) for name in ("threads", "class_weight", "_given", "_learned")}
-        return {"settings": self.settings, "content": content, **beside}
+        return {"settings": self.settings, "content": content, **{name: getattr(self, name) for name in _BESIDE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]
         self.settings = state["settings"]
-        for name in ("threads", "class_weight", "_given", "_learned"):
+        for name in _BESIDE:
             setattr(self, name, state[name])
-        self._fitted = None if content is None else Fitted.from_content(*content)
+        self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
         self.make_lock()
 
     def _repr_html_(self) -> str:
@@ -384,8 +413,23 @@ class Classifier(Estimator):
         return f"<discern.Classifier {self.model}: {learned}>"
 
 
-def load(path: str | os.PathLike[str]) -> Classifier:
+def embedder_of(embed: Any) -> Embedder | None:
+    """Return an embedder of what was given for ``embed``."""
+    if embed is None:
+        return None
+    from discern.data.embedding.embedder import Embedder
+
+    return Embedder.of(embed)
+
+
+def load(path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
     """Read a model file.
+
+    Parameters
+    ----------
+    path : path
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        The embedder that the model was trained with, if it embeds texts. Another one is refused.
 
     Examples
     --------
@@ -396,4 +440,4 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     ...     load(f"{folder}/m.discern").predict(["x2"]).tolist()
     ['a']
     """
-    return Classifier.load(path)
+    return Classifier.load(path, embed=embed)

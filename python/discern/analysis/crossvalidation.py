@@ -19,6 +19,7 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
+from discern.models.fitting import embedded_rows
 from discern.models.resolving import pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.validation.held_out import held_out
@@ -127,10 +128,14 @@ def cross_validate(
     assert first is not None
     settings = classifier.settings.suiting(first)
     features, _ = settings.features_of(first)
-    sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
+    if classifier.embedding is not None:
+        features, rows = embedded_rows(features, iter(parts), classifier.embedding)
+        parts = list(rows)
+    names = [feature.name for feature in features if not feature.is_derived]
+    sample = Sample.of(parts, classifier.label, names, classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate evaluates one model: fit model='best' first, and pass the name in its winner")
-    if folds == "leave-one-out" and not settings.is_sum:
+    if folds == "leave-one-out" and not settings.kind.event:
         raise ValueError(f"{classifier.model!r} is trained again for each fold: pass a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
@@ -138,7 +143,7 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    held_out_scores = _as_sums if settings.is_sum else _in_space
+    held_out_scores = _as_sums if settings.kind.event else _in_space
     scores, shares = held_out_scores(settings, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, predicted = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]

@@ -52,7 +52,7 @@ def evaluate(
     out: Output,
 ) -> None:
     """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
-    classifier = loaded(model, text, rows.threads, label)
+    classifier = loaded(model, text, rows.threads, label, rows.embed)
     if novelty is not None:
         _evaluate_novelty(classifier, novelty, rows, out)
         return
@@ -105,7 +105,7 @@ def report(
     refuse_bad_place(output)
     refuse_missing(model)
     with rows.reading([data], out.quiet) as how:
-        evaluation = write_report(model, data, output, positive=positive, reading=how)
+        evaluation = write_report(model, data, output, positive=positive, reading=how, embed=rows.embed)
     size = output.stat().st_size
     if out.json:
         print_json({"file": str(output), "bytes": size, "evaluation": evaluation.to_dict()})
@@ -140,7 +140,7 @@ def compare(
     if plot is not None:
         refuse_bad_place(plot)
     chosen = dict.fromkeys(model or (name for name in MODELS.choices if name != "best"))
-    methods = {name: Classifier(label, model=name, text=text) for name in chosen}
+    methods = {name: Classifier(label, model=name, text=text, embed=rows.embed) for name in chosen}
     with rows.reading([data], out.quiet) as how:
         compared = compare_methods(methods, data, folds=folds, reading=how)
     if plot is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discern.cli.options import Input, ModelFile, Output, Top, argument, command, option
+from discern.cli.options import Embed, Input, ModelFile, Output, Top, argument, command, option
 from discern.cli.output import loaded, print_json, to_json, visible
 
 if TYPE_CHECKING:
@@ -28,13 +29,14 @@ def explain(
     text: str | None = argument(None, "[TEXT]", "The text to classify; - is stdin."),
     value: Values = None,
     top: Top = 20,
+    embed: Embed = None,
     out: Output,
 ) -> None:
     """Explain the prediction for a text or a row: how much each of its words and values contributes, in nats.
 
     A column without a value is treated as missing.
     """
-    classifier, row = _model_and_row(model, sys.stdin.read() if text == "-" else text, value)
+    classifier, row = _model_and_row(model, sys.stdin.read() if text == "-" else text, value, embed)
     message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
     evidence = classifier.explain(row)
     if out.json:
@@ -46,14 +48,14 @@ def explain(
 
 
 def _model_and_row(
-    model: ModelFile, text: str | None, values: list[str] | None
+    model: ModelFile, text: str | None, values: list[str] | None, embed: Path | None
 ) -> tuple[Classifier, dict[str, str | None]]:
     """Load a model, and fill a row with values; the text goes to the only text column."""
     from discern.data.batch import did_you_mean
 
     if text is None and not values:
         raise typer.BadParameter("pass TEXT, or --value COLUMN=VALUE, or both")
-    classifier = loaded(model)
+    classifier = loaded(model, embed=embed)
     row: dict[str, str | None] = {feature.name: None for feature in classifier.features}
     texts = [feature.name for feature in classifier.features if feature.role == "text"]
     if text is not None and len(texts) != 1:
@@ -93,7 +95,7 @@ def similar(
     """
     from discern.analysis.similarity import similar as find
 
-    classifier, row = _model_and_row(model, text, value)
+    classifier, row = _model_and_row(model, text, value, rows.embed)
     found = find(classifier, row, top)
     shown: dict[int, Any] = {}
     if data:

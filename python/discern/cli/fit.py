@@ -111,6 +111,7 @@ class Columns:
     number: list[str] | None = option(None, "A column with numbers.", show_default="inferred")
     category: list[str] | None = option(None, "A column with categories.", show_default="inferred")
     flag: list[str] | None = option(None, "A column with yes or no.", show_default="inferred")
+    vector: list[str] | None = option(None, "A column with vectors, such as embeddings.", show_default="inferred")
 
 
 @dataclass(frozen=True)
@@ -270,7 +271,7 @@ def fit(
     from discern.classifier import Classifier
 
     try:
-        classifier = Classifier(**settings_of(columns, learning, terms), threads=rows.threads)
+        classifier = Classifier(**settings_of(columns, learning, terms), embed=rows.embed, threads=rows.threads)
     except ValueError as error:
         raise typer.BadParameter(" ".join(str(error).split())) from error
     refuse_bad_place(output)

@@ -96,7 +96,7 @@ def predict(
     if bool(message) == bool(data):
         raise typer.BadParameter("pass either DATA or --message")
     kind = _kind(output, to, out.json)
-    classifier = loaded(model, text, threads)
+    classifier = loaded(model, text, threads, embed=rows.embed)
     if columns.may_be_unsure and UNSURE in classifier.labels:
         raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure and --max-false-alarms out")
     on_terminal = output is None and sys.stdout.isatty()

@@ -12,6 +12,7 @@ from discern.data.roles import Feature
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
+from discern.models.embedding import needed
 from discern.models.exclusive import Exclusive
 from discern.models.fitted import Fitted
 from discern.models.naive_bayes import Model
@@ -22,6 +23,7 @@ from discern.statistics.sums import Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
@@ -36,6 +38,8 @@ class Predictor(Exclusive):
 
     settings: Settings
     threads: int | None
+    embedder: Embedder | None
+    """What embeds texts, if anything."""
     _fitted: Fitted | None
 
     @property
@@ -55,6 +59,11 @@ class Predictor(Exclusive):
     def resolved(self) -> Resolved:
         """The settings that were learned with: nothing is left open in them."""
         return self.fitted.resolved
+
+    @property
+    def embedding(self) -> Embedder | None:
+        """What embeds texts; raises ``DataError`` if the model was loaded without the embedder that it needs."""
+        return needed(self.embedder, None if self._fitted is None else self._fitted.resolved.embedder)
 
     @property
     def solved(self) -> Model | SpaceModel:
@@ -179,8 +188,8 @@ class Predictor(Exclusive):
         parts = list(self.fitted.log_joint(batches(data), full, self.threads))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text, as fast as can be.
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text, or of one row of columns and values, as fast as can be.
 
         Examples
         --------
@@ -188,11 +197,14 @@ class Predictor(Exclusive):
         >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
         >>> model.predict_one("some y2")
         'b'
+        >>> model = Classifier(smoothing=1.0).fit([{"label": "a", "size": 1}, {"label": "b", "size": 3}])
+        >>> model.predict_one({"size": 2.9})
+        'b'
         """
         fitted = self._fitted
-        if fitted is None or fitted.quick is None:
-            return self.fitted.predict_one(text)
-        return fitted.quick(text)  # type: ignore[no-any-return]
+        if fitted is None or fitted.quick is None or not isinstance(row, str):
+            return self.fitted.predict_one(row)
+        return fitted.quick(row)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Evaluate the model on rows with labels."""

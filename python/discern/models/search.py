@@ -410,7 +410,7 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 def limitation(results: Sequence[Result]) -> str:
     """Describe what a winner that is no sum cannot do, and what it gains."""
     winner = results[0]
-    if winner.candidate.pipeline is None:
+    if winner.candidate.pipeline is None or winner.candidate.pipeline.is_sum:
         return ""
     gain = ""
     for other in results[1:]:

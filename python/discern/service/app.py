@@ -139,6 +139,7 @@ _POST = (
 _GET = (
     Route("/v1/feedback", "feedback", "Feedback"),
     Route("/v1/model", "model", "Card"),
+    Route("/v1/model/form", "form", "Form"),
     Route("/v1/model/words", "words", "Words"),
     Route("/v1/model/evaluation", "evaluation", "Evaluation"),
     Route("/metrics", "metrics", None, "text/plain"),
@@ -167,6 +168,10 @@ def _add_pages(api: FastAPI, worker: Worker) -> None:
     @api.get("/", include_in_schema=False)
     async def index() -> Response:
         return Response(files["index.html"], media_type=PAGE[".html"])
+
+    @api.get("/docs", include_in_schema=False)
+    async def reference() -> Response:
+        return Response(files["docs.html"], media_type=PAGE[".html"])
 
     @api.get("/v1/model/evaluation.html", include_in_schema=False)
     async def held_out(request: Request) -> Response:

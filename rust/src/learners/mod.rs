@@ -2,6 +2,7 @@
 
 pub mod descent;
 pub mod kernel;
+pub mod lasso;
 pub mod logistic;
 pub mod margin;
 pub mod neighbors;

@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from discern.models.fitted import Fitted
 from discern.models.predicting import Predictor
 from discern.models.protocol.rows import ClassNames, Shape, as_rows, labels_of
 from discern.models.settings import TEXT_SETTINGS, Settings
+
+if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
 
 Array = NDArray[Any]
 
@@ -33,6 +36,8 @@ class Estimator(Predictor):
 
     _given: dict[str, Any] | None
     """The arguments that the classifier was made with; None if it was made of settings."""
+    _embed: Any
+    """The embedder that was given."""
     _learned: Learned | None = None
     class_weight: Mapping[Any, int] | None = None
 
@@ -47,7 +52,7 @@ class Estimator(Predictor):
         >>> Classifier("topic", model="logistic").get_params()["model"]
         'logistic'
         """
-        beside = {"class_weight": self.class_weight, "threads": self.threads}
+        beside = {"class_weight": self.class_weight, "threads": self.threads, "embed": self._embed}
         given = self._given
         if given is None or Settings.of(**given) != self.settings:
             given = arguments_of(self.settings)
@@ -64,10 +69,15 @@ class Estimator(Predictor):
                 f"Invalid parameter {unknown[0]!r} for estimator Classifier. Valid parameters are: {sorted(now)}"
             )
         chosen = {**now, **parameters}
-        class_weight, threads = chosen.pop("class_weight"), chosen.pop("threads")
-        settings = Settings.of(**chosen)
+        class_weight, threads, embed = (chosen.pop(name) for name in ("class_weight", "threads", "embed"))
+        settings, embedder = Settings.of(**chosen), self._embedder_for(embed)
         self._given, self.settings, self.class_weight, self.threads = chosen, settings, class_weight, threads
+        self._embed, self.embedder = embed, embedder
         return self
+
+    def _embedder_for(self, embed: Any) -> Embedder | None:
+        """Return the embedder that an argument stands for."""
+        raise TypeError("the classifier knows how embedders are made")
 
     # ------------------------------------------------------------------------------------ what was learned
 
