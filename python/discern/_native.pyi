@@ -305,6 +305,18 @@ def kernel_sums(
     threads: int,
 ) -> NDArray[np.float64]: ...
 def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> bool: ...
+def descend(
+    table: _Table,
+    weights: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    positives: list[int],
+    factors: list[tuple[float, float]],
+    objective: tuple[str, float, float, str, float, float],
+    course: tuple[bool, float, bool, int, float, int, int, float],
+    seeds: list[int],
+    states: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
+    threads: int,
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, bool]]: ...
 def learn_online(
     table: _Table,
     weights: NDArray[np.float64],

@@ -269,8 +269,8 @@ def _naive_bayes(
 ) -> NaiveBayesSettings:
     """Return the settings of naive Bayes, or where validation starts, from what was given."""
     start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
-    given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
-    if isinstance(given, str) and given not in PRIORS:
+    given = "data" if is_auto(priors) else as_priors(priors) if isinstance(priors, Mapping) else priors
+    if not isinstance(priors, str | Mapping) or (isinstance(given, str) and given not in PRIORS):
         raise ValueError(
             f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
         )

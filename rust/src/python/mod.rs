@@ -4,6 +4,7 @@
 //! of the others exports a part of the core.
 
 mod counter;
+mod descent;
 mod files;
 mod folds;
 mod grid;
@@ -49,6 +50,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;
+    descent::register(module)?;
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;
