@@ -9,7 +9,7 @@
 
 Left out are classes whose results are equally good but not equal: those that iterate to a tolerance of their own
 (``LogisticRegression``, ``LinearSVC``, ``SVC``, ``Perceptron``, ``RidgeClassifier`` on sparse rows), that break ties in
-another way (``KNeighborsClassifier``), or that hash with a key of their own (``HashingVectorizer``).
+another way (``KNeighborsClassifier``), or that hash by another function (``HashingVectorizer``).
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ mod grid;
 mod kernel;
 mod logistic;
 mod margin;
+mod matrices;
 mod neighbors;
 mod perceptron;
 mod scorer;
@@ -46,5 +47,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;
+    matrices::register(module)?;
     work::register(module)
 }

@@ -1,11 +1,13 @@
 //! Numbers and levels to sums and scores.
 
 pub mod bins;
+pub mod by_class;
 pub mod exact;
 pub mod grid;
 pub mod labels;
 pub mod levels;
 pub mod moments;
 pub mod posterior;
+pub mod products;
 pub mod vectors;
 pub mod weighting;
