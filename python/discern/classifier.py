@@ -42,8 +42,10 @@ class Classifier(Predictor):
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag, vector : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
-        vector is a list of numbers, of the same length in all rows, such as an embedding.
+        Columns of this role. The roles of all other columns are inferred (see ``features`` and ``left_out``). A vector
+        is a list of numbers, of the same length in all rows, such as an embedding.
+    ignore : str or list of str, optional
+        Columns that are not used; ``"*"`` stands for all whose role you do not give.
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
@@ -110,6 +112,7 @@ class Classifier(Predictor):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",

@@ -198,7 +198,9 @@ class Comparison:
         return BoxPlotDisplay(values, figure).plot(ax=ax)
 
 
-HEAD = ("method", "log loss", "95% interval", "error", "95% interval", "p", "training", "predicting")
+HEAD = ("method", "log loss", "log loss 95% CI", "error", "error 95% CI", "p", "training", "predicting")
+LESS = ("predicting", "training", "error 95% CI", "log loss 95% CI")
+"""The columns that a narrow terminal does without, the first one first."""
 
 
 def compare(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discern.data.readers import batches
-from discern.data.roles import Feature
+from discern.data.roles import IGNORED, Feature
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
@@ -95,7 +95,9 @@ class Predictor(Exclusive):
     @property
     def features(self) -> tuple[Feature, ...]:
         """The predictor columns: those learned from, or before that those given."""
-        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
+        if self._fitted is None:
+            return tuple(feature for feature in self.settings.columns if feature.role != IGNORED)
+        return self._fitted.resolved.columns
 
     @property
     def decision(self) -> Decision | None:
