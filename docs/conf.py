@@ -36,7 +36,7 @@ templates_path = ["_templates"]
 nitpicky = True
 INTERNAL = (
     r"discern\.(_native|data\.(roles|encode|batch)|models\.(naive_bayes|space|space_model|validation|search|deciders"
-    r"|settings|resolved|fitted))\..*"
+    r"|settings|resolved|fitted)|data\.(embedding\.identity|vectors\.beside)|statistics\.exact)\..*"
     r"|.*\.Predictions|discern\.analysis\.comparison\.SimulatedProblem"
 )
 nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discern.data.readers import batches
+from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
@@ -18,7 +20,9 @@ from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
     from discern.models.search import Watch
 
 
@@ -46,6 +50,11 @@ class Classifier(Predictor):
         is a list of numbers, of the same length in all rows, such as an embedding.
     ignore : str or list of str, optional
         Columns that are not used; ``"*"`` stands for all whose role you do not give.
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
+        (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
+        embedding. The file holds what tells the embedder from others, not the embedder: pass it to
+        :func:`discern.load`, too.
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
@@ -113,6 +122,7 @@ class Classifier(Predictor):
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
         ignore: str | Sequence[str] | None = None,
+        embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",
@@ -134,8 +144,8 @@ class Classifier(Predictor):
         ledger: bool | str = False,
         threads: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "threads")}
-        self.settings, self.threads = Settings.of(**given), threads
+        given = {name: value for name, value in locals().items() if name not in ("self", "threads", "embed")}
+        self.settings, self.threads, self.embedder = Settings.of(**given), threads, embedder_of(embed)
         self._fitted: Fitted | None = None
         self.make_lock()
 
@@ -144,6 +154,7 @@ class Classifier(Predictor):
         """Return a classifier with settings, and with what was learned elsewhere."""
         made = cls.__new__(cls)
         made.settings, made.threads, made._fitted = settings, threads, fitted
+        made.embedder = None if fitted is None else fitted.embedder
         made.make_lock()
         return made
 
@@ -154,9 +165,23 @@ class Classifier(Predictor):
         self.settings, self._fitted = fitted.settings, fitted
         return self
 
+    @one_at_a_time
+    def embed_with(self, embed: Any) -> Classifier:
+        """Embed texts with the embedder that the model was trained with, after it was loaded without.
+
+        Raises ``DataError`` for an embedder that returns other vectors.
+        """
+        embedder = embedder_of(embed)
+        assert embedder is not None
+        self.take(self.fitted.embedding_with(embedder))
+        self.embedder = embedder
+        return self
+
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
-        return Classifier.of(self.settings, self._fitted, self.threads)
+        copied = Classifier.of(self.settings, self._fitted, self.threads)
+        copied.embedder = self.embedder
+        return copied
 
     # ------------------------------------------------------------------------------------------- learning
 
@@ -166,7 +191,7 @@ class Classifier(Predictor):
 
         With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been evaluated.
         """
-        fitted = fit(self.settings, data, reading, watch, self.threads)
+        fitted = fit(self.settings, data, reading, watch, self.threads, self.embedding)
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
@@ -268,6 +293,33 @@ class Classifier(Predictor):
         """
         return self.take(self.fitted.decided_by(decision))
 
+    # ------------------------------------------------------------------------------------------- reporting
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Evaluation:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
+
     # -------------------------------------------------------------------------------------------- renaming
 
     @one_at_a_time
@@ -305,20 +357,20 @@ class Classifier(Predictor):
         return self.fitted.checksum()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """Read a model that :meth:`save` wrote."""
-        fitted = Fitted.load(path)
-        return cls.of(fitted.settings, fitted)
+    def load(cls, path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
+        """Read a model that :meth:`save` wrote; ``embed`` is the embedder that it was trained with, if any."""
+        fitted, embedder = Fitted.load(path), embedder_of(embed)
+        return cls.of(fitted.settings, fitted if embedder is None else fitted.embedding_with(embedder))
 
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        return {"settings": self.settings, "threads": self.threads, "content": content}
+        return {"settings": self.settings, "threads": self.threads, "embedder": self.embedder, "content": content}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]
-        self.settings, self.threads = state["settings"], state["threads"]
-        self._fitted = None if content is None else Fitted.from_content(*content)
+        self.settings, self.threads, self.embedder = state["settings"], state["threads"], state["embedder"]
+        self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
         self.make_lock()
 
     def _repr_html_(self) -> str:
@@ -334,8 +386,23 @@ class Classifier(Predictor):
         return f"<discern.Classifier {self.model}: {learned}>"
 
 
-def load(path: str | os.PathLike[str]) -> Classifier:
+def embedder_of(embed: Any) -> Embedder | None:
+    """Return an embedder of what was given for ``embed``."""
+    if embed is None:
+        return None
+    from discern.data.embedding.embedder import Embedder
+
+    return Embedder.of(embed)
+
+
+def load(path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
     """Read a model file.
+
+    Parameters
+    ----------
+    path : path
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        The embedder that the model was trained with, if it embeds texts. Another one is refused.
 
     Examples
     --------
@@ -346,4 +413,4 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     ...     load(f"{folder}/m.discern").predict(["x2"]).tolist()
     ['a']
     """
-    return Classifier.load(path)
+    return Classifier.load(path, embed=embed)

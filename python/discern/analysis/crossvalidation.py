@@ -19,6 +19,7 @@ from discern.evaluation.decisions import ChosenThreshold, Rule, choose_threshold
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.significance import Interval, mean_interval
 from discern.learners.bayes import posterior
+from discern.models.fitting import embedded_rows
 from discern.models.resolving import pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.validation.held_out import held_out
@@ -127,7 +128,11 @@ def cross_validate(
     assert first is not None
     settings = classifier.settings.suiting(first)
     features, _ = settings.features_of(first)
-    sample = Sample.of(parts, classifier.label, [feature.name for feature in features], classifier.threads)
+    if classifier.embedding is not None:
+        features, rows = embedded_rows(features, iter(parts), classifier.embedding)
+        parts = list(rows)
+    names = [feature.name for feature in features if not feature.is_derived]
+    sample = Sample.of(parts, classifier.label, names, classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate evaluates one model: fit model='best' first, and pass the name in its winner")
     if folds == "leave-one-out" and not settings.is_sum:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discern.cli.decide import DecisionRule, Positive
 from discern.cli.options import (
@@ -52,7 +52,7 @@ def evaluate(
     out: Output,
 ) -> None:
     """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
-    classifier = loaded(model, text, rows.threads, label)
+    classifier = loaded(model, text, rows.threads, label, rows.embed)
     if novelty is not None:
         _evaluate_novelty(classifier, novelty, rows, out)
         return
@@ -107,7 +107,7 @@ def report(
     refuse_bad_place(output)
     refuse_missing(model)
     with rows.reading([data], out.quiet) as how:
-        evaluation = write_report(model, data, output, positive=positive, reading=how)
+        evaluation = write_report(model, data, output, positive=positive, reading=how, embed=rows.embed)
     size = output.stat().st_size
     if out.json:
         print_json({"file": str(output), "bytes": size, "evaluation": evaluation.to_dict()})
@@ -137,16 +137,14 @@ def compare(
     """Compare models on rows with labels by cross-validation: log loss, error, intervals and time, the best first."""
     from discern.analysis.comparison import HEAD, LESS
     from discern.analysis.comparison import compare as compare_methods
-    from discern.classifier import Classifier
     from discern.cli.training.label_column import label_and_data
 
     if plot is not None:
         refuse_bad_place(plot)
-    chosen = dict.fromkeys(model or (name for name in MODELS.choices if name != "best"))
     with rows.reading([data], out.quiet) as how:
         name, source = label_and_data(label, [data], how, out)
-        methods = {model: Classifier(name, model=model, text=text) for model in chosen}
-        compared = compare_methods(methods, source, folds=folds, reading=how)
+        chosen: Any = model or "all"
+        compared = compare_methods(chosen, source, folds=folds, label=name, text=text, embed=rows.embed, reading=how)
     if plot is not None:
         compared.plot().figure_.savefig(plot)
     if out.json:

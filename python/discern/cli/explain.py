@@ -30,7 +30,7 @@ def explain(*, model: ModelFile, inputs: Inputs, top: Top = 20, text: OtherText 
 
     A column without a value is treated as missing. With --json each row is a line.
     """
-    classifier = loaded(model, text, inputs.threads)
+    classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
     with inputs.source(classifier, out.quiet, busy=True) as (source, how):
         rows = _explained(classifier, source, how)
         if out.json:
@@ -90,7 +90,7 @@ def similar(
 
     if (text is None) == (not value):
         raise typer.BadParameter("pass either TEXT or --value COLUMN=VALUE")
-    classifier = loaded(model)
+    classifier = loaded(model, embed=rows.embed)
     if text is not None:
         row: dict[str, Any] = {**empty_row(classifier), text_column(classifier): text}
     else:

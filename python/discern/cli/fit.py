@@ -314,7 +314,9 @@ def _made_from(columns: Columns, learning: Learning, terms: Terms, rows: Rows) -
 
     def made(label: str) -> Classifier:
         try:
-            return Classifier(**{**settings_of(columns, learning, terms), "label": label}, threads=rows.threads)
+            return Classifier(
+                **{**settings_of(columns, learning, terms), "label": label}, embed=rows.embed, threads=rows.threads
+            )
         except ValueError as error:
             raise typer.BadParameter(" ".join(str(error).split())) from error
 

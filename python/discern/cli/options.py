@@ -147,6 +147,15 @@ class Output:
 # -------------------------------------------------------------------------------------------------- rows to read
 
 
+Embed = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="The folder of a static embedding, which turns texts into vectors; pass the one that a model was trained "
+        "with. Needs the extra embed: pip install 'discern[embed]'.",
+        show_default="none",
+    ),
+]
 DATA_HELP = (
     "Files with rows: CSV or another --format, plain or compressed (.gz, .bz2, .xz, .zst); a Maildir; a folder whose "
     "sub-folders are the labels; or - for stdin."
@@ -175,6 +184,12 @@ class Input:
         "What to do with a row that cannot be read: stop, skip it, or keep what is readable.",
         click_type=OneOf("discern.data.source", "ON_ERROR"),
     )
+    embed: Embed = None
+    vectors: list[str] | None = option(
+        None,
+        "A NumPy file with a vector for each row of the data, as a column; may be given more than once.",
+        metavar="COLUMN=FILE",
+    )
 
     @contextmanager
     def reading(
@@ -188,7 +203,8 @@ class Input:
         from discern.data.readers import total_size
         from discern.data.source import Reading
 
-        how = Reading(self.format, encoding=self.encoding, on_error=self.on_error, at_once=at_once)
+        beside = self._vectors()
+        how = Reading(self.format, encoding=self.encoding, on_error=self.on_error, at_once=at_once, vectors=beside)
         total = total_size(sources, self.format)
         if self.format is not None and FORMATS[self.format].needs_path and "-" in sources:
             raise typer.BadParameter(f"{FORMATS[self.format].title} cannot be read from stdin; pass a file")
@@ -197,6 +213,18 @@ class Input:
             yield how
         if not quiet:
             _report_faults(how)
+
+    def _vectors(self) -> dict[str, Any]:
+        """Return the columns of vectors beside the rows, mapped into memory."""
+        if not self.vectors:
+            return {}
+        from discern.data.vectors.beside import as_table
+
+        pairs = [given.partition("=") for given in self.vectors]
+        for given, (name, equals, file) in zip(self.vectors, pairs, strict=True):
+            if not (name and equals and file):
+                raise typer.BadParameter(f"--vectors {given!r} is not COLUMN=FILE")
+        return {name: as_table(Path(file)) for name, _, file in pairs}
 
 
 def _report_faults(how: Reading) -> None:

@@ -92,7 +92,7 @@ def predict(
     that options add. With --append, a column whose name is already in DATA is called "predicted label" and so on.
     """
     kind = _kind(output, to, out.json)
-    classifier = loaded(model, text, inputs.threads)
+    classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
     if columns.may_be_unsure and UNSURE in classifier.labels:
         raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure and --max-false-alarms out")
     on_terminal = output is None and sys.stdout.isatty()

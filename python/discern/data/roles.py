@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ROLES = ("text", "number", "category", "flag", "vector")
 LENGTH = "length"
 """The role of the number of words of a text."""
+EMBEDDING = "embedding"
+"""The view of a text as a vector."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
 IGNORED = "ignored"
 """The role of a column that a user has left out."""
@@ -54,7 +56,8 @@ class Feature:
     """A predictor column: its name, its role, and the edges of its bins if it is a binned number.
 
     A number without edges has a normal density in each class. Of a text, more can be used than its terms: its length
-    (the role ``"length"``), and terms of another ``view``; these are derived from the column of the same name.
+    (the role ``"length"``), terms of another ``view``, and its embedding (a vector with the view ``"embedding"``).
+    These are derived from the column of the same name.
     """
 
     name: str
@@ -65,7 +68,7 @@ class Feature:
     """What a vector is rounded to, laid when the column is first learned; its axes are the numbers of the vector."""
 
     def __post_init__(self) -> None:
-        if self.view and (self.role != "text" or self.view not in VIEWS):
+        if self.view and self.view not in {"text": VIEWS, "vector": (EMBEDDING,)}.get(self.role, ()):
             raise ValueError(f"the column {self.name!r} cannot be viewed as {self.view!r}")
         if self.role not in (*ROLES, LENGTH, IGNORED):
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
@@ -78,6 +81,16 @@ class Feature:
     def is_derived(self) -> bool:
         """Whether this is derived from a text column that is a predictor itself."""
         return self.role == LENGTH or bool(self.view)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether validation added it: a view of a text or its length."""
+        return self.is_derived and self.view != EMBEDDING
+
+    @property
+    def column(self) -> str:
+        """The column of a batch that holds its values; an embedding stands beside its text."""
+        return f"{self.name}\0{EMBEDDING}" if self.view == EMBEDDING else self.name
 
     @property
     def described(self) -> str:
@@ -155,7 +168,7 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
-    huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
+    huge = np.flatnonzero(np.isinf(numbers))
     if len(huge):
         raise DataError(
             f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
@@ -169,38 +182,33 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     if typed is not None:
         return typed
     texts = batch.texts(name)
-    quick = _parsed_at_once(texts)
-    return _parsed(texts, batch, name) if quick is None else quick
+    numbers, odd = _native.numbers(texts)
+    if len(odd):
+        numbers[odd] = _read_odd_numbers(_strings_at(texts, odd), odd, batch, name)
+    return numbers
 
 
-def _parsed_at_once(texts: Any) -> NDArray[np.float64] | None:
-    """Parse numbers by Arrow; None if there is anything but numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    packed = Strings(*_native.packed(texts))
-    array = pa.LargeStringArray.from_buffers(len(packed), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
-    try:
-        trimmed = pc.utf8_trim_whitespace(array)
-        known = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING, pa.large_string())), None, trimmed)
-        return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
-    except pa.ArrowInvalid:
-        return None
+def _strings_at(texts: Any, places: NDArray[np.int64]) -> Strings:
+    """Return some texts, given in the form of the native code."""
+    if isinstance(texts, list):
+        return Strings.of([texts[place] for place in places.tolist()])
+    return Strings(*_native.packed(texts)).take(places)
 
 
-def _parsed(texts: Any, batch: Batch, name: str) -> NDArray[np.float64]:
-    places, offsets, data = _native.distinct(texts)
+def _read_odd_numbers(texts: Strings, rows: NDArray[np.int64], batch: Batch, name: str) -> NDArray[np.float64]:
+    """Read texts that the native code leaves, such as ``inf`` and digits of other scripts."""
+    places, offsets, data = _native.distinct(texts.native())
     numbers = np.full(len(offsets) - 1, np.nan)
     for place, text in enumerate(Strings(offsets, data).to_list()):
         number = _number(text)
         if number is None:
-            row = batch.start + int(np.flatnonzero(places == place)[0])
+            row = batch.start + int(rows[np.flatnonzero(places == place)[0]])
             raise DataError(
                 f"row {row} of {batch.source}, column {name!r}: {text[:40]!r} is not a number; "
                 "correct it, leave it empty, or use the column as a category"
             )
         numbers[place] = number
-    return numbers[places]
+    return np.asarray(numbers[places])
 
 
 def _number(text: str) -> float | None:
@@ -252,13 +260,13 @@ def with_grid(feature: Feature, batch: Batch) -> Feature:
     """
     if feature.role != "vector" or feature.grid is not None:
         return feature
-    vectors = batch.vectors(feature.name)
+    vectors = batch.vectors(feature.column)
     if not vectors.present.any():
         raise DataError(
             f"{batch.source_has} no vector in column {feature.name!r} in the first {batch.rows:,} rows; leave the "
             "column out, or put rows first that have one"
         )
-    order = np.argsort(value_hashes(batch, feature.name), kind="stable")
+    order = np.argsort(value_hashes(batch, feature.column), kind="stable")
     order = order[vectors.present[order]][:LAID_BY]
     return replace(feature, grid=Grid.fit(vectors.values[order], COARSE))
 
@@ -293,6 +301,8 @@ def _joined(read: list[Batch], rows: int) -> Batch:
     """Return the first rows of several batches as one."""
     if len(read) == 1:
         return read[0].first(rows)
+    if all(isinstance(column, Strings) for batch in read for column in batch.columns.values()):
+        return _joined_strings(read, rows)
     columns: dict[str, list[Any]] = {}
     seen = 0
     for batch in read:
@@ -301,6 +311,14 @@ def _joined(read: list[Batch], rows: int) -> Batch:
             columns.setdefault(name, [None] * seen).extend(values_of(column))
         seen += some.rows
         columns = {name: values + [None] * (seen - len(values)) for name, values in columns.items()}
+    return replace(read[0], columns=columns, rows=rows)
+
+
+def _joined_strings(read: list[Batch], rows: int) -> Batch:
+    """Do the same for batches of a file whose columns are all texts, without Python's strings."""
+    starts = np.cumsum([0, *(batch.rows for batch in read)])
+    some = [batch.first(rows - int(start)) for batch, start in zip(read, starts, strict=False)]
+    columns = {name: Strings.total([batch.columns[name] for batch in some]) for name in read[0].columns}
     return replace(read[0], columns=columns, rows=rows)
 
 
@@ -341,6 +359,10 @@ def infer(
     return features, left_out
 
 
+NAMES_OF_IDS = ("id", "index", "row", "")
+"""Names of columns that may number the rows."""
+FEW_NUMBERS = 100
+"""Of a column with at least so many numbers, the first are looked at to tell it from a flag."""
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has a different value", "it numbers the rows"
 BY_USER = "you chose to ignore it"
 DATES = "it holds dates; add columns such as the year, month or weekday to use them"
@@ -351,7 +373,23 @@ def _role_of(batch: Batch, name: str) -> str:
     column = batch.columns[name]
     if not isinstance(column, Strings) and lengths_of(column) is not None and seems_vectors(column):
         return "vector"
+    if _is_clearly_number(batch, name):
+        return "number"
     return _role(name, values_as_levels(batch, name))
+
+
+def _is_clearly_number(batch: Batch, name: str) -> bool:
+    """Return whether a column holds numbers that are neither a flag nor the numbers of the rows; if in doubt, not."""
+    numbers = typed_numbers(batch.columns[name], truth=False)
+    if numbers is None:
+        numbers, odd = _native.numbers(batch.texts(name))
+        if len(odd):
+            return False
+    known = numbers[~np.isnan(numbers)]
+    if name.lower() in NAMES_OF_IDS or len(known) < FEW_NUMBERS or len(np.unique(known[:FEW_NUMBERS])) < 3:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool(np.any(np.diff(known) != 1))
 
 
 def _role(name: str, values: list[str]) -> str:
@@ -381,11 +419,12 @@ def _numbers_rows(name: str, values: list[str]) -> bool:
     if len(set(values)) < len(values) or not all(value.isdecimal() for value in values):
         return False
     steps = {int(after) - int(before) for before, after in pairwise(values)}
-    return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
+    return name.lower() in NAMES_OF_IDS or (len(values) > 2 and steps == {1})
 
 
 def values_as_levels(batch: Batch, name: str) -> list[str]:
     """Return the values of a column as levels are compared."""
     texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
-    values = texts if isinstance(texts, list) else Strings(*_native.packed(texts)).to_list()
-    return [canonical(value.strip()) for value in values]
+    numbers, offsets, data = _native.distinct(texts)
+    values = [canonical(value.strip()) for value in Strings(offsets, data).to_list()]
+    return [values[number] for number in numbers.tolist()]

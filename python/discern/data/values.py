@@ -203,7 +203,7 @@ def doubles(numbers: NDArray[Any]) -> NDArray[np.float64]:
     if numbers.dtype == np.float16:
         distinct, places = np.unique(numbers, return_inverse=True)
         return np.array([_double(number) for number in distinct], np.float64)[places]
-    return numbers.astype(np.float64)
+    return numbers.astype(np.float64, copy=False)
 
 
 def _double(number: float | np.floating[Any]) -> float:

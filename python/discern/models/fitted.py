@@ -18,24 +18,27 @@ import numpy as np
 import discern.models.file as files
 import discern.models.unusual as unusual
 from discern.data.batch import Batch, did_you_mean
+from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
 from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
+from discern.models.embedding import matching
 from discern.models.naive_bayes import Model, described_groups, solve_columns
 from discern.models.predictions import Predictions
 from discern.models.registry import MODELS
-from discern.models.resolved import Resolved
+from discern.models.resolved import Resolved, difference
 from discern.models.settings import Settings
 from discern.models.strongest import StrongTerm, strongest
-from discern.models.summing import sum_rows, with_names
+from discern.models.summing import read_as, sum_rows
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
@@ -49,7 +52,7 @@ if TYPE_CHECKING:
 
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
-SEVERAL_COLUMNS = "this model has several columns; pass rows to predict"
+SEVERAL_COLUMNS = "this model has several columns; pass a row: a dictionary of column names and values"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -71,6 +74,8 @@ class Fitted:
     """The columns that are not used, and why; not saved."""
     limitation: str = ""
     """What the winner of a search cannot do that naive Bayes can; not saved."""
+    embedder: Embedder | None = None
+    """What embeds texts; not saved, but what tells it from others is."""
 
     quick: ClassVar[Any] = None
     """The fast way from one text to its label, once some texts have come."""
@@ -139,7 +144,7 @@ class Fitted:
             **{name: plain[name] for name in ("min_df", "naive_bayes", "calibration", "pipeline")},
             "calibrated_groups": described_groups(resolved.features) if resolved.pipeline is None else [],
             "features": [feature.to_json() for feature in resolved.columns],
-            "added_features": [feature.described for feature in resolved.features if feature.is_derived],
+            "added_features": [feature.described for feature in resolved.features if feature.is_chosen],
             "text_settings": plain["text"],
             "text": resolved.text_column,
             "chosen": resolved.chosen,
@@ -152,6 +157,7 @@ class Fitted:
             "rows_per_label": known,
             "slim": self.is_slim,
             "ledger": self.ledger is not None,
+            "embedder": plain["embedder"],
             "labels_by_default": self._labels_by_default(),
         }
 
@@ -172,7 +178,11 @@ class Fitted:
 
     def named(self, batch: Batch) -> Batch:
         """Return a batch with the columns of the model."""
-        return with_names(batch, self.resolved.columns, self.settings.label)
+        return read_as(self.resolved, batch, self.settings.label, self.embedder)
+
+    def embedding_with(self, embedder: Embedder) -> Fitted:
+        """Return the state that embeds texts; raises ``DataError`` if it was trained with another embedder."""
+        return replace(self, embedder=matching(embedder, self.resolved.embedder))
 
     def predicted(self, stream: Iterable[Batch], threads: int | None, novelty: bool = False) -> Iterator[Predictions]:
         """Yield the predictions of each batch, with ``novelty`` if it is asked for or the decision needs it."""
@@ -216,10 +226,16 @@ class Fitted:
             unknown.append(np.array([label not in known for label in labels], bool)[numbers])
         return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text."""
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text or row."""
+        if not isinstance(row, str):
+            [found] = self.predicted(batches([row]), 1)
+            return str(found.labels[0])
+        return self._predict_text(row)
+
+    def _predict_text(self, text: str) -> str:
         model = self.model
-        if [feature.role for feature in model.features] != ["text"]:
+        if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
@@ -270,7 +286,7 @@ class Fitted:
     def summed(self, stream: Iterable[Batch], threads: int | None) -> tuple[Sums, Ledger | None]:
         """Add up rows as the model counts them, and enter them in a ledger if it keeps one."""
         salt = None if self.ledger is None else self.ledger.salt
-        return sum_rows(stream, self.resolved, self.settings.label, threads, salt)
+        return sum_rows(stream, self.resolved, self.settings.label, threads, salt, self.embedder)
 
     def changed(self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None) -> tuple[Fitted, int]:
         """Return the state that has forgotten some rows and learned others, and how many were forgotten."""
@@ -309,20 +325,27 @@ class Fitted:
         """Return the state that learned the rows of both."""
         sums = self.statistics, other.statistics  # refuse what is not a sum
         mine, theirs = self._compared(), other._compared()
+        if self._has_embedder_of(other):
+            theirs["embedder"] = mine["embedder"]
         free = FREE_TO_DIFFER if self.resolved.chosen and other.resolved.chosen else ()
         for name, value in mine.items():
             if value != theirs[name] and name not in free:
-                raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
+                raise ValueError(f"cannot merge models with different {difference(name, value, theirs[name])}")
         if (self.ledger is None) != (other.ledger is None):
             raise ValueError("cannot merge a model that has a ledger with one that has none")
         ledger = None if self.ledger is None or other.ledger is None else self.ledger + other.ledger
         kept = max(self, other, key=Fitted._precedence)
-        return replace(kept, sums=sums[0] + sums[1], ledger=ledger)
+        return replace(kept, sums=sums[0] + sums[1], ledger=ledger, embedder=self.embedder or other.embedder)
 
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
         decision = None if self.decision is None else self.decision.to_json()
         return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision}
+
+    def _has_embedder_of(self, other: Fitted) -> bool:
+        """Return whether both embed texts in the same way, but for rounding."""
+        mine, theirs = self.resolved.embedder, other.resolved.embedder
+        return mine is not None and theirs is not None and mine.matches(theirs)
 
     def _precedence(self) -> tuple[int, str]:
         """Order states by the rows that their settings were chosen on, so that merging does not depend on the order."""
@@ -477,15 +500,3 @@ def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
     decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
     _ = decision.for_labels(labels)
     return decision
-
-
-def _difference(name: str, mine: Any, theirs: Any) -> str:
-    """Name the first setting that differs, within settings of settings."""
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        for key in mine:
-            if mine[key] != theirs.get(key):
-                return _difference(key, mine[key], theirs.get(key))
-    if name == "features":
-        both = (", ".join(Feature.from_json(one).described for one in features) for features in (mine, theirs))
-        return "columns: " + "; and ".join(both)
-    return f"{name}: {mine!r} and {theirs!r}"

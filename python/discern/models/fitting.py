@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
 from discern.data.readers import batches, can_be_read_again
-from discern.data.roles import Feature, leading_rows
+from discern.data.roles import Feature, leading_rows, with_grid
 from discern.data.source import Reading
 from discern.data.strings import DataError
+from discern.models.embedding import embedded_features, with_embeddings
 from discern.models.fitted import Fitted
 from discern.models.resolved import Resolved
 from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
@@ -20,16 +21,25 @@ from discern.models.settings import Settings
 from discern.models.summing import empty_ledger, sum_rows, with_names
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
+    from discern.data.embedding.identity import EmbedderIdentity
     from discern.models.search import Watch
     from discern.models.validation.rows import Sample
-    from discern.models.vector_space.model import SpaceModel
+    from discern.models.vector_space.model import Pipeline, SpaceModel
     from discern.statistics.ledger import Ledger
     from discern.statistics.sums import Sums
 
 NO_ROWS = "there are no rows to learn from"
 
 
-def fit(settings: Settings, data: Any, reading: Reading | None, watch: Watch | None, threads: int | None) -> Fitted:
+def fit(
+    settings: Settings,
+    data: Any,
+    reading: Reading | None = None,
+    watch: Watch | None = None,
+    threads: int | None = None,
+    embedder: Embedder | None = None,
+) -> Fitted:
     """Learn from rows. A search calls ``watch`` with the leaderboard each time that a model has been evaluated."""
     started = time.monotonic()
     first, stream = leading_rows(batches(data, reading))
@@ -38,13 +48,27 @@ def fit(settings: Settings, data: Any, reading: Reading | None, watch: Watch | N
     suited = settings.suiting(first)
     features, left_out = suited.features_of(first)
     del first  # its memory is used again as soon as nobody looks at it
-    job = Job(settings, suited, features, threads)
+    if embedder is not None:
+        features, stream = embedded_rows(features, stream, embedder)
+    job = Job(settings, suited, features, threads, embedder)
     if settings.is_sum:
-        return replace(job.sums(stream, data, reading), left_out=left_out)
+        return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
     rows = [with_names(batch, features) for batch in stream if batch.rows]
     if not rows:
         raise DataError(NO_ROWS)
-    return replace(job.in_space(rows, watch, started + settings.budget), left_out=left_out)
+    fitted = job.in_space(rows, watch, started + settings.budget)
+    return replace(fitted, left_out=left_out, embedder=embedder)
+
+
+def embedded_rows(
+    features: tuple[Feature, ...], stream: Iterator[Batch], embedder: Embedder
+) -> tuple[tuple[Feature, ...], Iterator[Batch]]:
+    """Return columns with the embeddings of texts, and rows that have them: each text is embedded once."""
+    wanted = embedded_features(features)
+    rows = (with_embeddings(with_names(batch, features), wanted, embedder, None) for batch in stream)
+    first, again = leading_rows(rows)
+    assert first is not None  # there were rows to infer the columns from
+    return tuple(with_grid(feature, first) for feature in wanted), again
 
 
 @dataclass(frozen=True)
@@ -55,11 +79,17 @@ class Job:
     settings: Settings
     features: tuple[Feature, ...]
     threads: int | None
+    embedder: Embedder | None = None
 
     @property
     def names(self) -> list[str]:
         """The names of the predictor columns."""
-        return [feature.name for feature in self.features]
+        return [feature.name for feature in self.features if not feature.is_derived]
+
+    @property
+    def identity(self) -> EmbedderIdentity | None:
+        """What tells the embedder from others."""
+        return None if self.embedder is None else self.embedder.identity
 
     # ------------------------------------------------------------------------------------------------ sums
 
@@ -71,8 +101,8 @@ class Job:
         if needs_validation(self.settings, self.features):
             resolved, sums, ledger = self._validated(stream, data, reading, salt)
         else:
-            resolved = initial(self.settings, self.features)
-            sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt)
+            resolved = replace(initial(self.settings, self.features), embedder=self.identity)
+            sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt, self.embedder)
         if not sums.rows:
             raise DataError(NO_ROWS)
         return Fitted(self.given, resolved, sums, ledger)
@@ -82,18 +112,18 @@ class Job:
     ) -> tuple[Resolved, Sums, Ledger | None]:
         from discern.models.validation.rows import Sample, keep
 
-        label, again = self.settings.label, can_be_read_again(data)
+        label, again = self.settings.label, self.embedder is None and can_be_read_again(data)
         kept, whole = keep(stream, thin=again)
         if not kept:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
         sample = Sample.of(named, label, self.names, self.threads)
-        resolved = choose(self.settings, sample, self.features)
+        resolved = replace(choose(self.settings, sample, self.features), embedder=self.identity)
         if whole:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
         rest = batches(data, reading) if again else itertools.chain(kept, stream)
-        return resolved, *sum_rows(rest, resolved, label, self.threads, salt)
+        return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
 
     # --------------------------------------------------------------------------------------- a vector space
 
@@ -108,7 +138,7 @@ class Job:
         if settings.model == "best":
             return self._best(sample, watch, deadline if many else None)
         pipeline = pipeline_of(settings, settings.model)
-        fitted = self._learned(sample, Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline))
+        fitted = self._learned(sample, self._resolved(pipeline))
         if settings.calibrate is False or not (many or settings.calibrate is True):
             return fitted
         return _calibrated(fitted, calibration_of(sample, self.features, pipeline))
@@ -137,13 +167,16 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
-            resolved = Resolved(
-                settings.naive_bayes, settings.text, features, pipeline=pipeline, leaderboard=leaderboard
-            )
+            resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
 
+    def _resolved(self, pipeline: Pipeline | None) -> Resolved:
+        settings = self.settings
+        return Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline, embedder=self.identity)
+
     def _summed(self, sample: Sample, resolved: Resolved) -> Fitted:
+        resolved = replace(resolved, embedder=self.identity)
         return Fitted(self.given, resolved, sample.sums(resolved.features, resolved.text))
 
     def _learned(self, sample: Sample, resolved: Resolved) -> Fitted:

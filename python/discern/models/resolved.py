@@ -8,12 +8,13 @@ from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.roles import LENGTH, Feature
+from discern.data.roles import EMBEDDING, LENGTH, Feature
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings
 from discern.learners.smoothing import smoothing_to_json
 
 if TYPE_CHECKING:
+    from discern.data.embedding.identity import EmbedderIdentity
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
@@ -41,6 +42,8 @@ class Resolved:
     """Quantiles of held-out rows, to tell how unusual other rows are."""
     leaderboard: tuple[dict[str, Any], ...] = ()
     """How the models did that were compared, the best first."""
+    embedder: EmbedderIdentity | None = None
+    """What tells the embedder of the texts from others."""
 
     @property
     def columns(self) -> tuple[Feature, ...]:
@@ -110,6 +113,7 @@ class Resolved:
             "pipeline": None if self.pipeline is None else self.pipeline.to_json(),
             "novelty": None if self.novelty is None else self.novelty.to_json(),
             "leaderboard": list(self.leaderboard),
+            "embedder": None if self.embedder is None else self.embedder.to_json(),
         }
 
     @classmethod
@@ -137,7 +141,10 @@ class Resolved:
             _pipeline(pipeline),
             _novelty(values["novelty"]),
             tuple(leaderboard),
+            _embedder(values["embedder"]),
         )
+        if (resolved.embedder is not None) != any(feature.view == EMBEDDING for feature in features):
+            raise ValueError("the embedder does not match the columns")
         if resolved.pipeline is not None and text not in resolved.pipeline.layout.text:
             raise ValueError("the pipeline is that of another model")
         resolved._check_calibration()
@@ -186,9 +193,29 @@ def _novelty(values: Any) -> Novelty | None:
     return Novelty.from_json(values)
 
 
+def _embedder(values: Any) -> EmbedderIdentity | None:
+    if values is None:
+        return None
+    from discern.data.embedding.identity import EmbedderIdentity
+
+    return EmbedderIdentity.from_json(values)
+
+
 def _pipeline(values: Any) -> Pipeline | None:
     if values is None:
         return None
     from discern.models.vector_space.model import Pipeline
 
     return Pipeline.from_json(values)
+
+
+def difference(name: str, mine: Any, theirs: Any) -> str:
+    """Name the first setting that differs, within settings of settings."""
+    if isinstance(mine, dict) and isinstance(theirs, dict):
+        for key in mine:
+            if mine[key] != theirs.get(key):
+                return difference(key, mine[key], theirs.get(key))
+    if name == "features":
+        both = (", ".join(Feature.from_json(one).described for one in features) for features in (mine, theirs))
+        return "columns: " + "; and ".join(both)
+    return f"{name}: {mine!r} and {theirs!r}"

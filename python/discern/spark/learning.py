@@ -20,7 +20,15 @@ from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.resolving import needs_validation, pipeline_of, resolve
 from discern.models.validation.rows import LEAST_VALIDATED, Sample, row_keys
-from discern.spark.frames import batch_of, columns_of, first_rows, one_sentence, partition_batches, record
+from discern.spark.frames import (
+    batch_of,
+    columns_of,
+    first_rows,
+    one_sentence,
+    partition_batches,
+    record,
+    refuse_embedder,
+)
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
 from discern.statistics.sums import Sums
@@ -68,6 +76,7 @@ def fit(
         from discern.spark.tables import fit_estimator
 
         return fit_estimator(frame, classifier, label, features)
+    refuse_embedder(classifier)
     columns, left_out = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(columns), most_on_driver, slim=slim)
     settings = classifier.settings

@@ -216,6 +216,7 @@ def _sum_dense(
     rows: Array, classes: Array, n_classes: int, weights: Array | None, pooled: bool, fourth: bool
 ) -> Scatter:
     """Sum a table class by class, in blocks: of a block [1, x−c], one product gives all sums."""
+    rows = np.ascontiguousarray(rows)  # rows are taken in another order: NumPy would copy the whole table each time
     columns = rows.shape[1]
     order, ends = _grouped(classes, n_classes)
     pivot = np.zeros((n_classes, columns))

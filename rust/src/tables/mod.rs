@@ -1,6 +1,7 @@
 //! Numbers and levels to sums and scores.
 
 pub mod bins;
+pub mod densities;
 pub mod exact;
 pub mod grid;
 pub mod labels;
@@ -9,3 +10,4 @@ pub mod moments;
 pub mod posterior;
 pub mod vectors;
 pub mod weighting;
+pub mod without;

@@ -21,6 +21,7 @@ def report(
     *,
     positive: str | None = None,
     reading: Reading | None = None,
+    embed: Any = None,
 ) -> Evaluation:
     """Write the report of a model on rows with labels, and return the evaluation it shows.
 
@@ -30,8 +31,9 @@ def report(
     data : path, frame, Arrow table or rows, with labels
     path : where to write the page
     positive : the label that the threshold explorer begins with; by default the last
+    embed : for a model file that embeds texts, its embedder, as for :func:`discern.load`
     """
-    subject = subject_of(model, data, positive, reading)
+    subject = subject_of(model, data, positive, reading, embed)
     content = page(subject)
     place = Path(path)
     part = place.with_name(f".{place.name}.{os.getpid()}.part")

@@ -130,6 +130,14 @@ def packed(values: list[Any]) -> Any:
     return found if all(value is None or isinstance(value, list) for value in values) else values
 
 
+def packed_rows(rows: NDArray[np.float64], present: NDArray[np.bool_]) -> Vectors | None:
+    """Return the vectors of the rows that are present, given as an array; None if one holds no vector's numbers."""
+    try:
+        return _of_rows(rows, present, str, None)
+    except DataError:
+        return None
+
+
 # ------------------------------------------------------------------------------------------------------- reading
 
 

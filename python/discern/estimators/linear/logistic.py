@@ -21,8 +21,10 @@ from discern.learners.logistic.inference import Summary
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation, SeparationWarning
 from discern.learners.logistic.solvers import Convergence, Fit
-from discern.learners.logistic.sums import pair_probabilities, probabilities
+from discern.learners.logistic.sums import probabilities, shares_of_rows
 
+KINDS = [np.float64, np.float32]
+"""The numbers that are taken as they are: coefficients and probabilities have the same precision."""
 SOLVERS = {
     "auto": "auto",
     "newton-cholesky": "newton",
@@ -114,7 +116,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     intercept_: Array = field(init=False)
     convergence_: Convergence = field(init=False)
     separation_: Separation | None = field(init=False)
-    covariance_: Array | None = field(init=False)
+    _fitted: Fit = field(init=False)
 
     penalty: str | None = "l2"
     _: KW_ONLY
@@ -137,7 +139,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         self._validate_params()
         self._check_penalty()
         start = self._start() if self.warm_start and hasattr(self, "coef_") else None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, ensure_all_finite=False)
         refuse_unfit(X, self)
         self.classes_, numbers, _ = numbered(y)
         weights = self._weights(X, numbers, sample_weight)
@@ -148,19 +150,18 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
         check_is_fitted(self)
-        if len(self.classes_) == 2 and isinstance(self.coef_, np.ndarray) and isinstance(X, np.ndarray):
-            return self._pairs(X)
+        if not hasattr(X, "tocsr") and isinstance(self.coef_, np.ndarray):
+            return self._dense_shares(X)
         scores = self.decision_function(X)
-        return probabilities(scores[:, None] if scores.ndim == 1 else scores)
+        return probabilities(scores[:, None] if scores.ndim == 1 else scores).astype(scores.dtype, copy=False)
 
-    def _pairs(self, X: Array) -> Array:
-        """Return the probabilities of two classes; look closer at the numbers only if a result is not one."""
-        options: dict[str, Any] = {"reset": False, "dtype": np.float64, "order": "C"}
-        checked = validate_data(self, X, ensure_all_finite=False, **options)
-        pairs = pair_probabilities(checked, self._coefficients())
-        if not np.isfinite(pairs[:, 0].sum()):
-            validate_data(self, X, **options)
-        return pairs
+    def _dense_shares(self, X: Any) -> Array:
+        """Return the probabilities of dense rows; look closer at the numbers only if a result is not one."""
+        checked = validate_data(self, X, ensure_all_finite=False, reset=False, dtype=KINDS)
+        shares = shares_of_rows(checked, self._coefficients())
+        if not np.isfinite(shares[:, 0].sum()):
+            validate_data(self, X, reset=False, dtype=KINDS)
+        return shares.astype(np.result_type(checked, self.coef_), copy=False)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log probability of each class for each row."""
@@ -216,7 +217,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def _coefficients(self) -> Array:
         """Return coefficients and intercepts as one matrix."""
         coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
-        return np.hstack([coef, self.intercept_[:, None]])
+        return np.hstack([coef, self.intercept_[:, None]]).astype(np.float64, copy=False)
 
     def _start(self) -> Array:
         return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
@@ -231,16 +232,23 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     def _keep(self, rows: LabeledRows, found: Fit) -> None:
         features = rows.table.shape[1]
-        self.coef_ = np.ascontiguousarray(found.coefficients[:, :features])
+        # By columns, so that one sparse row is multiplied without turning the coefficients around.
+        self.coef_ = np.asfortranarray(found.coefficients[:, :features], rows.table.dtype)
         free = np.zeros(rows.outputs)
-        self.intercept_ = found.coefficients[:, features].copy() if self.fit_intercept else free
+        self.intercept_ = (found.coefficients[:, features] if self.fit_intercept else free).astype(rows.table.dtype)
         self.n_iter_ = np.array([max(found.convergence.iterations, min(self.max_iter, 1))], dtype=np.int32)
         self.convergence_, self.separation_ = found.convergence, found.separation
-        self.covariance_ = found.covariance()
+        self._fitted = found
         self.log_likelihood_ = -found.loss
         self.null_log_likelihood_ = _null_log_likelihood(rows)
         self.n_observations_ = rows.table.shape[0]
         self._warn(found)
+
+    @property
+    def covariance_(self) -> Array | None:
+        """The covariance of the coefficients as in ``summary()``; None where the Hessian was not formed."""
+        found: Fit = self._fitted_attribute("_fitted")
+        return found.covariance()
 
     def _warn(self, found: Fit) -> None:
         names = getattr(self, "feature_names_in_", None)

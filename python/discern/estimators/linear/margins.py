@@ -62,7 +62,9 @@ class _LargeMargin(LinearClassifierMixin, BaseClassifier):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _keep(self, found: LinearMargins) -> None:
-        self.coef_, self.intercept_, self.certificate_ = found.coef, found.intercept, found.certificate
+        # By columns, so that one sparse row is multiplied without turning the coefficients around.
+        self.coef_, self.intercept_ = np.asfortranarray(found.coef), found.intercept
+        self.certificate_ = found.certificate
         self.n_iter_ = int(found.certificate.passes.max())
         if not found.certificate.converged:
             warnings.warn(

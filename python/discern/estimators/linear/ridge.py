@@ -23,8 +23,11 @@ from discern.learners.ridge import (
     solve_positive,
     solve_rows,
 )
+from discern.learners.wide import solve_ridge_wide
 from discern.statistics.scatter import Scatter
 
+MOST_ROWS = 1 << 11
+"""Up to this many rows, with more columns than can be summed, are solved directly, too."""
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 
 
@@ -106,7 +109,7 @@ class RidgeClassifier(ScatterClassifier):
 
     def _check_sums(self) -> None:
         check_is_fitted(self)
-        if "_scatter" not in self.__dict__:
+        if not {"_kept_sums", "_kept_rows"} & self.__dict__.keys():
             raise ValueError(f"a model of more than {MOST_COLUMNS:,} columns has no sums to add to; use fit")
 
     def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
@@ -117,6 +120,9 @@ class RidgeClassifier(ScatterClassifier):
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         if X.shape[1] <= MOST_COLUMNS:
             return super()._learn(X, classes, numbers, weights)
+        if X.shape[0] <= MOST_ROWS and self._learn_wide(X, classes, numbers, weights):
+            del self._kept_rows
+            return None
         if self.positive or not isinstance(self.alpha, Real):
             raise ValueError(
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
@@ -124,7 +130,8 @@ class RidgeClassifier(ScatterClassifier):
             )
         rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
         found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
-        self.__dict__.pop("_scatter", None)
+        self.__dict__.pop("_kept_sums", None)
+        self.__dict__.pop("_kept_rows", None)
         self.classes_ = classes
         self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"))
 
@@ -137,6 +144,21 @@ class RidgeClassifier(ScatterClassifier):
             return None
         return np.asarray(class_weights(self.class_weight, classes, rows))
 
+    def _solve_wide(self, classes: Array, rows: tuple[Any, Array, Any]) -> dict[str, Any] | None:
+        X, numbers, weights = rows
+        exact = hasattr(X, "tocsr") and not isinstance(self.alpha, str) and np.min(self.alpha) <= 0
+        if self.positive or exact:  # without a ridge, sums of sparse rows about zero have too few digits
+            return None
+        factors = self._factors(classes, np.bincount(numbers, minlength=len(classes)))
+        targets = TargetRows.of(X, numbers, weights, factors)
+        self._check_penalties(self.alpha, targets.aims.shape[1])
+        found = solve_ridge_wide(targets, self.alpha, self.fit_intercept)
+        return _attributes(found.weights, found.intercepts, found.choice, 1, "cholesky")
+
+    def _check_penalties(self, alpha: Any, size: int) -> None:
+        if np.ndim(alpha) and len(alpha) != size:
+            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; pass one for each")
+
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
         factors = self._factors(classes, scatter.class_rows)
         normal = normal_equations(scatter, factors, self.fit_intercept)
@@ -144,8 +166,7 @@ class RidgeClassifier(ScatterClassifier):
         if isinstance(self.alpha, str):
             choice = choose_penalty(normal, None if rows is None else TargetRows.of(rows[0], rows[1], rows[2], factors))
         alpha, size = choice.penalty, normal.cross.shape[1]
-        if np.ndim(alpha) and len(alpha) != size:
-            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; pass one for each")
+        self._check_penalties(alpha, size)
         found = (solve_positive if self.positive else solve)(normal, alpha)
         return _attributes(found, normal.intercepts(found), choice, 1, "cholesky")
 
@@ -154,7 +175,7 @@ def _attributes(found: Array, intercepts: Array, choice: Choice, steps: int, sol
     """Name what was found; as in scikit-learn, a single target has flat weights."""
     single = found.shape[1] == 1
     return {
-        "coef_": found[:, 0] if single else np.ascontiguousarray(found.T),
+        "coef_": found[:, 0] if single else np.ascontiguousarray(found).T,  # by columns, for one sparse row
         "intercept_": intercepts,
         "alpha_": choice.penalty,
         "best_score_": -choice.error,

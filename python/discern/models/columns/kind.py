@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Arrays = Mapping[str, NDArray[Any]]
     Mask = NDArray[np.bool_] | None
+    NativeNumbers = tuple[Array, Array, Array] | tuple[list[float], Array, list[bool]]
+    """Means, deviations and their logarithms by class; or inner edges, weights of bins × classes, and known bins."""
 
 Contribution = tuple[str, int, float]
 """A term of a row, how often it is there, and its weight for one label against another."""
@@ -193,6 +195,10 @@ class Column(Solved):
     @abstractmethod
     def of_rows(self, rows: Any) -> tuple[Array, NDArray[Any]]:
         """Score rows that were kept, and return how many terms of each are known."""
+
+    def numbers(self) -> NativeNumbers | None:
+        """Return how native code scores numbers beside others; None if it cannot, or these are no numbers."""
+        return None
 
     def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
         """Return what each term of the only row contributes, and how many are unknown."""

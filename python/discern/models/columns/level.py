@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
-    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.columns.kind import Array, Arrays, Mask, NativeNumbers
     from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.axes import Layout
 
@@ -87,10 +87,7 @@ class LevelRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        alpha = level_alpha(settings)
-        total = np.zeros((len(self.levels) + 1, len(self.labels)))  # the last is the place of what is missing
-        present = self.numbers >= 0
-        np.add.at(total, (self.numbers[present], self.classes[present]), 1.0)
+        alpha, total = level_alpha(settings), self._counts
         if folds.are_single:
             return self._one_by_one(total, alpha, folds.order)
         parts = []
@@ -104,6 +101,13 @@ class LevelRows(ColumnRows):
             parts.append((np.where(known[:, None], weights[self.numbers[fold]], 0.0), known))
         scores, knowns = zip(*parts, strict=True)
         return np.concatenate(scores), np.concatenate(knowns)
+
+    @cached_property
+    def _counts(self) -> Array:
+        """The number of rows by level and class; the last level, which none has, is the place of what is missing."""
+        shape, present = (len(self.levels) + 1, len(self.labels)), self.numbers >= 0
+        cells = self.numbers[present] * len(self.labels) + self.classes[present]
+        return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
     def _known(self, numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return (numbers >= 0) & (seen | self.lasting)
@@ -173,6 +177,13 @@ class LevelColumn(_Levels, Column):
         places = self.places(numbers, levels)
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])  # the last row is for place −1
         return table[places], places >= 0
+
+    def numbers(self) -> NativeNumbers | None:
+        if self.feature.edges is None:
+            return None
+        names = self.feature.bins()
+        weights, known = self._of_levels(np.arange(len(names)), names)
+        return list(self.feature.edges[1:-1]), weights, known.tolist()
 
     def value(self, batch: Batch) -> str:
         numbers, levels = self.levels_of(batch)

@@ -11,7 +11,7 @@ import numpy as np
 from discern.data.roles import Feature, numbers_of
 from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
-from discern.statistics.exact import ExactMoments
+from discern.statistics.exact import ExactMoments, ExactTotal, moments_without
 
 if TYPE_CHECKING:
     from typing import Self
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
     from discern.learners.bayes import NaiveBayesSettings
-    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.columns.kind import Array, Arrays, Mask, NativeNumbers
     from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.axes import Layout
+    from discern.statistics.counts import Seen
 
 
 VARIANCE_FLOOR = 1e-9
@@ -41,8 +42,15 @@ class NumberSum(ColumnSum):
 
     summed = ExactMoments
 
-    def of_batch(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> ExactMoments:
-        return ExactMoments.of(numbers_of(batch, self.feature.name), classes, len(labels))
+    def __init__(self, feature: Feature, text: TextSettings, threads: int | None, seen: Seen) -> None:
+        super().__init__(feature, text, threads, seen)
+        self._numbers = ExactTotal()
+
+    def add(self, batch: Batch, classes: NDArray[np.int32], labels: list[str]) -> None:
+        self._numbers.add(numbers_of(batch, self.feature.name), classes, len(labels))
+
+    def statistic(self, order: NDArray[np.int64]) -> ExactMoments:
+        return self._numbers.moments().of_classes(order)
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,17 @@ class NumberRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
+        if not self._scored or self._scored[0] is not folds:  # they depend on no setting
+            self._scored[:] = [folds, self._scores(folds)]
+        found: tuple[Array, NDArray[Any]] = self._scored[1]
+        return found
+
+    @cached_property
+    def _scored(self) -> list[Any]:
+        """The folds that were scored last, and their scores."""
+        return []
+
+    def _scores(self, folds: Folds) -> tuple[Array, NDArray[Any]]:
         means, deviations = self._parameters_without(folds)
         values = self.values[folds.order][:, None]
         known = np.isfinite(values)
@@ -95,17 +114,13 @@ class NumberRows(ColumnRows):
 
         Most folds have rows of few classes: only the sums of these are subtracted, exactly.
         """
-        total, n_folds = self.sums(), len(folds.ends)
-        own = self.classes[folds.order] * np.int64(n_folds) + folds.numbers
-        cells, places = np.unique(own, return_inverse=True)
-        classes, numbers = np.divmod(cells, n_folds)
-        values = self.values[folds.order]
-        rest = total.of_classes(classes) - ExactMoments.of(values, places, len(cells))
-        every = total.pooled().of_classes(np.zeros(n_folds, np.int64))
-        every = every - ExactMoments.of(values, folds.numbers, n_folds)
-        means, deviations = (np.tile(one[:, None], n_folds) for one in (total.means(), total.deviations()))
-        means[classes, numbers], deviations[classes, numbers] = rest.means(), rest.deviations()
-        return normal_parameters(means, deviations, every)
+        total = self.sums()
+        classes, numbers, *of_cells, every_mean, every_deviation = moments_without(
+            self.values, self.classes, self.n_classes, folds.order, folds.numbers, len(folds.ends)
+        )
+        means, deviations = (np.tile(one[:, None], len(folds.ends)) for one in (total.means(), total.deviations()))
+        means[classes, numbers], deviations[classes, numbers] = of_cells
+        return normal_parameters(means, deviations, every_mean, every_deviation)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +134,8 @@ class NumberColumn(Column):
     def solve(
         cls, feature: Feature, statistic: ExactMoments, labels: tuple[str, ...], settings: ColumnSettings
     ) -> Self:
-        parameters = normal_parameters(statistic.means(), statistic.deviations(), statistic.pooled())
+        every = statistic.pooled()
+        parameters = normal_parameters(statistic.means(), statistic.deviations(), every.means(), every.deviations())
         return cls(feature, labels, *parameters)
 
     def of_batch(self, batch: Batch, threads: int) -> Scores:
@@ -128,6 +144,9 @@ class NumberColumn(Column):
 
     def of_rows(self, rows: NumberRows) -> tuple[Array, NDArray[Any]]:
         return self._of_numbers(rows.values)
+
+    def numbers(self) -> NativeNumbers:
+        return self.means, self.deviations, np.log(self.deviations)
 
     def _of_numbers(self, values: Array) -> tuple[Array, NDArray[np.bool_]]:
         known = np.isfinite(values)
@@ -155,13 +174,13 @@ class NumberColumn(Column):
         return cls(feature, labels, means, deviations)
 
 
-def normal_parameters(means: Array, deviations: Array, total: ExactMoments) -> tuple[Array, Array]:
+def normal_parameters(means: Array, deviations: Array, mean: Array, deviation: Array) -> tuple[Array, Array]:
     """Return the means and standard deviations of classes (maximum likelihood, with a floor).
 
-    A class without numbers, where they are NaN, gets those of all. ``total`` are the sums over all classes, of one
-    model or of several, which are the last axis of the other two.
+    A class without numbers, where they are NaN, gets those of all: ``mean`` and ``deviation``, of one model or of
+    several, which are the last axis of the other two.
     """
-    deviation, mean = np.nan_to_num(total.deviations()), np.nan_to_num(total.means())
+    mean, deviation = np.nan_to_num(mean), np.nan_to_num(deviation)
     floor = np.where(deviation > 0, np.sqrt(VARIANCE_FLOOR) * deviation, 1.0)
     with np.errstate(over="ignore"):
         deviations = np.hypot(np.where(np.isnan(deviations), deviation, deviations), floor)

@@ -43,7 +43,7 @@ FARTHEST = 1e6
 
 def vectors_of(batch: Batch, feature: Feature) -> Vectors:
     """Return the vectors of a column, of as many numbers as its grid has axes."""
-    return batch.vectors(feature.name, len(grid_of(feature)))
+    return batch.vectors(feature.column, len(grid_of(feature)))
 
 
 def grid_of(feature: Feature) -> Grid:
@@ -189,7 +189,7 @@ class VectorColumn(Column):
     def value(self, batch: Batch) -> str:
         scores, _ = self._of_vectors(vectors_of(batch, self.feature))
         order = np.argsort(-scores[0], kind="stable")[:NEAREST]
-        return f"vector nearest to {', '.join(self.labels[place] for place in order.tolist())}"
+        return f"{self.feature.view or 'vector'} nearest to {', '.join(self.labels[place] for place in order.tolist())}"
 
     @property
     def parameters(self) -> int:
@@ -246,7 +246,7 @@ class VectorAxes(Axes):
         return f"{self.feature.name}[{place}]"
 
     def value(self, place: int, batch: Batch) -> str:
-        return "vector"
+        return self.feature.view or "vector"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         return {"mean": self.mean, "scale": np.array([self.scale])}

@@ -11,7 +11,7 @@ import numpy as np
 
 from discern.data.batch import Batch
 from discern.data.hashes import MISSING_HASH, value_hashes
-from discern.data.roles import Feature, numbers_of
+from discern.data.roles import LENGTH, Feature, numbers_of
 from discern.data.text import TextSettings
 from discern.models.columns import kind_of
 from discern.models.columns.kind import ColumnRows
@@ -114,7 +114,8 @@ class Sample:
     labels: tuple[str, ...]
     threads: int | None = None
     _texts: dict[tuple[str, TextSettings], TextRows] = field(default_factory=dict)
-    _vectors: dict[Feature, ColumnRows] = field(default_factory=dict)
+    _numbers: dict[str, Array] = field(default_factory=dict)
+    _columns: dict[tuple[str, str, TextSettings | None], tuple[Feature, ColumnRows]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, batches: list[Batch], label: str, names: Sequence[str], threads: int | None) -> Sample:
@@ -192,16 +193,21 @@ class Sample:
         self._texts = {key: kept for key, kept in self._texts.items() if key[1] in settings}
 
     def numbers(self, name: str) -> Array:
-        """Return a column of numbers."""
-        return np.concatenate([numbers_of(batch, name) for batch in self.batches])
+        """Return a column of numbers, which are read once."""
+        if name not in self._numbers:
+            self._numbers[name] = np.concatenate([numbers_of(batch, name) for batch in self.batches])
+        return self._numbers[name]
 
     def column(self, feature: Feature, text: TextSettings) -> ColumnRows:
-        """Return a column as its kind keeps it; vectors, which take the most memory, only once."""
-        if feature.role != "vector":
+        """Return a column as its kind keeps it. It is kept, if not as text, until it is asked for in other bins."""
+        if feature.role == "text":
             return kind_of(feature).rows.of(self, feature, text.view(feature.view))
-        if feature not in self._vectors:
-            self._vectors[feature] = kind_of(feature).rows.of(self, feature, text)
-        return self._vectors[feature]
+        key = (feature.name, feature.role, text.words if feature.role == LENGTH else None)
+        known = self._columns.get(key)
+        if known is None or known[0] != feature:
+            self._columns.pop(key, None)  # first, for the memory
+            known = self._columns[key] = (feature, kind_of(feature).rows.of(self, feature, text))
+        return known[1]
 
     def sums(self, features: Sequence[Feature], text: TextSettings) -> Sums:
         """Return the sums of all rows."""

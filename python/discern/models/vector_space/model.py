@@ -283,10 +283,12 @@ def held_out(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, fo
 
 
 def _held_out_alone(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: Folds) -> Array:
-    columns, every = columns_of(sample, features, pipeline), np.arange(sample.rows)
+    columns = columns_of(sample, features, pipeline)
     parts = []
     for fold in folds:
-        rest = np.setdiff1d(every, fold, assume_unique=True)
+        is_left = np.ones(sample.rows, bool)
+        is_left[fold] = False
+        rest = np.flatnonzero(is_left)
         parts.append(_scores_without(columns, pipeline, rest, fold))
     return np.concatenate(parts)
 
