@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discern.data.readers import Sources, batches
+from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
@@ -22,6 +23,7 @@ from discern.models.summing import Receipt
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
     from discern.models.search import Watch
 
 
@@ -50,8 +52,10 @@ class Classifier(Estimator):
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag, vector : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
-        vector is a list of numbers, of the same length in all rows, such as an embedding.
+        Columns of this role. The roles of all other columns are inferred (see ``features`` and ``left_out``). A vector
+        is a list of numbers, of the same length in all rows, such as an embedding.
+    ignore : str or list of str, optional
+        Columns that are not used; ``"*"`` stands for all whose role you do not give.
     embed : callable, :class:`discern.Embedder`, or path, optional
         Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
         (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
@@ -126,6 +130,7 @@ class Classifier(Estimator):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
         embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
@@ -345,6 +350,33 @@ class Classifier(Estimator):
         ['spam']
         """
         return self.take(self.fitted.decided_by(decision))
+
+    # ------------------------------------------------------------------------------------------- reporting
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Evaluation:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
 
     # -------------------------------------------------------------------------------------------- renaming
 
