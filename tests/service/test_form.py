@@ -97,6 +97,13 @@ def test_ranges_at_the_edge_are_finite_and_rise(rows: list[dict[str, Any]], numb
         assert step > 0
 
 
+def test_examples_of_words_in_every_script() -> None:
+    rows = [{"label": "pos", "text": "यह खाना अच्छा है"}, {"label": "neg", "text": "सेवा बहुत धीमी थी"}]
+    found = offered(Classifier().fit(rows))["examples"]
+    assert [one["label"] for one in found] == ["neg", "pos"]
+    assert "धीमी" in found[0]["row"]["text"]
+
+
 def test_models_without_terms_and_columns_of_vectors_have_a_form() -> None:
     assert offered(Classifier(model="knn").fit(LEARNED))["examples"] == []
     vectors = {"label": np.array(["a", "b"] * 20), "v": np.random.default_rng(0).normal(size=(40, 3))}
