@@ -141,7 +141,8 @@ class SpaceModel:
         """Return what a form can offer for each column: levels, or a range of numbers."""
         found: dict[str, dict[str, Any]] = {}
         for axes in self.space.axes:  # of models that are added, the first that knows
-            found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
+            if not axes.feature.is_derived:
+                found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
         return found
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
