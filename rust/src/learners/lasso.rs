@@ -63,67 +63,44 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Σ xᵢ aᵢ of a column.
+    /// Call with the row and the number of each number of a column.
     #[inline(always)]
-    fn product(&self, column: usize, a: &[f64]) -> f64 {
-        if column == self.count() {
-            return summed(a.iter().copied());
-        }
+    fn each(&self, column: usize, mut visit: impl FnMut(usize, f64)) {
         match *self {
+            _ if column == self.count() => (0..self.rows()).for_each(|row| visit(row, 1.0)),
             Columns::Dense { values, rows, .. } => {
+                let own = &values[column * rows..][..rows];
+                own.iter().enumerate().for_each(|(row, &x)| visit(row, x));
+            }
+            Columns::Sparse {
+                starts, places, values, ..
+            } => {
+                let range = starts[column] as usize..starts[column + 1] as usize;
+                let pairs = places[range.clone()].iter().zip(&values[range]);
+                pairs.for_each(|(&row, &x)| visit(row as usize, x));
+            }
+        }
+    }
+
+    /// Σ xᵢ aᵢ of a column, the numbers of the rows being `stride` apart.
+    #[inline(always)]
+    fn product(&self, column: usize, a: &[f64], stride: usize) -> f64 {
+        match *self {
+            Columns::Sparse {
+                starts, places, values, ..
+            } if column < self.count() => {
+                let range = starts[column] as usize..starts[column + 1] as usize;
+                let pairs = places[range.clone()].iter().zip(&values[range]);
+                summed(pairs.map(|(&row, x)| x * a[row as usize * stride]))
+            }
+            Columns::Dense { values, rows, .. } if column < self.count() && stride == 1 => {
                 let own = &values[column * rows..][..rows];
                 summed(own.iter().zip(a).map(|(x, a)| x * a))
             }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                let pairs = places[range.clone()].iter().zip(&values[range]);
-                summed(pairs.map(|(&place, x)| x * a[place as usize]))
-            }
-        }
-    }
-
-    /// Σ xᵢ² aᵢ of a column.
-    fn square(&self, column: usize, a: &[f64]) -> f64 {
-        if column == self.count() {
-            return a.iter().sum();
-        }
-        match *self {
-            Columns::Dense { values, rows, .. } => {
-                let own = &values[column * rows..][..rows];
-                own.iter().zip(a).map(|(x, a)| x * x * a).sum()
-            }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                let pairs = places[range.clone()].iter().zip(&values[range]);
-                pairs.map(|(&place, x)| x * x * a[place as usize]).sum()
-            }
-        }
-    }
-
-    /// Add factor · xᵢ aᵢ of a column to numbers of the rows.
-    #[inline(always)]
-    fn add_to(&self, column: usize, factor: f64, a: &[f64], sums: &mut [f64]) {
-        if column == self.count() {
-            sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += factor * a);
-            return;
-        }
-        match *self {
-            Columns::Dense { values, rows, .. } => {
-                let own = &values[column * rows..][..rows];
-                let numbers = sums.iter_mut().zip(own).zip(a);
-                numbers.for_each(|((sum, x), a)| *sum += factor * x * a);
-            }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                for (&place, x) in places[range.clone()].iter().zip(&values[range]) {
-                    sums[place as usize] += factor * x * a[place as usize];
-                }
+            _ => {
+                let mut sum = 0.0;
+                self.each(column, |row, x| sum += x * a[row * stride]);
+                sum
             }
         }
     }
@@ -144,45 +121,106 @@ fn summed(mut numbers: impl Iterator<Item = f64>) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3])
 }
 
-/// The quadratic model at some weights, and the penalties.
+/// How the loss of a row bends with its scores.
+#[derive(Clone, Copy)]
+pub enum Bending<'a> {
+    /// The second derivative by the only score.
+    Single(&'a [f64]),
+    /// Of a softmax: the shares p of the outputs, row after row, and perhaps the weights of the rows; the second
+    /// derivatives are those of diag(p) − ppᵀ.
+    Shares(&'a [f64], Option<&'a [f64]>),
+}
+
+impl Bending<'_> {
+    /// The second derivative by one score.
+    #[inline(always)]
+    fn own(&self, row: usize, output: usize, outputs: usize) -> f64 {
+        match self {
+            Bending::Single(curvature) => curvature[row],
+            Bending::Shares(shares, weights) => {
+                let share = shares[row * outputs + output];
+                share * (1.0 - share) * weights.map_or(1.0, |weights| weights[row])
+            }
+        }
+    }
+}
+
+/// The quadratic model at some weights, and the penalties. Weights and gradients are those of one output after another.
 pub struct Model<'a> {
     pub columns: Columns<'a>,
-    pub curvature: &'a [f64],
+    pub bending: Bending<'a>,
+    pub outputs: usize,
     pub gradient: &'a [f64],
     pub weights: &'a [f64],
+    /// λ and r of each column.
     pub lasso: &'a [f64],
     pub ridge: &'a [f64],
 }
 
-/// Improve a step dⱼ of the `working` columns until the violations of the conditions of optimality sum to at most
+impl Model<'_> {
+    /// The second derivative by a weight.
+    fn bend(&self, place: usize) -> f64 {
+        let (output, column) = (place / self.lasso.len(), place % self.lasso.len());
+        let mut sum = self.ridge[column];
+        let visit = |row, x: f64| sum += x * x * self.bending.own(row, output, self.outputs);
+        self.columns.each(column, visit);
+        sum
+    }
+
+    /// Add what a change of a weight brings to the slopes of the scores of the rows.
+    #[inline(always)]
+    fn pull(&self, place: usize, change: f64, pulls: &mut [f64]) {
+        let (output, column) = (place / self.lasso.len(), place % self.lasso.len());
+        match self.bending {
+            Bending::Single(curvature) => {
+                self.columns
+                    .each(column, |row, x| pulls[row] += change * x * curvature[row]);
+            }
+            Bending::Shares(shares, weights) => self.columns.each(column, |row, x| {
+                let span = row * self.outputs..(row + 1) * self.outputs;
+                let (own, pulls) = (&shares[span.clone()], &mut pulls[span]);
+                let factor = change * x * own[output] * weights.map_or(1.0, |weights| weights[row]);
+                pulls
+                    .iter_mut()
+                    .zip(own)
+                    .for_each(|(pull, share)| *pull -= factor * share);
+                pulls[output] += factor;
+            }),
+        }
+    }
+}
+
+/// Improve a step d of the `working` weights until the violations of the conditions of optimality sum to at most
 /// `share` of those of the first pass, or for some passes. The step begins at 0. Return the passes.
 pub fn descend(model: &Model<'_>, working: &[usize], step: &mut [f64], share: f64, passes: usize) -> usize {
     let countdown = Countdown::default();
-    let mut pulls = vec![0.0; model.columns.rows()]; // cᵢ (xᵢ·d)
+    let mut pulls = vec![0.0; model.columns.rows() * model.outputs];
+    let size = |place: usize| model.columns.size(place % model.lasso.len()) * model.outputs;
     let bends: Vec<f64> = working
         .iter()
-        .map(|&column| {
-            countdown.spend(model.columns.size(column));
-            // A column without curvature is left where it is.
-            model.columns.square(column, model.curvature) + model.ridge[column]
+        .map(|&place| {
+            countdown.spend(size(place));
+            model.bend(place)
         })
         .collect();
     let mut first = 0.0;
     for pass in 1..=passes {
         let mut violations = 0.0;
-        for (&column, &bend) in working.iter().zip(&bends) {
+        for (&place, &bend) in working.iter().zip(&bends) {
             if bend <= 0.0 {
-                continue;
+                continue; // a weight without curvature is left where it is
             }
-            countdown.spend(2 * model.columns.size(column));
-            let slope =
-                model.gradient[column] + model.ridge[column] * step[column] + model.columns.product(column, &pulls);
-            let (weight, lasso) = (model.weights[column] + step[column], model.lasso[column]);
+            countdown.spend(2 * size(place));
+            let (output, column) = (place / model.lasso.len(), place % model.lasso.len());
+            let slope = model.gradient[place]
+                + model.ridge[column] * step[place]
+                + model.columns.product(column, &pulls[output..], model.outputs);
+            let (weight, lasso) = (model.weights[place] + step[place], model.lasso[column]);
             violations += violation(slope, weight, lasso);
             let change = shrunk(weight - slope / bend, lasso / bend) - weight;
             if change != 0.0 {
-                step[column] += change;
-                model.columns.add_to(column, change, model.curvature, &mut pulls);
+                step[place] += change;
+                model.pull(place, change, &mut pulls);
             }
         }
         if pass == 1 {
@@ -222,7 +260,8 @@ mod tests {
         let values = [1.0, 2.0];
         let model = Model {
             columns: Columns::dense(&values, 2, 1).unwrap(),
-            curvature: &[1.0, 1.0],
+            bending: Bending::Single(&[1.0, 1.0]),
+            outputs: 1,
             gradient: &[-6.0, 0.0],
             weights: &[0.0, 0.0],
             lasso: &[1.0, 0.0],
@@ -234,6 +273,25 @@ mod tests {
     }
 
     #[test]
+    fn several_outputs_are_solved_together() {
+        // With shares of ½ and ½ the second derivatives are ¼ and −¼, and the ridge makes them definite.
+        let values = [2.0];
+        let model = Model {
+            columns: Columns::dense(&values, 1, 1).unwrap(),
+            bending: Bending::Shares(&[0.5, 0.5], Some(&[3.0])),
+            outputs: 2,
+            gradient: &[-4.0, 4.0],
+            weights: &[0.0, 0.0],
+            lasso: &[0.0],
+            ridge: &[1.0],
+        };
+        let mut step = [0.0; 2];
+        descend(&model, &[0, 1], &mut step, 1e-14, 1000);
+        // 3 · 2² · ¼ (a − b) + a = 4 and its mirror: a = −b = 4/7.
+        assert!((step[0] - 4.0 / 7.0).abs() < 1e-9 && (step[1] + 4.0 / 7.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn dense_and_sparse_columns_give_the_same() {
         let values = [1.0, 0.0, 2.0, 0.0, 3.0, 1.0];
         let dense = Columns::dense(&values, 3, 2).unwrap();
@@ -241,7 +299,8 @@ mod tests {
         let steps = [dense, sparse].map(|columns| {
             let model = Model {
                 columns,
-                curvature: &[1.0, 0.5, 2.0],
+                bending: Bending::Single(&[1.0, 0.5, 2.0]),
+                outputs: 1,
                 gradient: &[-3.0, 4.0, 1.0],
                 weights: &[0.5, 0.0, 0.1],
                 lasso: &[0.5, 0.25, 0.0],
