@@ -60,7 +60,7 @@ class Penalties:
     def violations(self, weights: Array, gradient: Array) -> Array:
         """Return how far the least subgradient of each weight is from zero."""
         away = np.abs(gradient + self.lasso * np.sign(weights))
-        return np.where(weights != 0, away, np.maximum(np.abs(gradient) - self.lasso, 0.0))
+        return np.asarray(np.where(weights != 0, away, np.maximum(np.abs(gradient) - self.lasso, 0.0)))
 
 
 @dataclass(frozen=True)
