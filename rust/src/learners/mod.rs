@@ -1,5 +1,6 @@
 //! Rows to the parameters of a model, by iterative solvers.
 
+pub mod descent;
 pub mod kernel;
 pub mod lasso;
 pub mod logistic;

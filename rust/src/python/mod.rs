@@ -4,6 +4,7 @@
 //! of the others exports a part of the core.
 
 mod counter;
+mod descent;
 mod files;
 mod folds;
 mod grid;
@@ -12,6 +13,7 @@ mod kernel;
 mod lasso;
 mod logistic;
 mod margin;
+mod matrices;
 mod neighbors;
 mod numbers;
 mod perceptron;
@@ -49,8 +51,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;
+    descent::register(module)?;
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;
+    matrices::register(module)?;
     work::register(module)
 }
