@@ -5,6 +5,7 @@
 //! Paper: Yuan, Ho and Lin, "An improved GLMNET for L1-regularized logistic regression", JMLR 2012.
 
 use crate::system::cancel::Countdown;
+use crate::system::vector::vectorized;
 
 /// The columns of a table; that after the last holds the number 1 in each row.
 #[derive(Clone, Copy)]
@@ -82,67 +83,67 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// Σ xᵢ aᵢ of a column, the numbers of the rows being `stride` apart.
+    /// Σ xᵢ aᵢ of a column.
     #[inline(always)]
-    fn product(&self, column: usize, a: &[f64], stride: usize) -> f64 {
+    fn product(&self, column: usize, a: &[f64]) -> f64 {
         match *self {
+            Columns::Dense { values, rows, .. } if column < self.count() => {
+                let own = &values[column * rows..][..rows];
+                summed(own.iter().zip(a).map(|(x, a)| x * a))
+            }
             Columns::Sparse {
                 starts, places, values, ..
             } if column < self.count() => {
                 let range = starts[column] as usize..starts[column + 1] as usize;
                 let pairs = places[range.clone()].iter().zip(&values[range]);
-                summed(pairs.map(|(&row, x)| x * a[row as usize * stride]))
+                summed(pairs.map(|(&row, x)| x * a[row as usize]))
             }
-            Columns::Dense { values, rows, .. } if column < self.count() && stride == 1 => {
-                let own = &values[column * rows..][..rows];
-                summed(own.iter().zip(a).map(|(x, a)| x * a))
+            _ => summed(a.iter().copied()),
+        }
+    }
+
+    /// Add factor · xᵢ aᵢ bᵢ of a column to numbers of the rows; without b, factor · xᵢ aᵢ.
+    #[inline(always)]
+    fn add_to(&self, column: usize, factor: f64, a: &[f64], b: Option<&[f64]>, sums: &mut [f64]) {
+        match (*self, b) {
+            (Columns::Dense { values, rows, .. }, Some(b)) if column < self.count() => {
+                let numbers = values[column * rows..][..rows].iter().zip(a).zip(b);
+                let pairs = sums.iter_mut().zip(numbers);
+                pairs.for_each(|(sum, ((x, a), b))| *sum += factor * x * a * b);
             }
-            _ => {
-                let mut sum = 0.0;
-                self.each(column, |row, x| sum += x * a[row * stride]);
-                sum
+            (Columns::Dense { values, rows, .. }, None) if column < self.count() => {
+                let numbers = values[column * rows..][..rows].iter().zip(a);
+                sums.iter_mut()
+                    .zip(numbers)
+                    .for_each(|(sum, (x, a))| *sum += factor * x * a);
             }
+            _ => self.each(column, |row, x| {
+                sums[row] += factor * x * a[row] * b.map_or(1.0, |b| b[row]);
+            }),
         }
     }
 }
 
 /// Sum numbers in four lanes: a single sum would wait for each addition.
 #[inline(always)]
-fn summed(mut numbers: impl Iterator<Item = f64>) -> f64 {
+fn summed(mut numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let mut sums = [0.0; 4];
-    'all: loop {
+    for _ in 0..numbers.len() / 4 {
         for sum in &mut sums {
-            match numbers.next() {
-                Some(number) => *sum += number,
-                None => break 'all,
-            }
+            *sum += numbers.next().unwrap_or_default();
         }
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + numbers.sum::<f64>()
 }
 
-/// How the loss of a row bends with its scores.
+/// How the loss of the rows bends with their scores, an output after the other.
 #[derive(Clone, Copy)]
 pub enum Bending<'a> {
     /// The second derivative by the only score.
     Single(&'a [f64]),
-    /// Of a softmax: the shares p of the outputs, row after row, and perhaps the weights of the rows; the second
-    /// derivatives are those of diag(p) − ppᵀ.
+    /// Of a softmax: the shares p of the outputs, and perhaps the weights of the rows; the second derivatives are those
+    /// of diag(p) − ppᵀ.
     Shares(&'a [f64], Option<&'a [f64]>),
-}
-
-impl Bending<'_> {
-    /// The second derivative by one score.
-    #[inline(always)]
-    fn own(&self, row: usize, output: usize, outputs: usize) -> f64 {
-        match self {
-            Bending::Single(curvature) => curvature[row],
-            Bending::Shares(shares, weights) => {
-                let share = shares[row * outputs + output];
-                share * (1.0 - share) * weights.map_or(1.0, |weights| weights[row])
-            }
-        }
-    }
 }
 
 /// The quadratic model at some weights, and the penalties. Weights and gradients are those of one output after another.
@@ -157,52 +158,47 @@ pub struct Model<'a> {
     pub ridge: &'a [f64],
 }
 
-impl Model<'_> {
-    /// The second derivative by a weight.
-    fn bend(&self, place: usize) -> f64 {
-        let (output, column) = (place / self.lasso.len(), place % self.lasso.len());
-        let mut sum = self.ridge[column];
-        let visit = |row, x: f64| sum += x * x * self.bending.own(row, output, self.outputs);
-        self.columns.each(column, visit);
-        sum
-    }
-
-    /// Add what a change of a weight brings to the slopes of the scores of the rows.
-    #[inline(always)]
-    fn pull(&self, place: usize, change: f64, pulls: &mut [f64]) {
-        let (output, column) = (place / self.lasso.len(), place % self.lasso.len());
-        match self.bending {
-            Bending::Single(curvature) => {
-                self.columns
-                    .each(column, |row, x| pulls[row] += change * x * curvature[row]);
-            }
-            Bending::Shares(shares, weights) => self.columns.each(column, |row, x| {
-                let span = row * self.outputs..(row + 1) * self.outputs;
-                let (own, pulls) = (&shares[span.clone()], &mut pulls[span]);
-                let factor = change * x * own[output] * weights.map_or(1.0, |weights| weights[row]);
-                pulls
-                    .iter_mut()
-                    .zip(own)
-                    .for_each(|(pull, share)| *pull -= factor * share);
-                pulls[output] += factor;
-            }),
-        }
-    }
-}
-
 /// Improve a step d of the `working` weights until the violations of the conditions of optimality sum to at most
 /// `share` of those of the first pass, or for some passes. The step begins at 0. Return the passes.
 pub fn descend(model: &Model<'_>, working: &[usize], step: &mut [f64], share: f64, passes: usize) -> usize {
-    let countdown = Countdown::default();
-    let mut pulls = vec![0.0; model.columns.rows() * model.outputs];
-    let size = |place: usize| model.columns.size(place % model.lasso.len()) * model.outputs;
-    let bends: Vec<f64> = working
-        .iter()
-        .map(|&place| {
-            countdown.spend(size(place));
-            model.bend(place)
-        })
-        .collect();
+    let rows = model.columns.rows();
+    // What bends a score by itself, and the shares times the weights of the rows.
+    let (own, weighted): (Vec<f64>, Vec<f64>) = match model.bending {
+        Bending::Single(curvature) => (curvature.to_vec(), curvature.to_vec()),
+        Bending::Shares(shares, weights) => {
+            let weight = |place: usize| weights.map_or(1.0, |weights| weights[place % rows]);
+            let pairs = shares.iter().enumerate();
+            pairs
+                .map(|(place, p)| (weight(place) * p * (1.0 - p), weight(place) * p))
+                .unzip()
+        }
+    };
+    vectorized(
+        #[inline(always)]
+        || descend_with(model, &own, &weighted, working, step, share, passes),
+    )
+}
+
+#[inline(always)]
+fn descend_with(
+    model: &Model<'_>,
+    own: &[f64],
+    weighted: &[f64],
+    working: &[usize],
+    step: &mut [f64],
+    share: f64,
+    passes: usize,
+) -> usize {
+    let (rows, n_weights, countdown) = (model.columns.rows(), model.lasso.len(), Countdown::default());
+    let mut pulls = vec![0.0; rows * model.outputs];
+    let mut bends = Vec::with_capacity(working.len());
+    for &place in working {
+        let (output, column) = (place / n_weights, place % n_weights);
+        let (mut bend, own) = (model.ridge[column], &own[output * rows..][..rows]);
+        model.columns.each(column, |row, x| bend += x * x * own[row]);
+        bends.push(bend);
+        countdown.spend(model.columns.size(column));
+    }
     let mut first = 0.0;
     for pass in 1..=passes {
         let mut violations = 0.0;
@@ -210,17 +206,25 @@ pub fn descend(model: &Model<'_>, working: &[usize], step: &mut [f64], share: f6
             if bend <= 0.0 {
                 continue; // a weight without curvature is left where it is
             }
-            countdown.spend(2 * size(place));
-            let (output, column) = (place / model.lasso.len(), place % model.lasso.len());
+            let (output, column) = (place / n_weights, place % n_weights);
+            let line = output * rows..(output + 1) * rows;
+            countdown.spend(2 * model.outputs * model.columns.size(column));
             let slope = model.gradient[place]
                 + model.ridge[column] * step[place]
-                + model.columns.product(column, &pulls[output..], model.outputs);
+                + model.columns.product(column, &pulls[line.clone()]);
             let (weight, lasso) = (model.weights[place] + step[place], model.lasso[column]);
             violations += violation(slope, weight, lasso);
             let change = shrunk(weight - slope / bend, lasso / bend) - weight;
-            if change != 0.0 {
-                step[place] += change;
-                model.pull(place, change, &mut pulls);
+            if change == 0.0 {
+                continue;
+            }
+            step[place] += change;
+            let weighted = &weighted[line.clone()];
+            model.columns.add_to(column, change, weighted, None, &mut pulls[line]);
+            if let Bending::Shares(shares, _) = model.bending {
+                for (pulls, shares) in pulls.chunks_exact_mut(rows).zip(shares.chunks_exact(rows)) {
+                    model.columns.add_to(column, -change, weighted, Some(shares), pulls);
+                }
             }
         }
         if pass == 1 {

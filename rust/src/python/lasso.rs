@@ -37,7 +37,7 @@ impl Table<'_> {
 
 /// The step from some weights, a row an output, to the least of a quadratic model of a loss with ridges and L1
 /// penalties, for the `working` weights; a last column beyond the table is 1 in each row. For one output `bending` has
-/// the curvature of each row; for more, it has the shares of the outputs of a softmax, and rows may have weights.
+/// the curvature of each row; for more, it has the shares of a softmax, a line an output, and rows may have weights.
 /// Return the step, and the passes it took.
 #[pyfunction]
 #[pyo3(signature = (table, bending, row_weights, gradient, weights, lasso, ridge, working, share, passes))]
@@ -73,7 +73,7 @@ fn lasso_step<'py>(
     };
     let alike = gradient.as_array().dim() == (outputs, count) && [model.lasso.len(), model.ridge.len()] == [count; 2];
     let fits = outputs > 0 && count > 0 && (count == columns.count() || count == columns.count() + 1);
-    if !alike || !fits || bending.as_array().dim() != (columns.rows(), outputs) {
+    if !alike || !fits || bending.as_array().dim() != (outputs, columns.rows()) {
         return Err(PyValueError::new_err("the weights do not match the table"));
     }
     let places = working.as_slice()?.iter();

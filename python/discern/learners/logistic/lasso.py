@@ -35,7 +35,7 @@ MOST_HALVINGS = 30
 class Slopes:
     """The loss of some scores, its derivative by each score, an output a column, and how it bends.
 
-    For one output, ``bending`` has the second derivative of each row; for more, the shares of a softmax.
+    ``bending`` has a line for each output: for one, the second derivative of each row; for more, the shares of a softmax.
     """
 
     loss: float
@@ -88,9 +88,9 @@ def logistic_loss(rows: LabeledRows) -> Loss:
         plain = residuals if rows.weights is None else residuals_of(alike, scores)[1]
         shares, rests = shares_of(rows.classes, rows.n_classes, plain.T)
         if rows.outputs > 1:
-            return Slopes(loss, residuals, shares.T)
-        curvature = (shares * rests).T
-        return Slopes(loss, residuals, curvature if rows.weights is None else curvature * rows.weights[:, None])
+            return Slopes(loss, residuals, shares)
+        curvature = shares * rests
+        return Slopes(loss, residuals, curvature if rows.weights is None else curvature * rows.weights)
 
     return slopes
 
@@ -209,7 +209,7 @@ def squared_hinge_loss(targets: Array, costs: Array) -> Loss:
     def slopes(scores: Array) -> Slopes:
         slack = np.maximum(0.0, 1.0 - targets * scores[:, 0])
         residuals, curvature = -2.0 * costs * targets * slack, 2.0 * costs * (slack > 0)
-        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[:, None])
+        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[None, :])
 
     return slopes
 
