@@ -35,7 +35,8 @@ MOST_HALVINGS = 30
 class Slopes:
     """The loss of some scores, its derivative by each score, an output a column, and how it bends.
 
-    ``bending`` has a line for each output: for one, the second derivative of each row; for more, the shares of a softmax.
+    ``bending`` has a line for each output: for one, the second derivative of each row; for more, the shares of a
+    softmax.
     """
 
     loss: float
