@@ -45,9 +45,9 @@ def value_hashes(batch: Batch, name: str) -> Hashes:
     texts = batch.texts(name)
     hashes, odd = _native.value_hashes(texts)
     if len(odd):  # they may be truth values or times
-        numbers, offsets, data = _native.distinct(_strings(texts).take(odd).native())
+        places, offsets, data = _native.distinct(_strings(texts).take(odd).native())
         folded = [canonical(text) for text in Strings(offsets, data).to_list()]
-        hashes[odd] = _native.row_hashes(Strings.of(folded).native())[numbers]
+        hashes[odd] = _native.row_hashes(Strings.of(folded).native())[places]
     return hashes
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MANY_ROWS = 100
-"""From so many rows on, columns of records become arrays."""
+"""The least number of records whose columns become arrays."""
 ROWS_AT_ONCE = 1 << 15
 """The rows of a batch that holds vectors."""
 

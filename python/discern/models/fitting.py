@@ -127,7 +127,7 @@ class Job:
         if whole:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
-        rest = spool.batches() if spool else None
+        rest: Iterable[Batch] | None = spool.batches() if spool else None
         if rest is None:
             rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
