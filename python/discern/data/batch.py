@@ -125,6 +125,12 @@ class Batch:
         columns = {name: _taken(column, places) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(places))
 
+    def repeated(self, times: NDArray[np.integer[Any]]) -> Batch:
+        """Return each row as often as ``times`` tells."""
+        places = np.repeat(np.arange(self.rows), times)
+        columns = {name: _taken(column, places) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=len(places))
+
     def first(self, rows: int) -> Batch:
         """Return the first rows, without a copy."""
         if rows >= self.rows:

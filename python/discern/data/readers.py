@@ -73,6 +73,8 @@ def _batches(source: Any, reading: Reading) -> Iterator[Batch]:
         yield from _from_mapping(source)
     elif isinstance(source, np.ndarray) and source.ndim == 2:
         yield from _from_mapping({"vector": source})
+    elif isinstance(source, np.ndarray) and source.ndim == 1 and source.dtype.kind in "OUT":
+        yield from _from_rows(source.tolist())
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         yield from _from_arrow(source)
     elif isinstance(source, Sequence):

@@ -17,13 +17,14 @@ from discern.data.strings import DataError
 from discern.models.embedding import embedded_features, with_embeddings
 from discern.models.fitted import Fitted
 from discern.models.resolved import Resolved
-from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
+from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.summing import empty_ledger, sum_rows, with_names
 
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.data.embedding.identity import EmbedderIdentity
+    from discern.evaluation.calibration import Temperature
     from discern.models.search import Watch
     from discern.models.validation.rows import Sample
     from discern.models.vector_space.model import Pipeline, SpaceModel
@@ -123,10 +124,12 @@ class Job:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
         sample = Sample.of(named, label, self.names, self.threads)
-        resolved = replace(choose(self.settings, sample, self.features), embedder=self.identity)
-        if whole:
+        resolved = replace(resolve(self.settings, sample, self.features), embedder=self.identity)
+        if whole and resolved.space is None:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
+        if whole:
+            return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
         rest: Iterable[Batch] | None = spool.batches() if spool else None
         if rest is None:
             rest = batches(data, reading) if again else itertools.chain(kept, stream)
@@ -174,6 +177,9 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
+            assert pipeline is not None
+            if pipeline.is_sum:
+                return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
@@ -181,6 +187,21 @@ class Job:
     def _resolved(self, pipeline: Pipeline | None) -> Resolved:
         settings = self.settings
         return Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline, embedder=self.identity)
+
+    def _kept_space(
+        self,
+        sample: Sample,
+        pipeline: Pipeline,
+        calibration: Temperature | None,
+        leaderboard: tuple[dict[str, Any], ...],
+    ) -> Fitted:
+        """Learn the sum over rows in a vector space that has won."""
+        from discern.models.vector_space import additive
+
+        resolved = additive.in_space(self.settings, sample, self.features, pipeline, calibration, sample.rows)
+        resolved = replace(resolved, leaderboard=leaderboard, embedder=self.identity)
+        sums, _ = sum_rows(sample.batches, resolved, self.settings.label, self.threads, None, self.embedder)
+        return Fitted(self.given, resolved, sums)
 
     def _summed(self, sample: Sample, resolved: Resolved) -> Fitted:
         resolved = replace(resolved, embedder=self.identity)
