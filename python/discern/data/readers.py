@@ -168,7 +168,7 @@ def _plain_numbers(source: Any) -> Iterator[Batch] | None:
 
     Arrow would copy them, column by column.
     """
-    kinds = {*source.dtypes} if len(source) and len(source.columns) else set()
+    kinds = {*getattr(source, "dtypes", ())} if len(source) and len(source.columns) else set()
     kind = kinds.pop() if len(kinds) == 1 else None
     if not isinstance(kind, np.dtype) or kind.kind not in "biuf" or kind.itemsize > 8:
         return None
