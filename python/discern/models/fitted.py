@@ -240,18 +240,15 @@ class Fitted:
         if not isinstance(row, str):
             [found] = self.predicted(batches([row]), 1)
             return str(found.labels[0])
-        return self._predict_text(row)
-
-    def _predict_text(self, text: str) -> str:
         model = self.model
         if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
-            [found] = self.predicted([Batch({"text": [text]}, 1)], 1)
+            [found] = self.predicted([Batch({"text": [row]}, 1)], 1)
             return str(found.labels[0])
         self.__dict__["quick"] = scorer  # from now on nothing else is looked at
-        return scorer(text)  # type: ignore[no-any-return]
+        return scorer(row)  # type: ignore[no-any-return]
 
     def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
         """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
