@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.roles import EMBEDDING, LENGTH, Feature
 from discern.data.text import TextSettings
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
-    from discern.models.naive_bayes import Summing
+    from discern.models.naive_bayes import Model, Summing
     from discern.models.vector_space.axes import Space
-    from discern.models.vector_space.model import Pipeline
+    from discern.models.vector_space.model import Pipeline, SpaceModel
     from discern.statistics.statistic import Statistic
+    from discern.statistics.sums import Sums
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,17 @@ class Resolved:
         from discern.models.vector_space.additive import SpaceSum
 
         return Summing(self.features, self.text, threads, SpaceSum(self.space, self.pipeline.model, threads))
+
+    def solved(self, sums: Sums) -> Model | SpaceModel:
+        """Derive the model from sums of rows."""
+        if self.space is not None and self.pipeline is not None:
+            from discern.models.vector_space.additive import solve
+
+            return solve(sums, self.space, self.pipeline, cast("Temperature | None", self.calibration))
+        from discern.models.naive_bayes import solve_columns
+
+        calibration = cast("EvidenceScaling | None", self.calibration)
+        return solve_columns(sums, self.features, self.naive_bayes, self.text, self.min_df, calibration)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the space as arrays, for the model file."""

@@ -133,7 +133,9 @@ class Settings:
                 f"characters is for models in a vector space, such as 'linear-svm', not for {self.model!r}"
             )
         if self.ledger is not False and not self.is_sum:
-            raise ValueError(f"a ledger is for models that can forget rows, such as naive Bayes, not for {self.model!r}")
+            raise ValueError(
+                f"a ledger is for models that can forget rows, such as naive Bayes, not for {self.model!r}"
+            )
         if not kind.has_smoothing and self.model != "best" and not self.auto_smoothing:
             raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
         if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):

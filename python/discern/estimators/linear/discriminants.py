@@ -75,9 +75,7 @@ class _Discriminant(ScatterClassifier):
             return np.asarray(counts / counts.sum())
         priors = np.asarray(self.priors, np.float64)
         if priors.shape != counts.shape:
-            raise ValueError(
-                f"there are {len(counts)} classes and {priors.size} priors; pass one for each class"
-            )
+            raise ValueError(f"there are {len(counts)} classes and {priors.size} priors; pass one for each class")
         if (priors < 0).any():
             raise ValueError("priors must be non-negative")
         if abs(priors.sum() - 1.0) > 1e-5:

@@ -265,7 +265,7 @@ def _in_share(keys: NDArray[np.uint64], share: int) -> NDArray[np.bool_]:
 
 
 def _thinned(kept: list[Batch], share: int) -> tuple[list[Batch], int, int]:
-    """Halve batches until they are small enough; rows are copied once. Return them, their size, and the zeros of keys."""
+    """Halve batches until they are small enough, copying once; return them, their size and the zeros of keys."""
     keys = [row_keys(batch, list(batch.columns)) for batch in kept]
     sizes = [row_sizes(batch) for batch in kept]
     size = MOST_KEPT + 1
