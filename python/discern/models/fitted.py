@@ -108,8 +108,7 @@ class Fitted:
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
         if not self.is_sum:
-            model = self.model
-            return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
+            return dict(zip(self.model.labels, self.model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
         return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
 
     @property
