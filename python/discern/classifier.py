@@ -8,23 +8,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.readers import batches
+from discern.data.readers import Sources, batches
+from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.predicting import Predictor
+from discern.models.protocol.estimator import Estimator, Learned
+from discern.models.protocol.rows import ClassNames, Shape, as_rows, labeled, labels_of, repetitions
 from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
     from discern.models.search import Watch
 
 
-class Classifier(Predictor):
+_BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
+"""What a classifier has beside its settings and what it learned."""
+
+
+class Classifier(Estimator):
     """Classify rows of text, numbers and categories: from raw rows to a decision with probability and evidence.
 
     Parameters
@@ -45,8 +52,10 @@ class Classifier(Predictor):
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag, vector : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
-        vector is a list of numbers, of the same length in all rows, such as an embedding.
+        Columns of this role. The roles of all other columns are inferred (see ``features`` and ``left_out``). A vector
+        is a list of numbers, of the same length in all rows, such as an embedding.
+    ignore : str or list of str, optional
+        Columns that are not used; ``"*"`` stands for all whose role you do not give.
     embed : callable, :class:`discern.Embedder`, or path, optional
         Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
         (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
@@ -89,6 +98,9 @@ class Classifier(Predictor):
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
         are stemmed, in the language that they seem to be of.
+    class_weight : mapping of class to whole number, optional
+        For ``fit(X, y)``: a class of weight 3 has each of its rows learned three times. To balance classes, pass
+        ``priors="uniform"``.
     threads : int, optional
         By default all cores. The result is the same with any number.
 
@@ -118,6 +130,7 @@ class Classifier(Predictor):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
         embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
@@ -138,10 +151,13 @@ class Classifier(Predictor):
         views: str = "auto",
         budget: float = 60.0,
         ledger: bool | str = False,
+        class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "threads", "embed")}
-        self.settings, self.threads, self.embedder = Settings.of(**given), threads, embedder_of(embed)
+        beside = ("self", "threads", "class_weight", "embed")
+        self._given = {name: value for name, value in locals().items() if name not in (*beside, "beside")}
+        self.settings, self.threads, self.class_weight = Settings.of(**self._given), threads, class_weight
+        self._embed, self.embedder = embed, embedder_of(embed)
         self._fitted: Fitted | None = None
         self.make_lock()
 
@@ -149,8 +165,8 @@ class Classifier(Predictor):
     def of(cls, settings: Settings, fitted: Fitted | None = None, threads: int | None = None) -> Classifier:
         """Return a classifier with settings, and with what was learned elsewhere."""
         made = cls.__new__(cls)
-        made.settings, made.threads, made._fitted = settings, threads, fitted
-        made.embedder = None if fitted is None else fitted.embedder
+        made.settings, made.threads, made._fitted, made._given = settings, threads, fitted, None
+        made._embed = made.embedder = None if fitted is None else fitted.embedder
         made.make_lock()
         return made
 
@@ -170,30 +186,76 @@ class Classifier(Predictor):
         embedder = embedder_of(embed)
         assert embedder is not None
         self.take(self.fitted.embedding_with(embedder))
-        self.embedder = embedder
+        self.embedder, self._embed = embedder, embed
         return self
+
+    def _embedder_for(self, embed: Any) -> Embedder | None:
+        return self.embedder if embed is self._embed else embedder_of(embed)
 
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
-        copied = Classifier.of(self.settings, self._fitted, self.threads)
-        copied.embedder = self.embedder
-        return copied
+        made = Classifier.of(self.settings, self._fitted, self.threads)
+        for name in _BESIDE:
+            setattr(made, name, getattr(self, name))
+        return made
 
     # ------------------------------------------------------------------------------------------- learning
 
     @one_at_a_time
-    def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
+    def fit(
+        self,
+        data: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        reading: Reading | None = None,
+        watch: Watch | None = None,
+    ) -> Classifier:
         """Learn from rows, forgetting everything learned before. If that fails, nothing is changed.
 
-        With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been evaluated.
+        Parameters
+        ----------
+        data : rows with a label column; or with ``y``, rows without one
+            With ``y`` it may be a list of texts, a data frame, or a table of numbers.
+        y : labels, optional
+            One for each row. Predictions are then of the same type, and ``classes_`` has them sorted.
+        sample_weight : whole numbers, optional
+            For use with ``y``: a row of weight 3 is learned three times, one of weight 0 not at all. Counts are exact,
+            so fractions are refused: multiply them by a common factor and round.
+        reading : Reading, optional
+            How files are read.
+        watch : callable, optional
+            With ``model="best"``, called with the leaderboard each time that a model has been evaluated.
+
+        Examples
+        --------
+        >>> model = Classifier().fit(["win a prize", "lunch at noon"], [1, 0])
+        >>> model.predict(["a prize"]).tolist(), model.classes_.tolist()
+        ([1], [0, 1])
         """
-        fitted = fit(self.settings, data, reading, watch, self.threads, self.embedding)
+        if y is None and hasattr(data, "ndim") and not hasattr(data, "columns") and data.ndim != 1:
+            raise ValueError(
+                "Classifier requires y to be passed, but the target y is None: call fit(X, y), or pass labeled rows"
+            )
+        rows, learned = (data, None) if y is None else self._labeled(data, y, sample_weight)
+        if y is None and (sample_weight is not None or self.class_weight is not None):
+            raise ValueError("sample_weight and class_weight need the labels apart from the rows: call fit(X, y)")
+        fitted = fit(self.settings, rows, reading, watch, self.threads, self.embedding)
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
             message = f"there is no prior for the label {unnamed[0]!r}: it has its share of the rows"
             warnings.warn(message, stacklevel=3)
-        return self.take(fitted)
+        self.take(fitted)
+        self._learned = learned
+        return self
+
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sources, Learned]:
+        """Return rows with their labels, and what to remember of X and y."""
+        X, y = as_rows(X), labels_of(y)
+        names, repeats = ClassNames.of(y), repetitions(sample_weight, self.class_weight, y)
+        rows = Sources(tuple(labeled(X, y, names, self.settings.label, repeats)))
+        return rows, Learned(names, Shape.of(X))
 
     @one_at_a_time
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
@@ -289,6 +351,33 @@ class Classifier(Predictor):
         """
         return self.take(self.fitted.decided_by(decision))
 
+    # ------------------------------------------------------------------------------------------- reporting
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Evaluation:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
+
     # -------------------------------------------------------------------------------------------- renaming
 
     @one_at_a_time
@@ -334,11 +423,13 @@ class Classifier(Predictor):
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        return {"settings": self.settings, "threads": self.threads, "embedder": self.embedder, "content": content}
+        return {"settings": self.settings, "content": content, **{name: getattr(self, name) for name in _BESIDE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]
-        self.settings, self.threads, self.embedder = state["settings"], state["threads"], state["embedder"]
+        self.settings = state["settings"]
+        for name in _BESIDE:
+            setattr(self, name, state[name])
         self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
         self.make_lock()
 

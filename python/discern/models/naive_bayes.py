@@ -168,6 +168,10 @@ class Model:
         """The columns that rows must have."""
         return tuple(column.feature for column in self.columns if not column.feature.is_derived)
 
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Return what a form can offer for each column: levels, or a range of numbers."""
+        return {column.feature.name: column.choices() for column in self.columns if not column.feature.is_derived}
+
     def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
         """Return the model for columns with other names."""
         columns = tuple(replace(column, feature=rename(column.feature)) for column in self.columns)

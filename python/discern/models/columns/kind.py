@@ -166,6 +166,13 @@ class Solved(ABC):
         """How texts become terms, if this is text."""
         return None
 
+    def choices(self) -> dict[str, Any]:
+        """Return what a form can offer for the column: its ``levels``, or the ``range`` of most of its numbers.
+
+        It holds no value of a single row: ranges come from rounded edges of bins, or from means and deviations.
+        """
+        return {}
+
     def ready(self) -> None:
         """Make now what the first answer would wait for, as far as it costs little."""
         return

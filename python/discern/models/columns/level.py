@@ -133,7 +133,15 @@ class LevelRows(ColumnRows):
 class _Levels:
     """Levels that values are looked up among."""
 
+    feature: Feature
     levels: tuple[str, ...]
+
+    def choices(self) -> dict[str, Any]:
+        """Return the levels; of a number in bins the range."""
+        if self.feature.is_binned:
+            usual = self.feature.usual_range()
+            return {} if usual is None else {"range": usual}
+        return {"levels": sorted(self.levels)}
 
     @cached_property
     def _index(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.roles import Feature, numbers_of
+from discern.data.roles import Feature, numbers_of, rounded_range
 from discern.data.vectors.grid import COARSE, Grid
 from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from discern.statistics.counts import Seen
 
 
+MOST_REMEMBERED = 1 << 18
+"""Of scores with more bytes only the last are remembered."""
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 NARROWEST, WIDEST = float(np.nextafter(0, 1)), float(np.finfo(np.float64).max)
@@ -37,6 +39,8 @@ LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
 """The most standard deviations that a number is taken to be from the mean."""
+USUAL = 2.0
+"""Most numbers are within this many standard deviations of the mean of a class."""
 
 
 class NumberSum(ColumnSum):
@@ -99,13 +103,16 @@ class NumberRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        if not self._scored or self._scored[0] is not folds:  # they depend on no setting
-            self._scored[:] = [folds, self._scores(folds)]
-        found: tuple[Array, NDArray[Any]] = self._scored[1]
-        return found
+        known = next((found for scored, found in self._scored if scored is folds), None)
+        if known is None:  # they depend on no setting
+            known = self._scores(folds)
+            if folds.are_single:
+                kept = self._scored[-1:] if known[0].nbytes <= MOST_REMEMBERED else []
+                self._scored[:] = [*kept, (folds, known)]
+        return known
 
     @cached_property
-    def _scored(self) -> list[Any]:
+    def _scored(self) -> list[tuple[Folds, tuple[Array, NDArray[Any]]]]:
         """The folds that were scored last, and their scores."""
         return []
 
@@ -162,6 +169,11 @@ class NumberColumn(Column):
 
     def value(self, batch: Batch) -> str:
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
+
+    def choices(self) -> dict[str, Any]:
+        with np.errstate(over="ignore"):
+            reach = USUAL * self.deviations
+            return {"range": rounded_range(float((self.means - reach).min()), float((self.means + reach).max()))}
 
     @property
     def parameters(self) -> int:
@@ -267,6 +279,9 @@ class NumberAxes(Axes):
         known = np.isfinite(values) & (far != 0)
         ends = np.concatenate([[0], np.cumsum(known)])
         return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
+
+    def choices(self) -> dict[str, Any]:
+        return {"range": rounded_range(self.mean - USUAL * self.scale, self.mean + USUAL * self.scale)}
 
     def name(self, place: int) -> str:
         return self.feature.name

@@ -145,6 +145,13 @@ class SpaceModel:
         """The columns."""
         return self.space.features
 
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Return what a form can offer for each column: levels, or a range of numbers."""
+        found: dict[str, dict[str, Any]] = {}
+        for axes in self.space.axes:  # of models that are added, the first that knows
+            found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
+        return found
+
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
         """Return the model for columns with other names."""
         return replace(self, space=self.space.renamed(rename))
