@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.batch import Batch, Column
+from discern.data.batch import Batch, Column, row_sizes
 from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import LENGTH, Feature, numbers_of
 from discern.data.strings import Strings
