@@ -152,7 +152,7 @@ class Fitted:
             "rows_per_label": known,
             "slim": self.is_slim,
             "ledger": self.ledger is not None,
-            "embedder": plain["embedder"],
+            "embedder": plain.get("embedder"),
             "labels_by_default": self._labels_by_default(),
         }
 
@@ -336,7 +336,8 @@ class Fitted:
         """Return what must be the same in models that are merged."""
         decision = None if self.decision is None else self.decision.to_json()
         space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
-        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision, "space": space}
+        resolved = {"embedder": None, **self.resolved.to_json()}
+        return {"label": self.settings.label, **resolved, "decision": decision, "space": space}
 
     def _has_embedder_of(self, other: Fitted) -> bool:
         """Return whether both embed texts in the same way, but for rounding."""

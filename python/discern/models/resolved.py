@@ -175,7 +175,7 @@ class Resolved:
             "pipeline": None if self.pipeline is None else self.pipeline.to_json(),
             "novelty": None if self.novelty is None else self.novelty.to_json(),
             "leaderboard": list(self.leaderboard),
-            "embedder": None if self.embedder is None else self.embedder.to_json(),
+            **({} if self.embedder is None else {"embedder": self.embedder.to_json()}),
         }
 
     @classmethod
@@ -203,7 +203,7 @@ class Resolved:
             _pipeline(pipeline),
             _novelty(values["novelty"]),
             tuple(leaderboard),
-            _embedder(values["embedder"]),
+            _embedder(values.get("embedder")),
         )
         if (resolved.embedder is not None) != any(feature.view == EMBEDDING for feature in features):
             raise ValueError("the embedder does not match the columns")
