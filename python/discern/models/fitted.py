@@ -334,10 +334,9 @@ class Fitted:
 
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
-        decision = None if self.decision is None else self.decision.to_json()
         space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
-        resolved = {"embedder": None, **self.resolved.to_json()}
-        return {"label": self.settings.label, **resolved, "decision": decision, "space": space}
+        own = {"label": self.settings.label, "embedder": None, **self.resolved.to_json(), "space": space}
+        return {**own, "decision": self.decision and self.decision.to_json()}
 
     def _has_embedder_of(self, other: Fitted) -> bool:
         """Return whether both embed texts in the same way, but for rounding."""
