@@ -210,6 +210,9 @@ def add_sparse_by_class(
 def add_products_of_rows(
     table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]
 ) -> None: ...
+def quadratic(
+    rows: NDArray[np.float64], products: bool, squares: bool, target: NDArray[np.float64]
+) -> None: ...
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],

@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
-from discern.estimators.calibrate import calibrated
+from discern.estimators.calibrate import calibrated, calibrated_pairs
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.evaluation.calibration import METHODS
 from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
@@ -56,7 +56,8 @@ class SVC(BaseClassifier):
     - Weights are exactly repetitions: with ``gamma="scale"`` and ``class_weight="balanced"`` a row of weight 3 counts
       as three rows.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
-      ``predict`` returns. ``calibration`` chooses the map.
+      ``predict`` returns. ``calibration`` chooses the map. Of more than two classes each pair has a map, and their
+      probabilities are coupled as in LIBSVM; ``"temperature"`` takes the scores of all classes at once.
     - ``cache_size`` (in MB) bounds all that the solvers keep, above all cached kernel values, also when pairs are
       solved in parallel.
 
@@ -196,8 +197,14 @@ class SVC(BaseClassifier):
             )
 
     def _calibrated(self, X: Any, y: Array, weights: Array | None) -> Any:
-        plain = type(self)(**{**self.get_params(), "probability": False, "decision_function_shape": "ovr"})
-        return calibrated(plain, self.calibration, FOLDS, X, y, weights)
+        pairs = self._calibrates_pairs()
+        shape = {"decision_function_shape": "ovo" if pairs else "ovr", "break_ties": False}
+        plain = type(self)(**{**self.get_params(), "probability": False, **shape})
+        return (calibrated_pairs if pairs else calibrated)(plain, self.calibration, FOLDS, X, y, weights)
+
+    def _calibrates_pairs(self) -> bool:
+        """Return whether each pair of classes has a map of its own."""
+        return len(self.classes_) > 2 and self.calibration != "temperature"
 
     # ---------------------------------------------------------------------------------------------- predict
 
@@ -268,6 +275,8 @@ class SVC(BaseClassifier):
         pairs = self._pairs(X)
         if len(self.classes_) == 2:
             return np.asarray(self._calibration(-pairs.ravel()))
+        if self._calibrates_pairs():
+            return np.asarray(self._calibration(pairs))
         return np.asarray(self._calibration(_ovr_decision_function(pairs < 0, -pairs, len(self.classes_))))
 
     @available_if(_has_probability)
