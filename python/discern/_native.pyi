@@ -231,9 +231,56 @@ def place_on_grid(
     units: NDArray[np.float64],
     largest: NDArray[np.float64],
 ) -> None: ...
-def exact_sums(
-    values: NDArray[np.float64], classes: NDArray[np.int32], n_classes: int
-) -> tuple[NDArray[np.int64], int, NDArray[np.uint8], NDArray[np.uint8]]: ...
+def numbers(strings: Any) -> tuple[NDArray[np.float64], NDArray[np.int64], bool]: ...
+def value_hashes(strings: Any) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
+def number_hashes(numbers: NDArray[np.float64]) -> NDArray[np.uint64]: ...
+def moments_without(
+    values: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    n_classes: int,
+    order: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    n_folds: int,
+) -> (
+    tuple[
+        NDArray[np.int64],
+        NDArray[np.int64],
+        tuple[NDArray[np.float64], NDArray[np.float64]],
+        tuple[NDArray[np.float64], NDArray[np.float64]],
+    ]
+    | None
+): ...
+
+class ExactTotal:
+    def __new__(cls, n_classes: int) -> ExactTotal: ...
+    def add(self, values: NDArray[np.float64], classes: NDArray[np.int32], n_classes: int) -> None: ...
+    def sums(self) -> tuple[NDArray[np.int64], int, NDArray[np.uint8], NDArray[np.uint8]]: ...
+
+class NumberScorer:
+    def __new__(
+        cls,
+        columns: list[
+            tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+            | tuple[list[float], NDArray[np.float64], list[bool]]
+        ],
+        n_classes: int,
+        farthest: float,
+    ) -> NumberScorer: ...
+    def add(
+        self, columns: list[NDArray[np.float64]], scores: NDArray[np.float64], threads: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+
+class JsonColumn:
+    @property
+    def name(self) -> str: ...
+    @property
+    def kinds(self) -> int: ...
+    def row_kinds(self) -> NDArray[np.uint8]: ...
+    def numbers(self) -> NDArray[np.float64]: ...
+    def spans(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+    def arrays(self) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+def parse_json_lines(block: NDArray[np.uint8]) -> tuple[int, list[JsonColumn]] | None: ...
 def normal_scores(
     table: NDArray[np.float64],
     means: NDArray[np.float64],
@@ -288,6 +335,18 @@ def kernel_sums(
     threads: int,
 ) -> NDArray[np.float64]: ...
 def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> bool: ...
+def descend(
+    table: _Table,
+    weights: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    positives: list[int],
+    factors: list[tuple[float, float]],
+    objective: tuple[str, float, float, str, float, float],
+    course: tuple[bool, float, bool, int, float, int, int, float],
+    seeds: list[int],
+    states: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
+    threads: int,
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, bool]]: ...
 def learn_online(
     table: _Table,
     weights: NDArray[np.float64],
@@ -376,6 +435,23 @@ def logistic_sums(
 def logistic_probabilities(
     table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
 ) -> NDArray[np.float64]: ...
+def lasso_step(
+    table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
+    curvature: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lasso: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    working: NDArray[np.int64],
+    share: float,
+    passes: int,
+) -> tuple[NDArray[np.float64], int]: ...
+def logistic_residuals(
+    scores: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+) -> float: ...
 def logistic_dual(
     starts: NDArray[np.int32],
     columns: NDArray[np.int32],

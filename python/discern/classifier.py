@@ -5,24 +5,33 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.readers import batches
+from discern.data.readers import Sources, batches
+from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.predicting import Predictor
+from discern.models.protocol.estimator import Estimator, Learned
+from discern.models.protocol.rows import ClassNames, Shape, as_rows, labeled, labels_of, repetitions
 from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
     from discern.models.search import Watch
 
 
-class Classifier(Predictor):
+_BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
+"""What a classifier has beside its settings and what it learned."""
+
+
+class Classifier(Estimator):
     """Classify rows of text, numbers and categories: from raw rows to a decision with probability and evidence.
 
     Parameters
@@ -31,9 +40,10 @@ class Classifier(Predictor):
         The column that holds the labels.
     model : str
         ``"naive-bayes"``, or with a given event model for texts ``"multinomial"``, ``"binary"``, ``"bernoulli"`` or
-        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
-        they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
-        ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
+        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
+        and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
+        ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. In a vector space texts are sublinear tf–idf of
         words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
         for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
         that suit the data, and keeps the winner (see ``leaderboard``).
@@ -42,8 +52,15 @@ class Classifier(Predictor):
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag, vector : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
-        vector is a list of numbers, of the same length in all rows, such as an embedding.
+        Columns of this role. The roles of all other columns are inferred (see ``features`` and ``left_out``). A vector
+        is a list of numbers, of the same length in all rows, such as an embedding.
+    ignore : str or list of str, optional
+        Columns that are not used; ``"*"`` stands for all whose role you do not give.
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
+        (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
+        embedding. The file holds what tells the embedder from others, not the embedder: pass it to
+        :func:`discern.load`, too.
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
@@ -60,15 +77,15 @@ class Classifier(Predictor):
     ledger : bool or str
         Keep a digest of every row beside the counts, so that :meth:`forget` refuses rows that were never learned
         (counts alone cannot tell). The digests are salted: with True by random bytes, or by 32 hexadecimal digits,
-        which models that are to be merged must share. For naive Bayes only.
+        which models that are to be merged must share. For models that are sums.
     ngrams : tuple of int, optional
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
         In a vector space: the shortest and longest character n-grams within words that are counted too.
     max_terms : int or "auto", optional
-        How many terms of a text are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``, 1,000 for
-        ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
-        forgets and merges; and ``"auto"`` has validation choose.
+        How many terms of a text are used, the best by ``select``; by default all, but 10,000 for ``"centroids"``, 2,000
+        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. For naive Bayes they are
+        selected when the model is solved; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     views : {"auto", "none"} or str
         For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:
@@ -81,6 +98,9 @@ class Classifier(Predictor):
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
         are stemmed, in the language that they seem to be of.
+    class_weight : mapping of class to whole number, optional
+        For ``fit(X, y)``: a class of weight 3 has each of its rows learned three times. To balance classes, pass
+        ``priors="uniform"``.
     threads : int, optional
         By default all cores. The result is the same with any number.
 
@@ -110,6 +130,8 @@ class Classifier(Predictor):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
+        embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
         priors: str | Mapping[str, float] = "data",
@@ -129,10 +151,13 @@ class Classifier(Predictor):
         views: str = "auto",
         budget: float = 60.0,
         ledger: bool | str = False,
+        class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "threads")}
-        self.settings, self.threads = Settings.of(**given), threads
+        beside = ("self", "threads", "class_weight", "embed")
+        self._given = {name: value for name, value in locals().items() if name not in (*beside, "beside")}
+        self.settings, self.threads, self.class_weight = Settings.of(**self._given), threads, class_weight
+        self._embed, self.embedder = embed, embedder_of(embed)
         self._fitted: Fitted | None = None
         self.make_lock()
 
@@ -140,7 +165,8 @@ class Classifier(Predictor):
     def of(cls, settings: Settings, fitted: Fitted | None = None, threads: int | None = None) -> Classifier:
         """Return a classifier with settings, and with what was learned elsewhere."""
         made = cls.__new__(cls)
-        made.settings, made.threads, made._fitted = settings, threads, fitted
+        made.settings, made.threads, made._fitted, made._given = settings, threads, fitted, None
+        made._embed = made.embedder = None if fitted is None else fitted.embedder
         made.make_lock()
         return made
 
@@ -151,25 +177,85 @@ class Classifier(Predictor):
         self.settings, self._fitted = fitted.settings, fitted
         return self
 
+    @one_at_a_time
+    def embed_with(self, embed: Any) -> Classifier:
+        """Embed texts with the embedder that the model was trained with, after it was loaded without.
+
+        Raises ``DataError`` for an embedder that returns other vectors.
+        """
+        embedder = embedder_of(embed)
+        assert embedder is not None
+        self.take(self.fitted.embedding_with(embedder))
+        self.embedder, self._embed = embedder, embed
+        return self
+
+    def _embedder_for(self, embed: Any) -> Embedder | None:
+        return self.embedder if embed is self._embed else embedder_of(embed)
+
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
-        return Classifier.of(self.settings, self._fitted, self.threads)
+        made = Classifier.of(self.settings, self._fitted, self.threads)
+        for name in _BESIDE:
+            setattr(made, name, getattr(self, name))
+        return made
 
     # ------------------------------------------------------------------------------------------- learning
 
     @one_at_a_time
-    def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
+    def fit(
+        self,
+        data: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        reading: Reading | None = None,
+        watch: Watch | None = None,
+    ) -> Classifier:
         """Learn from rows, forgetting everything learned before. If that fails, nothing is changed.
 
-        With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been evaluated.
+        Parameters
+        ----------
+        data : rows with a label column; or with ``y``, rows without one
+            With ``y`` it may be a list of texts, a data frame, or a table of numbers.
+        y : labels, optional
+            One for each row. Predictions are then of the same type, and ``classes_`` has them sorted.
+        sample_weight : whole numbers, optional
+            For use with ``y``: a row of weight 3 is learned three times, one of weight 0 not at all. Counts are exact,
+            so fractions are refused: multiply them by a common factor and round.
+        reading : Reading, optional
+            How files are read.
+        watch : callable, optional
+            With ``model="best"``, called with the leaderboard each time that a model has been evaluated.
+
+        Examples
+        --------
+        >>> model = Classifier().fit(["win a prize", "lunch at noon"], [1, 0])
+        >>> model.predict(["a prize"]).tolist(), model.classes_.tolist()
+        ([1], [0, 1])
         """
-        fitted = fit(self.settings, data, reading, watch, self.threads)
+        if y is None and hasattr(data, "ndim") and not hasattr(data, "columns") and data.ndim != 1:
+            raise ValueError(
+                "Classifier requires y to be passed, but the target y is None: call fit(X, y), or pass labeled rows"
+            )
+        rows, learned = (data, None) if y is None else self._labeled(data, y, sample_weight)
+        if y is None and (sample_weight is not None or self.class_weight is not None):
+            raise ValueError("sample_weight and class_weight need the labels apart from the rows: call fit(X, y)")
+        fitted = fit(self.settings, rows, reading, watch, self.threads, self.embedding)
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
             message = f"there is no prior for the label {unnamed[0]!r}: it has its share of the rows"
             warnings.warn(message, stacklevel=3)
-        return self.take(fitted)
+        self.take(fitted)
+        self._learned = learned
+        return self
+
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sources, Learned]:
+        """Return rows with their labels, and what to remember of X and y."""
+        X, y = as_rows(X), labels_of(y)
+        names, repeats = ClassNames.of(y), repetitions(sample_weight, self.class_weight, y)
+        rows = Sources(tuple(labeled(X, y, names, self.settings.label, repeats)))
+        return rows, Learned(names, Shape.of(X))
 
     @one_at_a_time
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
@@ -265,6 +351,33 @@ class Classifier(Predictor):
         """
         return self.take(self.fitted.decided_by(decision))
 
+    # ------------------------------------------------------------------------------------------- reporting
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Evaluation:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
+
     # -------------------------------------------------------------------------------------------- renaming
 
     @one_at_a_time
@@ -302,20 +415,22 @@ class Classifier(Predictor):
         return self.fitted.checksum()
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Classifier:
-        """Read a model that :meth:`save` wrote."""
-        fitted = Fitted.load(path)
-        return cls.of(fitted.settings, fitted)
+    def load(cls, path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
+        """Read a model that :meth:`save` wrote; ``embed`` is the embedder that it was trained with, if any."""
+        fitted, embedder = Fitted.load(path), embedder_of(embed)
+        return cls.of(fitted.settings, fitted if embedder is None else fitted.embedding_with(embedder))
 
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        return {"settings": self.settings, "threads": self.threads, "content": content}
+        return {"settings": self.settings, "content": content, **{name: getattr(self, name) for name in _BESIDE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]
-        self.settings, self.threads = state["settings"], state["threads"]
-        self._fitted = None if content is None else Fitted.from_content(*content)
+        self.settings = state["settings"]
+        for name in _BESIDE:
+            setattr(self, name, state[name])
+        self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
         self.make_lock()
 
     def _repr_html_(self) -> str:
@@ -331,8 +446,23 @@ class Classifier(Predictor):
         return f"<discern.Classifier {self.model}: {learned}>"
 
 
-def load(path: str | os.PathLike[str]) -> Classifier:
+def embedder_of(embed: Any) -> Embedder | None:
+    """Return an embedder of what was given for ``embed``."""
+    if embed is None:
+        return None
+    from discern.data.embedding.embedder import Embedder
+
+    return Embedder.of(embed)
+
+
+def load(path: str | os.PathLike[str], *, embed: Any = None) -> Classifier:
     """Read a model file.
+
+    Parameters
+    ----------
+    path : path
+    embed : callable, :class:`discern.Embedder`, or path, optional
+        The embedder that the model was trained with, if it embeds texts. Another one is refused.
 
     Examples
     --------
@@ -343,4 +473,4 @@ def load(path: str | os.PathLike[str]) -> Classifier:
     ...     load(f"{folder}/m.discern").predict(["x2"]).tolist()
     ['a']
     """
-    return Classifier.load(path)
+    return Classifier.load(path, embed=embed)

@@ -37,6 +37,14 @@ SHORT = {
     "TextScorer.__call__": "one document",
     "TextScorer.scores": "one document",
     "place_on_grid": "a block of 512 rows",
+    "NumberScorer": "keeps what it is given",
+    "ExactTotal": "begins empty",
+    "ExactTotal.sums": "an integer for each class",
+    "JsonColumn": "a record",
+    "JsonColumn.row_kinds": "copies a column of a block of a megabyte",
+    "JsonColumn.numbers": "copies a column of a block of a megabyte",
+    "JsonColumn.spans": "copies a column of a block of a megabyte",
+    "JsonColumn.arrays": "copies a column of a block of a megabyte",
     "HeldOut.entries": "copies four arrays: 0.1 s for five million entries",
     "HeldOut.rows": "copies three arrays, of rows that are no more than 64 MB of text",
     "is_sorted": "0.1 s for five million terms",
@@ -97,6 +105,10 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     bits = source.integers(0, 1 << 62, (many // 10, 16), dtype=np.uint64)
     file = np.zeros(int(scale * 2_000_000_000), np.uint8)
     csv = np.frombuffer(bytearray(b'ham,"a text, of words"\n') * many * 3, np.uint8)
+    json_lines = np.frombuffer(bytearray(b'{"label": "ham", "text": "a text", "size": 1.5}\n') * many * 2, np.uint8)
+    words_of_digits = [str(number) for number in source.random(many).tolist()] * 4
+    normal = np.zeros(2), np.ones(2), np.zeros(2)
+    number_scorer, number_scores = _native.NumberScorer([normal] * 2, 2, 1e150), np.zeros((tall.size, 2))
     machine = discern.SVC(gamma=9.0).fit(dense, some)
     small_csr = (starts.astype(np.int32), ordered, weights)
 
@@ -143,7 +155,15 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
         "term_rows": lambda: _native.term_rows(terms, width),
         "moments": lambda: _native.moments(tall, tall_classes, 2, np.zeros(8), None, 1),
-        "exact_sums": lambda: _native.exact_sums(tall.ravel(), np.zeros(tall.size, np.int32), 1),
+        "ExactTotal.add": lambda: _native.ExactTotal(1).add(tall.ravel(), np.zeros(tall.size, np.int32), 1),
+        "moments_without": lambda: _native.moments_without(
+            tall.ravel(), np.zeros(tall.size, np.int32), 1, np.arange(tall.size), np.arange(tall.size), tall.size
+        ),
+        "NumberScorer.add": lambda: number_scorer.add([tall.ravel()] * 2, number_scores, 1),
+        "number_hashes": lambda: _native.number_hashes(tall.ravel()),
+        "numbers": lambda: _native.numbers(words_of_digits),
+        "value_hashes": lambda: _native.value_hashes(words_of_digits),
+        "parse_json_lines": lambda: _native.parse_json_lines(json_lines),
         "normal_scores": lambda: _native.normal_scores(
             tall, np.zeros((2, 8)), np.ones((2, 8)), np.zeros((2, 8)), np.zeros(2), 1
         ),

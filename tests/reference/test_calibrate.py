@@ -231,5 +231,5 @@ def test_what_does_not_fit_is_refused():
         Temperature.from_json({"temperature": float("nan")})
     with pytest.raises(ValueError, match="one number"):
         Temperature.from_json({"temperature": 1.0, "power": 0.5})
-    with pytest.raises(ValueError, match="no calibration"):
+    with pytest.raises(ValueError, match="unknown calibration"):
         calibration_from_json({"kind": "one-against-rest", "maps": [{"kind": "other"}]})

@@ -206,7 +206,7 @@ def test_codes_that_no_bin_has_are_refused():
     model = discern.Discretizer(2, encode="ordinal").fit([[1.0], [2.0]])
     with pytest.raises(ValueError, match="no bin has"):
         model.inverse_transform([[5.0]])
-    with pytest.raises(ValueError, match="gives 1"):
+    with pytest.raises(ValueError, match="returns 1"):
         model.inverse_transform([[0.0, 0.0]])
     with pytest.raises(ValueError, match=r"look.* at the classes"):
         edges(np.array([1.0, 2.0]), None, "mdl")

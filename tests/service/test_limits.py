@@ -60,7 +60,7 @@ def raw(port: int, *parts: bytes, seconds: float = 10.0) -> bytes:
 
 
 def test_only_this_machine_without_a_token() -> None:
-    with pytest.raises(ValueError, match="give tokens"):
+    with pytest.raises(ValueError, match="set tokens"):
         Settings(Path("m"), host="0.0.0.0")
     with pytest.raises(ValueError, match="at least 16"):
         Settings(Path("m"), host="0.0.0.0", teach_token=b"short")

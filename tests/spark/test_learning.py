@@ -53,7 +53,10 @@ def test_rare_terms_do_not_come_to_the_driver_of_a_slim_model(frame, rows, tmp_p
 
 def test_bad_rows_are_refused_in_one_sentence(spark) -> None:
     table = pa.table({"label": ["a", None, "b"], "text": ["x1", "x2", "x3"]})
-    with pytest.raises(DataError, match=r"^row \d of column 'label' of partition \d of the frame has no label; give"):
+    with pytest.raises(
+        DataError,
+        match=r"^row \d of column 'label' of partition \d of the frame has no label; add one or remove the row",
+    ):
         discern.spark.fit(spark.createDataFrame(table).coalesce(1), Classifier(text="text", smoothing=1.0))
     with pytest.raises(DataError, match="the frame has no column 'body'"):
         discern.spark.fit(spark.createDataFrame(table), Classifier(text="body", smoothing=1.0))
@@ -100,3 +103,16 @@ def test_garbage_is_not_sought_in_imports(run_python) -> None:
         "list(in_worker(iter, [[] for _ in range(1000)]))\n"
         "assert gc.get_freeze_count() <= frozen  # once in a process"
     )
+
+
+def test_an_embedder_is_refused(frame) -> None:
+    def embed(texts: list[str]) -> Any:
+        return [[float(len(text)), 1.0] for text in texts]
+
+    rows = [{"label": "ab"[place % 2], "text": "word " * place} for place in range(10)]
+    for use in (
+        lambda: discern.spark.fit(frame, Classifier(embed=embed, text="text")),
+        lambda: discern.spark.predict(frame, Classifier(embed=embed).fit(rows)),
+    ):
+        with pytest.raises(DataError, match="Spark does not embed texts"):
+            use()

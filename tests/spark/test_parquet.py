@@ -202,7 +202,9 @@ def test_bad_rows_are_told_by_file_and_row(spark, tmp_path) -> None:
     table = pa.table({"label": ["a"] * 700 + [None, "b"], "text": ["x y"] * 702})
     parquet.write_table(table, tmp_path / "rows.parquet", row_group_size=300)
     frame = spark.read.parquet(str(tmp_path / "rows.parquet"))
-    with pytest.raises(DataError, match=r"^row 701 of column 'label' of .*rows\.parquet has no label; give"):
+    with pytest.raises(
+        DataError, match=r"^row 701 of column 'label' of .*rows\.parquet has no label; add one or remove the row"
+    ):
         discern.spark.fit(frame, Classifier(text="text", smoothing=1.0))
 
 

@@ -60,7 +60,7 @@ def _change(done: str, model: Path, rows: ChangedRows, out: Output) -> None:
     output = rows.output or model
     refuse_bad_place(output)
     with locked(output):
-        classifier = loaded(model, threads=rows.threads)
+        classifier = loaded(model, threads=rows.threads, embed=rows.embed)
         before, labels, default = _sizes(classifier), set(classifier.labels), _labels_by_default(classifier)
         with rows.reading(rows.data, out.quiet) as how:
             read: Iterable[Batch] = batches(iter(rows.data), how)
@@ -141,7 +141,7 @@ def relabel(
     with rows.reading(rows.data, out.quiet) as how:
         read = list(batches(iter(rows.data), how))  # once: it may be stdin
     with locked(model):
-        classifier = loaded(model, threads=rows.threads)
+        classifier = loaded(model, threads=rows.threads, embed=rows.embed)
         if old not in classifier.labels:
             raise ValueError(
                 f"the model has no label {old!r}{did_you_mean(old, classifier.labels)}; nothing was changed"

@@ -189,7 +189,7 @@ def decide(
         raise typer.BadParameter("DATA is for a rule such as --max-false-positive-rate, and for nothing else")
     refuse_bad_place(model)
     with locked(model):
-        classifier = loaded(model)
+        classifier = loaded(model, embed=rows.embed)
         decision, chosen = decision_rule.decision(classifier.labels), None
         if rule is not None and data is not None:
             from discern.analysis.crossvalidation import choose_decision

@@ -22,6 +22,12 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def warn(message: str, quiet: bool) -> None:
+    """Print a warning to stderr."""
+    if not quiet:
+        typer.echo(f"warning: {message}", err=True)
+
+
 def to_json(value: Any) -> str:
     """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)
@@ -119,13 +125,19 @@ def refuse_bad_place(path: Path) -> None:
         raise ValueError(f"the folder {str(path.parent)!r} cannot be written to")
 
 
-def loaded(path: Path, text: str | None = None, threads: int | None = None, label: str | None = None) -> Classifier:
+def loaded(
+    path: Path,
+    text: str | None = None,
+    threads: int | None = None,
+    label: str | None = None,
+    embed: Path | None = None,
+) -> Classifier:
     """Load a model, with some of its settings changed."""
     from discern.classifier import Classifier
     from discern.data.source import refuse_missing
 
     refuse_missing(path)
-    classifier = Classifier.load(path)
+    classifier = Classifier.load(path, embed=embed)
     if text is not None:
         classifier.read_text_from(text)
     if label is not None:

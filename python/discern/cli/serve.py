@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from discern.cli.options import ModelFile, Output, command, option
+from discern.cli.options import Embed, ModelFile, Output, command, option
 from discern.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def serve(
     behind_proxy: bool = option(
         False, "Take the client's address from a proxy on this machine, and send each streamed answer as a whole."
     ),
+    embed: Embed = None,
     held_out: Path | None = option(
         None, "Held-out rows with labels, for the model card.", metavar="DATA", show_default="none"
     ),
@@ -108,6 +109,7 @@ def serve(
         held_out=None if held_out is None else str(held_out),
         compact_after=compact_after,
         accept_file=accept_file,
+        embed=embed,
         limits=limits.of_service(),
     )
     raise typer.Exit(run(settings, not out.quiet, print_json if out.json else None))

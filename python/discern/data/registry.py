@@ -38,7 +38,7 @@ class Registry(Generic[Row]):
     ('red', 'blue')
     >>> colors["bleu"]
     Traceback (most recent call last):
-    ValueError: unknown color 'bleu'; did you mean 'blue'? There are 'red', 'blue'
+    ValueError: unknown color 'bleu'; did you mean 'blue'? Choose one of: 'red', 'blue'
     """
 
     def __init__(

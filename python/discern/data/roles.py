@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +17,7 @@ from discern.data.bins import assign
 from discern.data.hashes import value_hashes
 from discern.data.strings import DataError, Strings
 from discern.data.text import VIEWS
-from discern.data.values import canonical
+from discern.data.values import canonical, is_moment
 from discern.data.vectors.column import lengths_of, seems_vectors
 from discern.data.vectors.grid import COARSE, Grid
 
@@ -25,10 +27,18 @@ if TYPE_CHECKING:
 ROLES = ("text", "number", "category", "flag", "vector")
 LENGTH = "length"
 """The role of the number of words of a text."""
+EMBEDDING = "embedding"
+"""The view of a text as a vector."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
-MISSING_LEVELS = ("", "?")
-"""Values of a category or flag that mean a missing one."""
-MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+IGNORED = "ignored"
+"""The role of a column that a user has left out."""
+OTHERS = "*"
+"""In the place of a name: all columns whose role was not given."""
+MISSING = (
+    "", "?", "-", "--", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NaT", "NULL", "Null", "null",
+    "None",
+)  # fmt: skip
+"""Values of a number, category or flag that mean a missing one."""
 MOST_NUMBER = float(np.finfo(np.float64).max)
 """The greatest number; beyond it is only infinity, which has no sum."""
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -47,7 +57,8 @@ class Feature:
     """A predictor column: its name, its role, and the edges of its bins if it is a binned number.
 
     A number without edges has a normal density in each class. Of a text, more can be used than its terms: its length
-    (the role ``"length"``), and terms of another ``view``; these are derived from the column of the same name.
+    (the role ``"length"``), terms of another ``view``, and its embedding (a vector with the view ``"embedding"``).
+    These are derived from the column of the same name.
     """
 
     name: str
@@ -58,9 +69,9 @@ class Feature:
     """What a vector is rounded to, laid when the column is first learned; its axes are the numbers of the vector."""
 
     def __post_init__(self) -> None:
-        if self.view and (self.role != "text" or self.view not in VIEWS):
+        if self.view and self.view not in {"text": VIEWS, "vector": (EMBEDDING,)}.get(self.role, ()):
             raise ValueError(f"the column {self.name!r} cannot be viewed as {self.view!r}")
-        if self.role not in (*ROLES, LENGTH):
+        if self.role not in (*ROLES, LENGTH, IGNORED):
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
         if self.edges is not None and not (
             self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
@@ -71,6 +82,16 @@ class Feature:
     def is_derived(self) -> bool:
         """Whether this is derived from a text column that is a predictor itself."""
         return self.role == LENGTH or bool(self.view)
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether validation added it: a view of a text or its length."""
+        return self.is_derived and self.view != EMBEDDING
+
+    @property
+    def column(self) -> str:
+        """The column of a batch that holds its values; an embedding stands beside its text."""
+        return f"{self.name}\0{EMBEDDING}" if self.view == EMBEDDING else self.name
 
     @property
     def described(self) -> str:
@@ -85,7 +106,8 @@ class Feature:
             return f"{self.view or self.role} of {self.name!r}"
         if self.role == "vector" and self.grid is not None:
             return f"vector {self.name!r} of {len(self.grid)} numbers"
-        bins = "" if self.edges is None else f" in {len(self.edges) - 1} bins"
+        count = len(self.edges or ()) - 1
+        bins = "" if self.edges is None else f" in {count} bin{'s' if count != 1 else ''}"
         return f"{self.role} {self.name!r}{bins}"
 
     @property
@@ -118,6 +140,23 @@ class Feature:
         grid = None if "grid" not in values else Grid.from_json(values["grid"])
         return cls(str(values["name"]), values["role"], edges, values.get("view", ""), grid)
 
+    def usual_range(self) -> list[float] | None:
+        """Return the rounded range and step of most numbers of a column in bins; None if there is one bin.
+
+        The outermost edges are infinite: the range goes one mean width of a bin beyond the others.
+
+        Examples
+        --------
+        >>> Feature("size", "number", (-np.inf, 10.0, 20.0, np.inf)).usual_range()
+        [0.0, 30.0, 0.1]
+        """
+        inner = [] if self.edges is None else self.edges[1:-1]
+        if not inner:
+            return None
+        reach = (inner[-1] - inner[0]) / (len(inner) - 1) if len(inner) > 1 else abs(inner[0]) or 1.0
+        least = 0.0 if inner[0] > 0 else -np.inf
+        return rounded_range(max(inner[0] - reach, least), inner[-1] + reach)
+
     def bins(self) -> list[str]:
         """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""
         edges = [] if self.edges is None else self.edges[1:-1]
@@ -127,6 +166,27 @@ class Feature:
             return ["any"]
         between = [f"{low} to {high}" for low, high in pairwise(inner)]
         return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
+
+
+MOST_ROUNDED = 1e307
+"""The greatest end of a rounded range."""
+RANGE_STEPS = 200
+"""The least steps of a rounded range."""
+
+
+def rounded_range(low: float, high: float) -> list[float]:
+    """Return a range moved outward to round numbers, and the step between them: a power of ten.
+
+    Examples
+    --------
+    >>> rounded_range(2.871, 8.136), rounded_range(-3.0, 1204.0)
+    ([2.87, 8.14, 0.01], [-3.0, 1204.0, 1.0])
+    """
+    low, high = (min(max(end, -MOST_ROUNDED), MOST_ROUNDED) for end in (low, high))
+    span = max(high - low, 1e-12 * abs(low), 1e-290)
+    power = math.floor(math.log10(span / RANGE_STEPS))
+    step = float(f"1e{power}")
+    return [round(math.floor(low / step) * step, -power), round(math.ceil(high / step) * step, -power), step]
 
 
 def _edge_to_json(edge: float) -> float | str:
@@ -147,8 +207,9 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
-    huge = np.flatnonzero(np.abs(numbers) > MOST_NUMBER)
-    if len(huge):
+    is_huge = np.isinf(numbers)
+    if is_huge.any():
+        huge = np.flatnonzero(is_huge)
         raise DataError(
             f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
             "number; correct it, leave it empty, or use the column as a category"
@@ -161,44 +222,59 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     if typed is not None:
         return typed
     texts = batch.texts(name)
-    quick = _parsed_at_once(texts)
-    return _parsed(texts, batch, name) if quick is None else quick
+    numbers, odd, _ = _native.numbers(texts)
+    if len(odd):
+        numbers[odd] = _read_odd_numbers(_strings_at(texts, odd), odd, batch, name)
+    return numbers
 
 
-def _parsed_at_once(texts: Any) -> NDArray[np.float64] | None:
-    """Parse numbers by Arrow; None if there is anything but numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def with_numbers_read(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Return a batch in which texts of numbers are read already, where nothing can tell the difference.
 
-    packed = Strings(*_native.packed(texts))
-    array = pa.LargeStringArray.from_buffers(len(packed), pa.py_buffer(packed.offsets), pa.py_buffer(packed.data))
-    try:
-        trimmed = pc.utf8_trim_whitespace(array)
-        known = pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING_NUMBERS, pa.large_string())), None, trimmed)
-        return np.asarray(known.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
-    except pa.ArrowInvalid:
-        return None
+    Examples
+    --------
+    >>> batch = Batch({"size": Strings.of(["1.50", ""]), "other": Strings.of(["NA", "2"])}, 2)
+    >>> read = with_numbers_read(batch, [Feature("size", "number"), Feature("other", "number")])
+    >>> read.columns["size"], type(read.columns["other"])
+    (array([1.5, nan]), <class 'discern.data.strings.Strings'>)
+    """
+    columns = dict(batch.columns)
+    for feature in features:
+        column = columns.get(feature.name)
+        if feature.role == "number" and isinstance(column, Strings):
+            numbers, _, is_plain = _native.numbers(column.native())
+            if is_plain:
+                columns[feature.name] = numbers
+    return replace(batch, columns=columns)
 
 
-def _parsed(texts: Any, batch: Batch, name: str) -> NDArray[np.float64]:
-    places, offsets, data = _native.distinct(texts)
+def _strings_at(texts: Any, places: NDArray[np.int64]) -> Strings:
+    """Return some texts, given in the form of the native code."""
+    if isinstance(texts, list):
+        return Strings.of([texts[place] for place in places.tolist()])
+    return Strings(*_native.packed(texts)).take(places)
+
+
+def _read_odd_numbers(texts: Strings, rows: NDArray[np.int64], batch: Batch, name: str) -> NDArray[np.float64]:
+    """Read texts that the native code leaves, such as ``inf`` and digits of other scripts."""
+    places, offsets, data = _native.distinct(texts.native())
     numbers = np.full(len(offsets) - 1, np.nan)
     for place, text in enumerate(Strings(offsets, data).to_list()):
         number = _number(text)
         if number is None:
-            row = batch.start + int(np.flatnonzero(places == place)[0])
+            row = batch.start + int(rows[np.flatnonzero(places == place)[0]])
             raise DataError(
                 f"row {row} of {batch.source}, column {name!r}: {text[:40]!r} is not a number; "
                 "correct it, leave it empty, or use the column as a category"
             )
         numbers[place] = number
-    return numbers[places]
+    return np.asarray(numbers[places])
 
 
 def _number(text: str) -> float | None:
     """Return the number that a text holds, NaN for a missing one, None if it holds none."""
     text = canonical(text.strip())
-    if text in MISSING_NUMBERS:
+    if text in MISSING:
         return float("nan")
     if text in TRUTH:
         return TRUTH[text]
@@ -223,7 +299,7 @@ def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[s
     found = np.full(len(offsets) - 1, -1, np.int64)
     for number, value in enumerate(Strings(offsets, data).to_list()):
         level = canonical(value.strip())
-        if level in MISSING_LEVELS:
+        if level in MISSING:
             continue
         if feature.role == "flag":
             level = yes_or_no(level)
@@ -244,13 +320,13 @@ def with_grid(feature: Feature, batch: Batch) -> Feature:
     """
     if feature.role != "vector" or feature.grid is not None:
         return feature
-    vectors = batch.vectors(feature.name)
+    vectors = batch.vectors(feature.column)
     if not vectors.present.any():
         raise DataError(
             f"{batch.source_has} no vector in column {feature.name!r} in the first {batch.rows:,} rows; leave the "
             "column out, or put rows first that have one"
         )
-    order = np.argsort(value_hashes(batch, feature.name), kind="stable")
+    order = np.argsort(value_hashes(batch, feature.column), kind="stable")
     order = order[vectors.present[order]][:LAID_BY]
     return replace(feature, grid=Grid.fit(vectors.values[order], COARSE))
 
@@ -285,6 +361,8 @@ def _joined(read: list[Batch], rows: int) -> Batch:
     """Return the first rows of several batches as one."""
     if len(read) == 1:
         return read[0].first(rows)
+    if all(isinstance(column, Strings) for batch in read for column in batch.columns.values()):
+        return _joined_strings(read, rows)
     columns: dict[str, list[Any]] = {}
     seen = 0
     for batch in read:
@@ -296,8 +374,20 @@ def _joined(read: list[Batch], rows: int) -> Batch:
     return replace(read[0], columns=columns, rows=rows)
 
 
-def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
+def _joined_strings(read: list[Batch], rows: int) -> Batch:
+    """Do the same for batches of a file whose columns are all texts, without Python's strings."""
+    starts = np.cumsum([0, *(batch.rows for batch in read)])
+    some = [batch.first(rows - int(start)) for batch, start in zip(read, starts, strict=False)]
+    columns = {name: Strings.total([batch.columns[name] for batch in some]) for name in read[0].columns}
+    return replace(read[0], columns=columns, rows=rows)
+
+
+def infer(
+    batch: Batch, label: str, given: Mapping[str, Feature] = MappingProxyType({})
+) -> tuple[list[Feature], dict[str, str]]:
     """Infer the role of each column except the label; also return the columns that are left out, with the reason.
+
+    Columns in ``given`` have the role that is given there; if it has ``OTHERS``, all others are left out.
 
     Examples
     --------
@@ -309,11 +399,19 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     for name in batch.columns:
         if name == label:
             continue
+        if name in given:
+            features.append(given[name])
+            continue
+        if OTHERS in given:
+            left_out[name] = BY_USER
+            continue
         role = "text" if batch.is_text(name) else _role_of(some, name)
         if role in ROLES:
             features.append(Feature(name, role))
         else:
             left_out[name] = role
+    left_out |= {feature.name: BY_USER for feature in features if feature.role == IGNORED}
+    features = [feature for feature in features if feature.role != IGNORED]
     strings = [name for name, reason in left_out.items() if reason == DIFFERENT]
     if not features and strings:  # there is no other predictor
         features.append(Feature(strings[0], "text"))
@@ -321,7 +419,13 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     return features, left_out
 
 
+NAMES_OF_IDS = ("id", "index", "row", "")
+"""Names of columns that may number the rows."""
+FEW_NUMBERS = 100
+"""Of a column with at least so many numbers, the first are looked at to tell it from a flag."""
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has a different value", "it numbers the rows"
+BY_USER = "you chose to ignore it"
+DATES = "it holds dates; add columns such as the year, month or weekday to use them"
 
 
 def _role_of(batch: Batch, name: str) -> str:
@@ -329,11 +433,27 @@ def _role_of(batch: Batch, name: str) -> str:
     column = batch.columns[name]
     if not isinstance(column, Strings) and lengths_of(column) is not None and seems_vectors(column):
         return "vector"
-    return _role(name, _canonical_values(batch, name))
+    if _is_clearly_number(batch, name):
+        return "number"
+    return _role(name, values_as_levels(batch, name))
+
+
+def _is_clearly_number(batch: Batch, name: str) -> bool:
+    """Return whether a column holds numbers that are neither a flag nor the numbers of the rows; if in doubt, not."""
+    numbers = typed_numbers(batch.columns[name], truth=False)
+    if numbers is None:
+        numbers, odd, _ = _native.numbers(batch.texts(name))
+        if len(odd):
+            return False
+    known = numbers[~np.isnan(numbers)]
+    if name.lower() in NAMES_OF_IDS or len(known) < FEW_NUMBERS or len(np.unique(known[:FEW_NUMBERS])) < 3:
+        return False
+    with np.errstate(invalid="ignore"):
+        return bool(np.any(np.diff(known) != 1))
 
 
 def _role(name: str, values: list[str]) -> str:
-    texts = [text for text in values if text not in MISSING_NUMBERS]
+    texts = [text for text in values if text not in MISSING]
     if not texts:
         return EMPTY
     if texts[0].startswith("[") and seems_vectors(texts):
@@ -343,8 +463,10 @@ def _role(name: str, values: list[str]) -> str:
         return "flag"
     if all(_number(text) is not None for text in distinct):
         return NUMBERED if _numbers_rows(name, texts) else "number"
-    words = sum(len(text.split()) for text in texts) / len(texts)
     various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
+    if various and all(map(is_moment, distinct)):
+        return DATES
+    words = sum(len(text.split()) for text in texts) / len(texts)
     if words > 2.5 or (various and words > 1.2):
         return "text"
     if various and len(texts) >= 20:
@@ -357,11 +479,12 @@ def _numbers_rows(name: str, values: list[str]) -> bool:
     if len(set(values)) < len(values) or not all(value.isdecimal() for value in values):
         return False
     steps = {int(after) - int(before) for before, after in pairwise(values)}
-    return name.lower() in ("id", "index", "row", "") or (len(values) > 2 and steps == {1})
+    return name.lower() in NAMES_OF_IDS or (len(values) > 2 and steps == {1})
 
 
-def _canonical_values(batch: Batch, name: str) -> list[str]:
+def values_as_levels(batch: Batch, name: str) -> list[str]:
     """Return the values of a column as levels are compared."""
     texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
-    values = texts if isinstance(texts, list) else Strings(*_native.packed(texts)).to_list()
-    return [canonical(value.strip()) for value in values]
+    numbers, offsets, data = _native.distinct(texts)
+    values = [canonical(value.strip()) for value in Strings(offsets, data).to_list()]
+    return [values[number] for number in numbers.tolist()]

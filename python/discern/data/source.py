@@ -238,7 +238,9 @@ def decodable(
         reading.report_fault(source, message)
     if reading.keeps_bad_rows:
         return replaced, numbers
-    sound = np.setdiff1d(np.arange(len(numbers)), list(bad))
+    is_sound = np.ones(len(numbers), bool)
+    is_sound[list(bad)] = False
+    sound = np.flatnonzero(is_sound)
     return {name: column.take(sound) for name, column in columns.items()}, numbers[sound]
 
 

@@ -69,11 +69,19 @@ class Strings:
         starts, ends = self.spans
         return self.data[int(starts[index]) : int(ends[index])].tobytes()
 
-    def joined(self, others: Strings) -> Strings:
-        """Return these values followed by others."""
-        mine, theirs = self.packed(), others.packed()
-        offsets = np.concatenate([mine.offsets, theirs.offsets[1:] + len(mine.data)])
-        return Strings(offsets, np.concatenate([mine.data, theirs.data]))
+    @classmethod
+    def total(cls, columns: Sequence[Strings]) -> Strings:
+        """Return the values of one column or more, one after the other.
+
+        Examples
+        --------
+        >>> Strings.total([Strings.of(["spam"]), Strings.of([]), Strings.of(["ham", ""])]).to_list()
+        ['spam', 'ham', '']
+        """
+        parts = [column.packed() for column in columns]
+        starts = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
+        ends = [part.offsets[1:] + start for part, start in zip(parts, starts, strict=False)]
+        return cls(np.concatenate([[0], *ends]), np.concatenate([part.data for part in parts]))
 
     def rows(self, start: int, end: int | None = None) -> Strings:
         """Return the values from ``start`` to ``end``, without a copy."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, assert_all_finite, check_is_fitted, validate_data
 
-from discern.estimators.checks import numbered
+from discern.estimators.checks import LARGEST, numbered
 from discern.statistics.scatter import Scatter
 
 Array = NDArray[Any]
@@ -30,7 +30,15 @@ class BaseClassifier(ClassifierMixin, BaseEstimator):
 
     _input_tags: ClassVar[dict[str, bool]] = {}
     _poor_score: ClassVar[bool] = False
+    _param_names: ClassVar[list[str]]
     classes_: Array
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the names of the parameters; the signature of a class is inspected once."""
+        if "_param_names" not in cls.__dict__:
+            cls._param_names = super()._get_param_names()
+        return list(cls._param_names)
 
     def _check_known(self, labels: Array) -> None:
         if not np.isin(labels, self.classes_).all():
@@ -104,7 +112,21 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 class ScatterClassifier(BaseClassifier):
     """A classifier solved from sums by class; what is solved is returned by ``_solve`` and only then taken over."""
 
-    _scatter: Scatter
+    _kept_sums: Scatter
+    _kept_rows: tuple[Any, Array, Any, int]
+
+    @property
+    def _scatter(self) -> Scatter:
+        """The sums; those of fewer rows than columns are summed when they are first needed."""
+        if "_kept_sums" not in self.__dict__:
+            X, numbers, weights, n_classes = self._fitted_attribute("_kept_rows")
+            self._scatter = self._sums(X, numbers, n_classes, weights)
+        return self._kept_sums
+
+    @_scatter.setter
+    def _scatter(self, sums: Scatter) -> None:
+        self._kept_sums = sums
+        self.__dict__.pop("_kept_rows", None)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before. Weights count as repetitions of rows."""
@@ -198,8 +220,32 @@ class ScatterClassifier(BaseClassifier):
             raise ValueError("X has numbers too large for their products to be summed; scale the columns")
         return sums
 
+    def _solve_wide(self, classes: Array, rows: tuple[Any, Array, Any]) -> dict[str, Any] | None:
+        """Return the fitted attributes from fewer rows (X, numbers, weights) than columns; None to use their sums."""
+        return None
+
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
+        if X.shape[0] < X.shape[1] and self._learn_wide(X, classes, numbers, weights):
+            return
         self._become(classes, self._sums(X, numbers, len(classes), weights), (X, numbers, weights))
+
+    def _learn_wide(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> bool:
+        """Learn from fewer rows than columns without the products of columns; return whether that could be done."""
+        rows: tuple[Any, Array, Any] = (X, numbers, weights)
+        present = np.bincount(numbers, weights, len(classes)) > 0
+        if not present.all():  # rows without weight are no rows
+            rows, classes = _rows_of_classes(rows, present), classes[present]
+        if np.abs(X.data if hasattr(X, "tocsr") else X).max(initial=0.0) > LARGEST:
+            return False
+        solved = self._solve_wide(classes, rows)
+        if solved is None:
+            return False
+        for name in ("_kept_sums", "_covariance"):
+            self.__dict__.pop(name, None)
+        self._kept_rows = (rows[0].copy(), rows[1], rows[2], len(classes))
+        self.classes_ = classes
+        self._take(solved)
+        return True
 
     def _become(self, classes: Array, scatter: Scatter, rows: Any = None) -> None:
         present = scatter.counts > 0

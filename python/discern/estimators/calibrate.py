@@ -35,12 +35,18 @@ def scores_of(model: Any, X: Any) -> Array:
         return np.asarray(np.maximum(np.log(model.predict_proba(X)), LEAST_LOG))
 
 
-def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any) -> Calibration:
-    """Fit a calibration to cross-fitted scores: those of copies of the estimator for rows that they have not seen."""
+def calibrated(
+    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any, keep_lone: bool = False
+) -> Calibration:
+    """Fit a calibration to cross-fitted scores: those of copies of the estimator for rows that they have not seen.
+
+    With ``keep_lone``, the only row of a class is never held out; its score is that of a copy fitted to all rows.
+    """
     classes, numbers = np.unique(y, return_inverse=True)
     scores = np.zeros((len(y), len(classes)))
     held = np.zeros(len(y), bool)
-    for test, copy, rows in _cross_fitted(estimator, cv, X, y, sample_weight):
+    folds = _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y)
+    for test, copy, rows in _cross_fitted(estimator, folds, X, y, sample_weight):
         found = scores_of(copy, rows)
         if found.ndim == 1:
             found = np.column_stack([-found / 2, found / 2])
@@ -52,15 +58,18 @@ def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_we
 
 
 def calibrated_pairs(
-    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any
+    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any, keep_lone: bool = False
 ) -> PairwiseCalibration:
     """Fit a calibration of each pair of classes to cross-fitted scores of pairs, which the estimator's
     ``decision_function`` returns for more than two classes, larger for the first of a pair.
+
+    ``keep_lone`` as for :func:`calibrated`.
     """
     classes, numbers = np.unique(y, return_inverse=True)
     column = {pair: place for place, pair in enumerate(class_pairs(len(classes)))}
     scores, held = np.zeros((len(y), len(column))), np.zeros(len(y), bool)
-    for test, copy, rows in _cross_fitted(estimator, cv, X, y, sample_weight):
+    folds = _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y)
+    for test, copy, rows in _cross_fitted(estimator, folds, X, y, sample_weight):
         found = copy.decision_function(rows)
         known = np.searchsorted(classes, copy.classes_)
         pairs = [column[known[first], known[second]] for first, second in class_pairs(len(known))]
@@ -70,9 +79,9 @@ def calibrated_pairs(
     return PairwiseCalibration.fit(method, scores[held], numbers[held], len(classes), _chosen(sample_weight, held))
 
 
-def _cross_fitted(estimator: Any, cv: Any, X: Any, y: Array, sample_weight: Any) -> Iterator[tuple[Array, Any, Any]]:
+def _cross_fitted(estimator: Any, folds: Any, X: Any, y: Array, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
     """Return for each fold its places, a copy of the estimator that has not seen them, and their rows."""
-    for train, test in _folds(cv, X, y):
+    for train, test in folds:
         known, labels = _safe_split(estimator, X, y, train)
         copy = _fitted(clone(estimator), known, labels, _chosen(sample_weight, train))
         yield test, copy, _safe_split(estimator, X, y, test, train)[0]
@@ -86,6 +95,16 @@ def _folds(cv: Any, X: Any, y: Array) -> Any:
             raise ValueError("a class has only one row: calibration needs at least two rows of each class")
         cv = min(int(cv), least)
     return check_cv(cv, y, classifier=True).split(X, y)
+
+
+def _folds_with_lone_rows(most: int, y: Array) -> Any:
+    """Return folds in whose training part is every row that is alone in its class, and one that scores these rows."""
+    _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+    lone = counts[numbers] == 1
+    several, alone = np.flatnonzero(~lone), np.flatnonzero(lone)
+    folds = [] if not len(several) else list(_folds(most, several, y[several]))
+    found = [(np.sort(np.concatenate([several[train], alone])), several[test]) for train, test in folds]
+    return found if not len(alone) else [*found, (np.arange(len(y)), alone)]
 
 
 def _chosen(weights: Any, rows: Any) -> Any:

@@ -54,6 +54,9 @@ def _squares_fit(values: Any) -> bool:
     >>> _squares_fit(np.array([[1.0, -2.0]])), _squares_fit(np.array([np.nan])), _squares_fit(np.array([1e80]))
     (True, False, False)
     """
+    if values.dtype == np.float32:  # no finite one is huge
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(values.sum(dtype=np.float64)))
     if values.dtype != np.float64 or not values.flags.forc:
         return False
     flat = values.ravel(order="K")

@@ -257,10 +257,11 @@ class NaiveBayesSettings:
 
     def of_view(self, view: str) -> NaiveBayesSettings:
         """Return the settings for the terms of a view of texts, which is always multinomial."""
-        if not view:
+        smoothings = dict(self.views)
+        if view not in smoothings:
             return self
         event = "binary" if self.presence else "multinomial"
-        return replace(self, event=event, smoothing=dict(self.views)[view], most_terms=None)
+        return replace(self, event=event, smoothing=smoothings[view], most_terms=None)
 
     def without_labels(self, gone: Container[str]) -> NaiveBayesSettings:
         """Return the settings without the given priors of some labels."""

@@ -128,8 +128,13 @@ def normal_shrinkage(correlations: Array, degrees: float) -> float:
     It needs no more than the products of the rows, and is never worse where the rows are normal, which is what the
     discriminants assume (Chen, Wiesel, Eldar and Hero 2010, equation 17).
     """
-    columns = len(correlations)
-    trace, squares = float(np.trace(correlations)), float(np.sum(correlations**2))
+    return normal_shrinkage_of(
+        len(correlations), float(np.trace(correlations)), float(np.sum(correlations**2)), degrees
+    )
+
+
+def normal_shrinkage_of(columns: int, trace: float, squares: float, degrees: float) -> float:
+    """Return the same from the trace of the correlations and the sum of their squares."""
     apart = (degrees + 2) * (squares - trace**2 / columns)
     noise = max(degrees - 2, 0.0) / max(degrees, 1.0) * squares + trace**2
     return float(np.clip(noise / apart if apart > 0 else 1.0, LEAST_SHRINKAGE, 1.0))
@@ -187,11 +192,16 @@ def whiten(covariance: Array, spread: Spread, settings: CovarianceSettings, degr
     scale = spread.scale()
     whole = covariance.copy()
     whole[np.ix_(live, live)] = shrunk * np.outer(scale, scale)
-    message = (
+    message = singular_message(whose, share)
+    return _whitening(whole, live, scale, *np.linalg.eigh(shrunk), share, message)
+
+
+def singular_message(whose: str, share: float) -> str:
+    """Return what to tell about a covariance that was shrunk because it could not be inverted."""
+    return (
         f"{whose} is singular or ill-conditioned: its correlations were shrunk by {share:.3g} towards none (Ledoit and "
         "Wolf's rule for normal rows); add more rows, leave out columns that others determine, or set shrinkage"
     )
-    return _whitening(whole, live, scale, *np.linalg.eigh(shrunk), share, message)
 
 
 def _shrunk_correlations(covariance: Array, spread: Spread, degrees: float) -> tuple[float, Array]:
@@ -213,7 +223,7 @@ def _whitening(
     return Whitening(matrix, float(np.log(values).sum() + 2 * np.log(scale).sum()), covariance, share, message)
 
 
-def _divisors(counts: Array, taken: float, divisor: str) -> Array:
+def divisors(counts: Array, taken: float, divisor: str) -> Array:
     """Return the divisors of the products of rows, ``taken`` being the number of means subtracted."""
     if divisor == "likelihood":
         return counts
@@ -230,7 +240,7 @@ def _divisors(counts: Array, taken: float, divisor: str) -> Array:
 def common_covariance(scatter: Scatter, priors: Array, settings: CovarianceSettings) -> tuple[Array, float]:
     """Return the covariance pooled over the classes, shrunk according to the settings, and the shrinkage."""
     rows, classes = scatter.counts.sum(keepdims=True), len(scatter.counts)
-    divisor = _divisors(rows, classes, settings.divisor)[0]
+    divisor = divisors(rows, classes, settings.divisor)[0]
     shares = priors if settings.by_prior and settings.divisor == "likelihood" else scatter.counts / divisor
     if settings.shrinkage == "auto":
         covariances, amounts = ledoit_wolf(scatter)
@@ -245,11 +255,11 @@ def common_covariance(scatter: Scatter, priors: Array, settings: CovarianceSetti
 
 def class_covariances(scatter: Scatter, settings: CovarianceSettings) -> Array:
     """Return the covariance of each class, shrunk according to the settings."""
-    divisors = _divisors(scatter.counts, 1.0, settings.divisor)
+    parts = divisors(scatter.counts, 1.0, settings.divisor)
     if settings.shrinkage == "auto":
-        covariances = ledoit_wolf(scatter)[0] * (scatter.counts / divisors)[:, None, None]
+        covariances = ledoit_wolf(scatter)[0] * (scatter.counts / parts)[:, None, None]
     else:
-        covariances = scatter.by_class() / divisors[:, None, None]
+        covariances = scatter.by_class() / parts[:, None, None]
     amount = 0.0 if settings.shrinkage in (None, "auto") else float(settings.shrinkage or 0.0)
     return np.array([_shrunk(covariance, amount) for covariance in covariances])
 

@@ -18,24 +18,26 @@ import numpy as np
 import discern.models.file as files
 import discern.models.unusual as unusual
 from discern.data.batch import Batch, did_you_mean
+from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
-from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
+from discern.models.embedding import matching
 from discern.models.naive_bayes import Model, described_groups, solve_columns
 from discern.models.predictions import Predictions
 from discern.models.registry import MODELS
-from discern.models.resolved import Resolved
+from discern.models.resolved import Resolved, difference
 from discern.models.settings import Settings
 from discern.models.strongest import StrongTerm, strongest
-from discern.models.summing import sum_rows, with_names
+from discern.models.summing import read_as, sum_rows
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
-SEVERAL_COLUMNS = "this model has several columns; pass rows to predict"
+SEVERAL_COLUMNS = "this model has several columns; pass a row: a dictionary of column names and values"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
 
 
@@ -57,8 +59,8 @@ SLIM = "this model was saved slim, without its statistics: it can predict, but n
 class Fitted:
     """What was learned with which settings.
 
-    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model in a
-    vector space, is ``learned`` instead.
+    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model that is
+    no sum, is ``learned`` instead.
     """
 
     settings: Settings
@@ -71,6 +73,8 @@ class Fitted:
     """The columns that are not used, and why; not saved."""
     limitation: str = ""
     """What the winner of a search cannot do that naive Bayes can; not saved."""
+    embedder: Embedder | None = None
+    """What embeds texts; not saved, but what tells it from others is."""
 
     quick: ClassVar[Any] = None
     """The fast way from one text to its label, once some texts have come."""
@@ -81,6 +85,11 @@ class Fitted:
         if self.learned is not None:
             return self.learned
         resolved = self.resolved
+        if resolved.space is not None and resolved.pipeline is not None:
+            from discern.models.vector_space.additive import solve
+
+            temperature = cast("Temperature | None", resolved.calibration)
+            return solve(self.statistics, resolved.space, resolved.pipeline, temperature)
         calibration = cast("EvidenceScaling | None", resolved.calibration)
         return solve_columns(
             self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df, calibration
@@ -89,14 +98,19 @@ class Fitted:
     @property
     def statistics(self) -> Sums:
         """The sums over all rows learned; raises ValueError where there are none."""
-        if self.resolved.pipeline is not None:
-            phrase = MODELS[self.resolved.pipeline.model].phrase
-            raise ValueError(
-                f"{phrase} cannot learn more rows, forget or merge: train it again, or use model='naive-bayes'"
-            )
+        if not self.is_sum and self.resolved.pipeline is not None:
+            kind = MODELS[self.resolved.pipeline.model]
+            phrase = "a sum of several models" if kind.is_sum else kind.phrase
+            others = " or ".join(repr(name) for name in ("naive-bayes", "lda"))
+            raise ValueError(f"{phrase} cannot learn more rows, forget or merge: train it again, or use model={others}")
         if self.sums is None:
             raise ValueError(SLIM)
         return self.sums
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the model is a sum over rows."""
+        return self.resolved.pipeline is None or self.resolved.pipeline.is_sum
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -106,7 +120,7 @@ class Fitted:
     @property
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
-        if self.resolved.pipeline is not None:
+        if not self.is_sum:
             model = self.model
             return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
         return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
@@ -114,7 +128,7 @@ class Fitted:
     @property
     def is_slim(self) -> bool:
         """Whether it can only predict, although its model is a sum."""
-        return self.sums is None and self.resolved.pipeline is None
+        return self.sums is None and self.is_sum
 
     @property
     def can_learn(self) -> bool:
@@ -126,7 +140,7 @@ class Fitted:
         """The name of the model that was learned; of ``"best"``, which one was."""
         if self.resolved.pipeline is not None:
             return self.resolved.pipeline.model
-        return self.settings.model if self.settings.is_sum else "naive-bayes"
+        return self.settings.model if self.settings.kind.event else "naive-bayes"
 
     def described(self) -> dict[str, Any]:
         """Return what the model is: settings, labels, sizes."""
@@ -139,7 +153,7 @@ class Fitted:
             **{name: plain[name] for name in ("min_df", "naive_bayes", "calibration", "pipeline")},
             "calibrated_groups": described_groups(resolved.features) if resolved.pipeline is None else [],
             "features": [feature.to_json() for feature in resolved.columns],
-            "added_features": [feature.described for feature in resolved.features if feature.is_derived],
+            "added_features": [feature.described for feature in resolved.features if feature.is_chosen],
             "text_settings": plain["text"],
             "text": resolved.text_column,
             "chosen": resolved.chosen,
@@ -152,6 +166,7 @@ class Fitted:
             "rows_per_label": known,
             "slim": self.is_slim,
             "ledger": self.ledger is not None,
+            "embedder": plain["embedder"],
             "labels_by_default": self._labels_by_default(),
         }
 
@@ -172,7 +187,11 @@ class Fitted:
 
     def named(self, batch: Batch) -> Batch:
         """Return a batch with the columns of the model."""
-        return with_names(batch, self.resolved.columns, self.settings.label)
+        return read_as(self.resolved, batch, self.settings.label, self.embedder)
+
+    def embedding_with(self, embedder: Embedder) -> Fitted:
+        """Return the state that embeds texts; raises ``DataError`` if it was trained with another embedder."""
+        return replace(self, embedder=matching(embedder, self.resolved.embedder))
 
     def predicted(self, stream: Iterable[Batch], threads: int | None, novelty: bool = False) -> Iterator[Predictions]:
         """Yield the predictions of each batch, with ``novelty`` if it is asked for or the decision needs it."""
@@ -216,10 +235,16 @@ class Fitted:
             unknown.append(np.array([label not in known for label in labels], bool)[numbers])
         return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text."""
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text or row."""
+        if not isinstance(row, str):
+            [found] = self.predicted(batches([row]), 1)
+            return str(found.labels[0])
+        return self._predict_text(row)
+
+    def _predict_text(self, text: str) -> str:
         model = self.model
-        if [feature.role for feature in model.features] != ["text"]:
+        if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
@@ -270,7 +295,7 @@ class Fitted:
     def summed(self, stream: Iterable[Batch], threads: int | None) -> tuple[Sums, Ledger | None]:
         """Add up rows as the model counts them, and enter them in a ledger if it keeps one."""
         salt = None if self.ledger is None else self.ledger.salt
-        return sum_rows(stream, self.resolved, self.settings.label, threads, salt)
+        return sum_rows(stream, self.resolved, self.settings.label, threads, salt, self.embedder)
 
     def changed(self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None) -> tuple[Fitted, int]:
         """Return the state that has forgotten some rows and learned others, and how many were forgotten."""
@@ -309,20 +334,28 @@ class Fitted:
         """Return the state that learned the rows of both."""
         sums = self.statistics, other.statistics  # refuse what is not a sum
         mine, theirs = self._compared(), other._compared()
+        if self._has_embedder_of(other):
+            theirs["embedder"] = mine["embedder"]
         free = FREE_TO_DIFFER if self.resolved.chosen and other.resolved.chosen else ()
         for name, value in mine.items():
             if value != theirs[name] and name not in free:
-                raise ValueError(f"cannot merge models with different {_difference(name, value, theirs[name])}")
+                raise ValueError(f"cannot merge models with different {difference(name, value, theirs[name])}")
         if (self.ledger is None) != (other.ledger is None):
             raise ValueError("cannot merge a model that has a ledger with one that has none")
         ledger = None if self.ledger is None or other.ledger is None else self.ledger + other.ledger
         kept = max(self, other, key=Fitted._precedence)
-        return replace(kept, sums=sums[0] + sums[1], ledger=ledger)
+        return replace(kept, sums=sums[0] + sums[1], ledger=ledger, embedder=self.embedder or other.embedder)
 
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
         decision = None if self.decision is None else self.decision.to_json()
-        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision}
+        space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
+        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision, "space": space}
+
+    def _has_embedder_of(self, other: Fitted) -> bool:
+        """Return whether both embed texts in the same way, but for rounding."""
+        mine, theirs = self.resolved.embedder, other.resolved.embedder
+        return mine is not None and theirs is not None and mine.matches(theirs)
 
     def _precedence(self) -> tuple[int, str]:
         """Order states by the rows that their settings were chosen on, so that merging does not depend on the order."""
@@ -368,7 +401,7 @@ class Fitted:
     def slim(self) -> Fitted:
         """Return a state that can predict, but not learn, forget or merge."""
         _ = self.statistics
-        slim = replace(self, sums=None, ledger=None, learned=self.model)
+        slim = replace(self, resolved=replace(self.resolved, space=None), sums=None, ledger=None, learned=self.model)
         if self.decision is not None and self.decision.max_false_alarms is not None and not slim.has_novelty:
             raise ValueError(unusual.NO_SLIM_NOVELTY)
         return slim
@@ -377,7 +410,7 @@ class Fitted:
 
     def content(self, slim: bool = False) -> Content:
         """Return what a model file holds, without the statistics if it shall be slim."""
-        slim = slim and self.resolved.pipeline is None
+        slim = slim and self.is_sum
         if slim and not self.is_slim:
             return self.slim().content(slim=True)
         settings = replace(self.settings, ledger=bool(self.settings.ledger)) if slim else self.settings
@@ -391,9 +424,10 @@ class Fitted:
                 "decision": None if self.decision is None else self.decision.to_json(),
             },
         }
-        if slim or self.resolved.pipeline is not None:
+        if slim or not self.is_sum:
             return self.model.arrays(), metadata
-        return {**self.statistics.arrays(), **({} if self.ledger is None else self.ledger.arrays())}, metadata
+        ledger = {} if self.ledger is None else self.ledger.arrays()
+        return {**self.resolved.arrays(), **self.statistics.arrays(), **ledger}, metadata
 
     def save(self, path: str | os.PathLike[str], *, slim: bool = False) -> str:
         """Write a model file, read it back, compare, put it in its place, and return its checksum."""
@@ -436,10 +470,11 @@ class Fitted:
         state = cls(settings, resolved, decision=_decision_of(described["decision"], labels))
         if state.winner != metadata["model"] or (state.winner != settings.model and settings.model != "best"):
             raise ValueError("the model is not the one that was asked for")
-        if described["slim"] or resolved.pipeline is not None:
+        if described["slim"] or not state.is_sum:
             return replace(state, learned=state._model_from(labels, dict(arrays)))
-        sums = Sums.from_arrays(labels, arrays, statistics_of(resolved.features))
-        state = replace(state, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
+        resolved = resolved.with_space(arrays)
+        sums = Sums.from_arrays(labels, arrays, resolved.statistics)
+        state = replace(state, resolved=resolved, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
         _ = state.model  # refuse now what cannot be solved
         return state
 
@@ -477,15 +512,3 @@ def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
     decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
     _ = decision.for_labels(labels)
     return decision
-
-
-def _difference(name: str, mine: Any, theirs: Any) -> str:
-    """Name the first setting that differs, within settings of settings."""
-    if isinstance(mine, dict) and isinstance(theirs, dict):
-        for key in mine:
-            if mine[key] != theirs.get(key):
-                return _difference(key, mine[key], theirs.get(key))
-    if name == "features":
-        both = (", ".join(Feature.from_json(one).described for one in features) for features in (mine, theirs))
-        return "columns: " + "; and ".join(both)
-    return f"{name}: {mine!r} and {theirs!r}"

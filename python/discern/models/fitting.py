@@ -3,33 +3,45 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
-from discern.data.readers import batches, can_be_read_again
-from discern.data.roles import Feature, leading_rows
+from discern.data.readers import Sources, batches, can_be_read_again
+from discern.data.roles import Feature, leading_rows, with_grid, with_numbers_read
 from discern.data.source import Reading
 from discern.data.strings import DataError
+from discern.models.embedding import embedded_features, with_embeddings
 from discern.models.fitted import Fitted
 from discern.models.resolved import Resolved
-from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
+from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.summing import empty_ledger, sum_rows, with_names
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
+    from discern.data.embedding.identity import EmbedderIdentity
+    from discern.evaluation.calibration import Temperature
     from discern.models.search import Watch
     from discern.models.validation.rows import Sample
-    from discern.models.vector_space.model import SpaceModel
+    from discern.models.vector_space.model import Pipeline, SpaceModel
     from discern.statistics.ledger import Ledger
     from discern.statistics.sums import Sums
 
 NO_ROWS = "there are no rows to learn from"
 
 
-def fit(settings: Settings, data: Any, reading: Reading | None, watch: Watch | None, threads: int | None) -> Fitted:
+def fit(
+    settings: Settings,
+    data: Any,
+    reading: Reading | None = None,
+    watch: Watch | None = None,
+    threads: int | None = None,
+    embedder: Embedder | None = None,
+) -> Fitted:
     """Learn from rows. A search calls ``watch`` with the leaderboard each time that a model has been evaluated."""
     started = time.monotonic()
     first, stream = leading_rows(batches(data, reading))
@@ -38,13 +50,28 @@ def fit(settings: Settings, data: Any, reading: Reading | None, watch: Watch | N
     suited = settings.suiting(first)
     features, left_out = suited.features_of(first)
     del first  # its memory is used again as soon as nobody looks at it
-    job = Job(settings, suited, features, threads)
+    if embedder is not None:
+        features, stream = embedded_rows(features, stream, embedder)
+    job = Job(settings, suited, features, threads, embedder)
+    stream = (with_numbers_read(batch, features) for batch in stream)
     if settings.is_sum:
-        return replace(job.sums(stream, data, reading), left_out=left_out)
+        return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
     rows = [with_names(batch, features) for batch in stream if batch.rows]
     if not rows:
         raise DataError(NO_ROWS)
-    return replace(job.in_space(rows, watch, started + settings.budget), left_out=left_out)
+    fitted = job.in_space(rows, watch, started + settings.budget)
+    return replace(fitted, left_out=left_out, embedder=embedder)
+
+
+def embedded_rows(
+    features: tuple[Feature, ...], stream: Iterator[Batch], embedder: Embedder
+) -> tuple[tuple[Feature, ...], Iterator[Batch]]:
+    """Return columns with the embeddings of texts, and rows that have them: each text is embedded once."""
+    wanted = embedded_features(features)
+    rows = (with_embeddings(with_names(batch, features), wanted, embedder, None) for batch in stream)
+    first, again = leading_rows(rows)
+    assert first is not None  # there were rows to infer the columns from
+    return tuple(with_grid(feature, first) for feature in wanted), again
 
 
 @dataclass(frozen=True)
@@ -55,11 +82,17 @@ class Job:
     settings: Settings
     features: tuple[Feature, ...]
     threads: int | None
+    embedder: Embedder | None = None
 
     @property
     def names(self) -> list[str]:
         """The names of the predictor columns."""
-        return [feature.name for feature in self.features]
+        return [feature.name for feature in self.features if not feature.is_derived]
+
+    @property
+    def identity(self) -> EmbedderIdentity | None:
+        """What tells the embedder from others."""
+        return None if self.embedder is None else self.embedder.identity
 
     # ------------------------------------------------------------------------------------------------ sums
 
@@ -71,8 +104,8 @@ class Job:
         if needs_validation(self.settings, self.features):
             resolved, sums, ledger = self._validated(stream, data, reading, salt)
         else:
-            resolved = initial(self.settings, self.features)
-            sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt)
+            resolved = replace(initial(self.settings, self.features), embedder=self.identity)
+            sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt, self.embedder)
         if not sums.rows:
             raise DataError(NO_ROWS)
         return Fitted(self.given, resolved, sums, ledger)
@@ -80,20 +113,27 @@ class Job:
     def _validated(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, salt: bytes | None
     ) -> tuple[Resolved, Sums, Ledger | None]:
-        from discern.models.validation.rows import Sample, keep
+        from discern.models.validation.rows import Sample, Spool, keep
 
-        label, again = self.settings.label, can_be_read_again(data)
-        kept, whole = keep(stream, thin=again)
+        label, again = self.settings.label, self.embedder is None and can_be_read_again(data)
+        is_file = isinstance(data, str | os.PathLike | Sources)
+        is_spooled = again and is_file and all(feature.role not in ("text", "vector") for feature in self.features)
+        spool = Spool([label, *self.names]) if is_spooled else None
+        kept, whole = keep(spool.passed(stream) if spool else stream, thin=again)
         if not kept:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
         sample = Sample.of(named, label, self.names, self.threads)
-        resolved = choose(self.settings, sample, self.features)
-        if whole:
+        resolved = replace(resolve(self.settings, sample, self.features), embedder=self.identity)
+        if whole and resolved.space is None:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
-        rest = batches(data, reading) if again else itertools.chain(kept, stream)
-        return resolved, *sum_rows(rest, resolved, label, self.threads, salt)
+        if whole:
+            return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
+        rest = spool.batches() if spool else None
+        if rest is None:
+            rest = batches(data, reading) if again else itertools.chain(kept, stream)
+        return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
 
     # --------------------------------------------------------------------------------------- a vector space
 
@@ -108,7 +148,7 @@ class Job:
         if settings.model == "best":
             return self._best(sample, watch, deadline if many else None)
         pipeline = pipeline_of(settings, settings.model)
-        fitted = self._learned(sample, Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline))
+        fitted = self._learned(sample, self._resolved(pipeline))
         if settings.calibrate is False or not (many or settings.calibrate is True):
             return fitted
         return _calibrated(fitted, calibration_of(sample, self.features, pipeline))
@@ -137,13 +177,34 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
-            resolved = Resolved(
-                settings.naive_bayes, settings.text, features, pipeline=pipeline, leaderboard=leaderboard
-            )
+            assert pipeline is not None
+            if pipeline.is_sum:
+                return self._kept_space(sample, pipeline, calibration, leaderboard)
+            resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
 
+    def _resolved(self, pipeline: Pipeline | None) -> Resolved:
+        settings = self.settings
+        return Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline, embedder=self.identity)
+
+    def _kept_space(
+        self,
+        sample: Sample,
+        pipeline: Pipeline,
+        calibration: Temperature | None,
+        leaderboard: tuple[dict[str, Any], ...],
+    ) -> Fitted:
+        """Learn the sum over rows in a vector space that has won."""
+        from discern.models.vector_space import additive
+
+        resolved = additive.in_space(self.settings, sample, self.features, pipeline, calibration, sample.rows)
+        resolved = replace(resolved, leaderboard=leaderboard, embedder=self.identity)
+        sums, _ = sum_rows(sample.batches, resolved, self.settings.label, self.threads, None, self.embedder)
+        return Fitted(self.given, resolved, sums)
+
     def _summed(self, sample: Sample, resolved: Resolved) -> Fitted:
+        resolved = replace(resolved, embedder=self.identity)
         return Fitted(self.given, resolved, sample.sums(resolved.features, resolved.text))
 
     def _learned(self, sample: Sample, resolved: Resolved) -> Fitted:

@@ -25,7 +25,8 @@ from discern.data.threads import default_threads
 from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
-from discern.models.columns.kind import Column, ColumnSettings, Scores, total
+from discern.models.columns.kind import Column, ColumnSettings, ColumnSum, Scores, total
+from discern.models.columns.together import Together
 from discern.statistics.counts import Seen
 from discern.statistics.statistic import arrays_of
 from discern.statistics.sums import Sums
@@ -56,11 +57,20 @@ class Summing:
     (('a', 'b'), [1.0, 2.0])
     """
 
-    def __init__(self, features: Sequence[Feature], text: TextSettings, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        text: TextSettings,
+        threads: int | None = None,
+        whole: ColumnSum | None = None,
+    ) -> None:
+        """``whole`` adds up all columns together, in a vector space."""
         self._seen = Seen()
-        self._columns = [
-            kind_of(feature).sum(feature, text.view(feature.view), threads, self._seen) for feature in features
-        ]
+        self._columns = (
+            [kind_of(feature).sum(feature, text.view(feature.view), threads, self._seen) for feature in features]
+            if whole is None
+            else [whole]
+        )
 
     def add(self, batch: Batch, label: str) -> None:
         """Add a batch whose labels are in the column ``label``."""
@@ -158,6 +168,10 @@ class Model:
         """The columns that rows must have."""
         return tuple(column.feature for column in self.columns if not column.feature.is_derived)
 
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Return what a form can offer for each column: levels, or a range of numbers."""
+        return {column.feature.name: column.choices() for column in self.columns if not column.feature.is_derived}
+
     def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
         """Return the model for columns with other names."""
         columns = tuple(replace(column, feature=rename(column.feature)) for column in self.columns)
@@ -175,6 +189,11 @@ class Model:
         alone = len(self.columns) == 1 and _is_text(self.columns[0])
         return cast("TextColumn", self.columns[0]) if alone else None
 
+    @property
+    def reads_one_text(self) -> bool:
+        """Whether all it needs is the terms and the length of one text."""
+        return len(self.features) == 1 and all(column.feature.role in ("text", LENGTH) for column in self.columns)
+
     @cached_property
     def text_scorer(self) -> _native.TextScorer | None:
         """The fast way from one text to its label and scores; None if there is more than one text column."""
@@ -182,7 +201,7 @@ class Model:
             cast("TextColumn", column) for column in self.columns if _is_text(column) and column.feature.role == "text"
         ]
         lengths = [cast("LengthColumn", column) for column in self.columns if column.feature.role == LENGTH]
-        if len(self.features) != 1 or not own or any(column.scores.weights is None for column in own):
+        if not self.reads_one_text or any(column.scores.weights is None for column in own):
             return None
         length = lengths[0].native() if lengths else None
         start, scales = self.start, None
@@ -194,7 +213,7 @@ class Model:
     def quick_scorer(self) -> _native.TextScorer | None:
         """Return the fast way from one text to its label; None if there is none, or if few texts have come yet."""
         texts = [column for column in self.columns if _is_text(column) and column.feature.role == "text"]
-        if len(self.features) != 1 or not texts or cast("TextColumn", texts[0]).is_seldom_used():
+        if not self.reads_one_text or cast("TextColumn", texts[0]).is_seldom_used():
             return None
         return self.text_scorer
 
@@ -211,17 +230,22 @@ class Model:
         threads = threads or default_threads()
         if self.only_text is not None and self.calibration is None and not self.start.any():
             return self.columns[0].of_batch(batch, threads)
-        found = [column.of_batch(batch, threads) for column in self.columns]
-        own = [one for one, column in zip(found, self.columns, strict=True) if not column.feature.is_derived]
-        known, unknown = (np.sum([getattr(one, name) for one in own], axis=0) for name in ("known", "unknown"))
         if self.calibration is None or raw:
-            scores = np.tile(self.start, (batch.rows, 1))
-            for one in found:
-                scores = scores + one.scores
-            return Scores(scores, known, unknown)
-        parts = [total([found[place] for place in places]) for places in self.groups]
-        scores = self.calibration(self.prior, [part.scores for part in parts], [part.known for part in parts])
+            return self._all.score(batch, threads, self.start)[1]
+        parts = [group.score(batch, threads) for group in self._in_groups]
+        scores = self.calibration(self.prior, [part.scores for part, _ in parts], [part.known for part, _ in parts])
+        known, unknown = (np.sum([getattr(one, name) for _, one in parts], axis=0) for name in ("known", "unknown"))
         return Scores(scores, known, unknown)
+
+    @cached_property
+    def _all(self) -> Together:
+        """All columns, as they are scored."""
+        return Together.of(self.columns)
+
+    @cached_property
+    def _in_groups(self) -> list[Together]:
+        """The columns of each group whose evidence is scaled together, as they are scored."""
+        return [Together.of([self.columns[place] for place in places]) for places in self.groups]
 
     def log_coefficients(self, batch: Batch) -> Array:
         """Return the logarithm of the multinomial coefficients of the texts of each row."""

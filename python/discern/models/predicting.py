@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discern.data.batch import Batch
 from discern.data.readers import batches
-from discern.data.roles import Feature
+from discern.data.roles import IGNORED, Feature
 from discern.data.source import Reading
+from discern.data.strings import DataError
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
+from discern.models.embedding import needed
 from discern.models.exclusive import Exclusive
 from discern.models.fitted import Fitted
 from discern.models.naive_bayes import Model
@@ -22,6 +25,7 @@ from discern.statistics.sums import Sums
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
@@ -36,6 +40,8 @@ class Predictor(Exclusive):
 
     settings: Settings
     threads: int | None
+    embedder: Embedder | None
+    """What embeds texts, if anything."""
     _fitted: Fitted | None
 
     @property
@@ -55,6 +61,11 @@ class Predictor(Exclusive):
     def resolved(self) -> Resolved:
         """The settings that were learned with: nothing is left open in them."""
         return self.fitted.resolved
+
+    @property
+    def embedding(self) -> Embedder | None:
+        """What embeds texts; raises ``DataError`` if the model was loaded without the embedder that it needs."""
+        return needed(self.embedder, None if self._fitted is None else self._fitted.resolved.embedder)
 
     @property
     def solved(self) -> Model | SpaceModel:
@@ -95,7 +106,9 @@ class Predictor(Exclusive):
     @property
     def features(self) -> tuple[Feature, ...]:
         """The predictor columns: those learned from, or before that those given."""
-        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
+        if self._fitted is None:
+            return tuple(feature for feature in self.settings.columns if feature.role != IGNORED)
+        return self._fitted.resolved.columns
 
     @property
     def decision(self) -> Decision | None:
@@ -157,9 +170,8 @@ class Predictor(Exclusive):
         >>> from discern import Classifier
         >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
         >>> model = Classifier().fit(rows)
-        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
-        >>> bool(usual < 0.95), bool(unusual > 0.95)
-        (True, True)
+        >>> model.novelty(["lunch today 3x", "purple elephants"]).round(2).tolist()
+        [0.15, 1.0]
         """
         found = [part.novelty for part in self.predictions(data, novelty=True, reading=reading)]
         return np.concatenate([part for part in found if part is not None] or [np.zeros(0)])
@@ -179,8 +191,8 @@ class Predictor(Exclusive):
         parts = list(self.fitted.log_joint(batches(data), full, self.threads))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
-    def predict_one(self, text: str) -> str:
-        """Return the label of one text, as fast as can be.
+    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+        """Return the label of one text, or of one row of columns and values, as fast as can be.
 
         Examples
         --------
@@ -188,18 +200,25 @@ class Predictor(Exclusive):
         >>> model = Classifier().fit([{"label": "a", "text": "x1 x2"}, {"label": "b", "text": "y1 y2"}])
         >>> model.predict_one("some y2")
         'b'
+        >>> model = Classifier(smoothing=1.0).fit([{"label": "a", "size": 1}, {"label": "b", "size": 3}])
+        >>> model.predict_one({"size": 2.9})
+        'b'
         """
         fitted = self._fitted
-        if fitted is None or fitted.quick is None:
-            return self.fitted.predict_one(text)
-        return fitted.quick(text)  # type: ignore[no-any-return]
+        if fitted is None or fitted.quick is None or not isinstance(row, str):
+            return self.fitted.predict_one(row)
+        return fitted.quick(row)  # type: ignore[no-any-return]
 
     def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
         """Evaluate the model on rows with labels."""
         return self.fitted.evaluated(batches(data, reading), self.threads)
 
-    def explain(self, row: str | Mapping[str, Any]) -> Evidence:
+    def explain(self, row: Any) -> Evidence:
         """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.
+
+        Parameters
+        ----------
+        row : str, mapping of column to value, Series with the columns as its index, or frame of one row
 
         Examples
         --------
@@ -213,8 +232,7 @@ class Predictor(Exclusive):
             +0.693  y2
           1 unknown, skipped
         """
-        [batch] = batches([row])
-        return self.fitted.explained(batch)
+        return self.fitted.explained(one_row(row))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
         """Return the strongest terms for a label, with their mean log odds against the other labels, in nats.
@@ -238,3 +256,25 @@ class Predictor(Exclusive):
         [('prize', '2 : 0'), ('win', '1 : 0')]
         """
         return self.fitted.strongest(label_text(label), top)
+
+
+def one_row(row: Any) -> Batch:
+    """Return a text, a mapping, a Series or a frame of one row as a batch.
+
+    Examples
+    --------
+    >>> one_row("win a prize").columns, one_row({"size": [3], "text": ["win"]}).row(0)
+    ({'text': ['win a prize']}, {'size': 3, 'text': 'win'})
+    """
+    if isinstance(row, str):
+        return Batch({"text": [row]}, 1)
+    if isinstance(row, Mapping):
+        listed = bool(row) and all(isinstance(value, list) and len(value) == 1 for value in row.values())
+        return next(batches(row if listed else [row]))
+    if hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):  # a Series of pandas
+        return next(batches([{str(name): value for name, value in row.to_dict().items()}]))
+    parts = [part for part in batches(row) if part.rows]
+    if len(parts) != 1 or parts[0].rows != 1:
+        rows = sum(part.rows for part in parts)
+        raise DataError(f"explain takes one row, not {rows:,}; pass a text, a mapping, or a frame of one row")
+    return parts[0]

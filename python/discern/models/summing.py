@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from discern.data.batch import Batch
 from discern.data.roles import Feature
-from discern.models.naive_bayes import Summing
+from discern.models.embedding import with_embeddings
 from discern.models.resolved import Resolved
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
     from discern.statistics.ledger import Ledger
 
 
@@ -35,16 +36,27 @@ class Receipt(str):
 
 
 def sum_rows(
-    stream: Iterable[Batch], resolved: Resolved, label: str, threads: int | None, salt: bytes | None = None
+    stream: Iterable[Batch],
+    resolved: Resolved,
+    label: str,
+    threads: int | None,
+    salt: bytes | None = None,
+    embedder: Embedder | None = None,
 ) -> tuple[Sums, Ledger | None]:
     """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
-    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
+    summing, ledger = resolved.summing(threads), empty_ledger(salt)
     for batch in stream:
-        named = with_names(batch, resolved.columns, label)
+        named = read_as(resolved, batch, label, embedder)
         summing.add(named, label)
         if ledger is not None:
             ledger = ledger + ledger.of(named, resolved.columns, label, ledger.salt)
     return summing.sums(), ledger
+
+
+def read_as(resolved: Resolved, batch: Batch, label: str, embedder: Embedder | None) -> Batch:
+    """Return a batch with the columns of a model: as they are named, and with embeddings."""
+    named = with_names(batch, resolved.columns, label)
+    return with_embeddings(named, resolved.features, embedder, resolved.embedder)
 
 
 def empty_ledger(salt: bytes | None) -> Ledger | None:

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 from discern.classifier import Classifier
 from discern.data.batch import Batch
-from discern.models.naive_bayes import Summing
 from discern.service.log import Change, Entry, Row
 
 REFUSALS = (ValueError, ArithmeticError, LookupError, TypeError)
@@ -26,22 +25,17 @@ def batch_of(classifier: Classifier, rows: Sequence[Row], label: bool = False) -
 
 def try_to_sum(classifier: Classifier, rows: Sequence[Row]) -> None:
     """Raise DataError for rows that cannot be counted."""
-    summing = Summing(classifier.resolved.features, classifier.resolved.text, 1)
-    summing.add(batch_of(classifier, rows, label=True), classifier.label)
-    summing.sums()
+    classifier.fitted.summed([batch_of(classifier, rows, label=True)], 1)
 
 
 def replayed(
     classifier: Classifier, unapplied: Mapping[int, str], entries: Sequence[Entry]
 ) -> tuple[Classifier, dict[int, str]]:
     """Return the model after entries, and the reasons of the entries that were not applied."""
-    # Sums of numbers are rounded: they are only the same everywhere if entries are applied in the same steps.
-    if not any(feature.is_normal for feature in classifier.features):
-        try:
-            return _together(classifier, unapplied, entries)
-        except REFUSALS:
-            pass  # at least one of them cannot be applied
-    return _one_by_one(classifier, unapplied, entries)
+    try:
+        return _together(classifier, unapplied, entries)
+    except REFUSALS:  # at least one of them cannot be applied
+        return _one_by_one(classifier, unapplied, entries)
 
 
 def _one_by_one(

@@ -21,6 +21,7 @@ from typing import Any, NoReturn
 
 import uvicorn
 
+from discern.classifier import embedder_of
 from discern.service.app import create
 from discern.service.gate import Connection
 from discern.service.log import Base
@@ -46,7 +47,7 @@ def serve(
 ) -> int:
     """Serve until a signal comes; return the exit code. ``announce`` is called with the address of the service."""
     journal = Journal(log_requests)
-    base = _with_feedback(settings, read_base(settings.model), journal)
+    base = _with_feedback(settings, read_base(settings.model, embedder_of(settings.embed)), journal)
     if settings.workers > 1:
         base.make_ready()
     listening = listen(settings)

@@ -51,6 +51,8 @@ class Settings:
     held_out: str | None = None
     compact_after: int = 100_000
     accept_file: bool = False
+    embed: Path | None = None
+    """The folder of a static embedding, for a model that embeds texts."""
     synchronous: str = "FULL"
     limits: Limits = Limits()
 

@@ -33,6 +33,7 @@ from discern.service.replay import batch_of, replayed
 from discern.service.store import Identity, Store
 
 if TYPE_CHECKING:
+    from discern.data.embedding.embedder import Embedder
     from discern.models.predictions import Predictions
 
 POLL = 0.05
@@ -129,6 +130,10 @@ class State:
         [found] = self.classifier.predictions(self.batch(rows), novelty=novelty)
         return self.answers(found)
 
+    def predicted_labels(self, rows: Sequence[dict[str, Any]]) -> list[str]:
+        """Return the label of each row."""
+        return [str(label) for label in self.classifier.predict(self.batch(rows))]
+
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
         if len(self._uses) > FEW:
@@ -147,7 +152,7 @@ class State:
     def make_ready(self) -> State:
         """Build the tables of the first predictions now, so that forked processes share them."""
         nothing = self.batch([{}])
-        for work in (lambda: self._scorer, lambda: self.classifier.solved.explain(nothing)):
+        for work in (lambda: self._scorer, lambda: self.classifier.fitted.explained(nothing)):
             with contextlib.suppress(ValueError):  # a request for what this model cannot do is refused then
                 work()
         return self
@@ -187,11 +192,11 @@ def identity_of(path: Path) -> tuple[int, ...]:
     return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_size
 
 
-def read_base(path: Path) -> State:
+def read_base(path: Path, embedder: Embedder | None = None) -> State:
     """Read a model file and its identity."""
     while True:
         identity = identity_of(path)
-        classifier, checksum = Classifier.load(path), str(files.load(path)[1]["checksum"])
+        classifier, checksum = Classifier.load(path, embed=embedder), str(files.load(path)[1]["checksum"])
         if identity_of(path) == identity:  # else it was replaced meanwhile
             return State(classifier, checksum, 0, identity)
 
@@ -206,6 +211,7 @@ class LiveModel:
         self, path: Path, store: Store | None, base: State, log_event: Callable[..., None], compact_after: int = 0
     ) -> None:
         self.path, self.store, self._log_event, self._compact_after = path, store, log_event, compact_after
+        self._embedder = base.classifier.embedder
         self._changing = threading.RLock()
         self._wake, self._ending = threading.Event(), False
         self._file_checked = self._size_checked = 0.0
@@ -278,7 +284,7 @@ class LiveModel:
             floor, entries = self.store.after(self.state.sequence)
             # Others have put entries into a new file; that of another machine is in the database.
             if floor > self.state.sequence or (floor > self.state.floor and not self.store.is_file):
-                self._publish(self._load(read_base(self.path)))
+                self._publish(self._load(read_base(self.path, self._embedder)))
                 return True
             if entries:
                 self._publish(self.state.after(entries))
@@ -330,7 +336,7 @@ class LiveModel:
             if identity in (self.state.identity, self._refused):
                 return False
             try:
-                self._publish(self._load(read_base(self.path)))
+                self._publish(self._load(read_base(self.path, self._embedder)))
             except (ValueError, OSError) as error:
                 self._refused = identity
                 self._log_event("reload-refused", error=error)
@@ -347,7 +353,7 @@ class LiveModel:
             return base
         noted = self._base_of(base.checksum)
         if base.sequence and base.through != noted.through:  # a compaction has written the same file for later entries
-            return self._load(read_base(self.path), tries)
+            return self._load(read_base(self.path, self._embedder), tries)
         start = max(noted.through, base.sequence)
         again = noted.fresh and not base.sequence  # entries that were not applied to another file are tried on this one
         floor, entries = self.store.after(0 if again else start, most=1 << 62)
@@ -356,11 +362,11 @@ class LiveModel:
             known = replace(base, sequence=start, through=noted.through, floor=floor, unapplied=unapplied)
             return replace(known, log=self.store.identity).after(entries)
         if tries and identity_of(self.path) != base.identity:  # replaced while it was read
-            return self._load(read_base(self.path), tries - 1)
+            return self._load(read_base(self.path, self._embedder), tries - 1)
         content = self.store.read(Log.newest_content)
         if tries and content is not None:
             _write_file(self.path, content)
-            return self._load(read_base(self.path), tries - 1)
+            return self._load(read_base(self.path, self._embedder), tries - 1)
         raise BaseError(
             f"{str(self.path)!r} holds the feedback up to entry {noted.through} only, and the log no longer has the "
             f"entries up to {floor}: put the newer file back, or use --accept-file to go on without that feedback"
@@ -394,7 +400,7 @@ class LiveModel:
             state = self.state
             if self._is_ahead(state):
                 self._write_base(state)
-                self._publish(self._load(read_base(self.path)))
+                self._publish(self._load(read_base(self.path, self._embedder)))
             self.store.erase()
             return state.sequence
 

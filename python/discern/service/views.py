@@ -14,7 +14,7 @@ from discern.service.state import State
 def explained(state: State, row: dict[str, Any]) -> bytes:
     """Explain a row: its evidence, and each of its texts cut into segments with their weights."""
     batch = state.batch([row])
-    evidence = state.classifier.solved.explain(batch)
+    evidence = state.classifier.fitted.explained(batch)
     texts = {f.name: row.get(f.name) for f in state.classifier.features if f.role == "text" and row.get(f.name)}
     segments = {name: _segments(state, str(text), name, evidence) for name, text in texts.items()}
     return to_json({**evidence.to_dict(), "segments": segments})

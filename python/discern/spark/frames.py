@@ -33,6 +33,14 @@ def session_of(frame: DataFrame) -> Any:
     return frame.sparkSession
 
 
+def refuse_embedder(classifier: Classifier) -> None:
+    """Refuse a classifier that embeds texts: an embedder is not sent to the executors."""
+    if classifier.embedder is not None or (classifier.is_fitted and classifier.resolved.embedder is not None):
+        raise DataError(
+            "Spark does not embed texts: add their vectors to the frame as a column of arrays, and train without embed"
+        )
+
+
 def columns_of(frame: DataFrame, names: list[str]) -> DataFrame:
     """Return some columns of a frame; refuses names it does not have."""
     for name in names:

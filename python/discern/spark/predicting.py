@@ -22,6 +22,7 @@ from discern.spark.frames import (
     one_sentence,
     partition_batches,
     record,
+    refuse_embedder,
     session_of,
 )
 from discern.spark.parquet import map_rows
@@ -59,6 +60,7 @@ def predict(
     """
     import pyspark.sql.types as types
 
+    refuse_embedder(model)
     added: dict[str, Any] = {prediction: types.StringType(), probability: types.DoubleType()}
     if probabilities is not None:
         added[probabilities] = types.ArrayType(types.DoubleType())
@@ -100,6 +102,7 @@ def evaluate(frame: DataFrame, model: Classifier) -> Evaluation:
 
     What the rows add up to is kept, not the rows: there are no curves.
     """
+    refuse_embedder(model)
     names = [model.label, *(feature.name for feature in model.features)]
     rows = columns_of(frame, names)
     shipped = [distribute(session_of(frame), model)]
@@ -184,6 +187,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
 
     if folds < 2:
         raise ValueError(f"folds must be a number from 2, not {folds!r}")
+    refuse_embedder(classifier)
     features, _ = features_of(frame, classifier)
     rows = Rows(frame, classifier, tuple(features))
     sample = rows.sample()
@@ -195,7 +199,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
             "cross-validate a part of them, such as frame.sample(0.01)"
         )
     resolved = resolve(classifier.settings, sample, features)
-    counting = Counting(classifier.label, resolved.features, resolved.text, folds)
+    counting = Counting(classifier.label, resolved, folds)
     sums = sums_of_folds(frame, counting)
     total = Sums.total(sums)
     shipped = []

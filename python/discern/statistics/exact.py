@@ -56,9 +56,9 @@ class ExactMoments(Statistic):
     @classmethod
     def of(cls, values: Array, classes: NDArray[Any], n_classes: int) -> ExactMoments:
         """Sum numbers, the class of each given as a number below ``n_classes``; NaN is missing."""
-        numbers = np.ascontiguousarray(values, np.float64), np.ascontiguousarray(classes, np.int32)
-        counts, unit, first, second = _native.exact_sums(*numbers, n_classes)
-        return cls(unit, counts, _integers(first), _integers(second))
+        total = ExactTotal(n_classes)
+        total.add(values, classes, n_classes)
+        return total.moments()
 
     @classmethod
     def empty(cls) -> ExactMoments:
@@ -197,6 +197,65 @@ class ExactMoments(Statistic):
         pooled = self.pooled()
         mean, deviation = (float(np.nan_to_num(value[0])) for value in (pooled.means(), pooled.deviations()))
         return mean, deviation, abs(mean)
+
+
+class ExactTotal:
+    """Sums numbers batch by batch; later batches may have more classes.
+
+    Examples
+    --------
+    >>> total = ExactTotal()
+    >>> total.add(np.array([0.1, 2.0]), np.array([0, 0]), 1)
+    >>> total.add(np.array([3.0]), np.array([1]), 2)
+    >>> total.moments().counts.tolist()
+    [2, 1]
+    """
+
+    def __init__(self, n_classes: int = 0) -> None:
+        self._total = _native.ExactTotal(n_classes)
+
+    def add(self, values: Array, classes: NDArray[Any], n_classes: int) -> None:
+        """Add numbers, the class of each given as a number below ``n_classes``; NaN is missing."""
+        self._total.add(np.ascontiguousarray(values, np.float64), np.ascontiguousarray(classes, np.int32), n_classes)
+
+    def moments(self) -> ExactMoments:
+        """End the sum and return it."""
+        counts, unit, first, second = self._total.sums()
+        return ExactMoments(unit, counts, _integers(first), _integers(second))
+
+
+def moments_without(
+    values: Array,
+    classes: NDArray[np.int32],
+    n_classes: int,
+    order: NDArray[np.int64],
+    numbers: NDArray[np.int64],
+    n_folds: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Array, Array, Array, Array]:
+    """Return the moments of numbers without each fold, as exact sums give them.
+
+    ``order`` are the rows held out, and ``numbers`` the fold of each, from 0. The results are the class and the fold of
+    each pair for which rows are held out, the means and the standard deviations of the class without them, and the
+    means and the standard deviations of all classes together without each fold.
+
+    Examples
+    --------
+    >>> numbers, classes = np.array([1.0, 3.0, 8.0]), np.array([0, 0, 1], np.int32)
+    >>> found = moments_without(numbers, classes, 2, np.array([0, 2]), np.array([0, 1]), 2)
+    >>> [part.tolist() for part in found[:3]], found[4].tolist()
+    ([[0, 1], [0, 1], [3.0, nan]], [5.5, 2.0])
+    """
+    quick = _native.moments_without(np.ascontiguousarray(values), classes, n_classes, order, numbers, n_folds)
+    if quick is not None:
+        in_classes, in_folds, of_cells, of_folds = quick
+        return in_classes, in_folds, *of_cells, *of_folds
+    held_out, total = values[order], ExactMoments.of(values, classes, n_classes)
+    own = numbers * np.int64(n_classes) + classes[order]
+    cells, places = np.unique(own, return_inverse=True)
+    in_folds, in_classes = np.divmod(cells, n_classes)
+    rest = total.of_classes(in_classes) - ExactMoments.of(held_out, places, len(cells))
+    every = total.pooled().of_classes(np.zeros(n_folds, np.int64)) - ExactMoments.of(held_out, numbers, n_folds)
+    return in_classes, in_folds, rest.means(), rest.deviations(), every.means(), every.deviations()
 
 
 # ------------------------------------------------------------------------------------------------ long integers

@@ -153,6 +153,26 @@ def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.flo
     return scores, _p_values(scores, table)
 
 
+def chi2_of_sets(matrix: Any, sets: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return χ² and p value of each column where a row has a set of labels: a row of zeros and ones in ``sets``.
+
+    Examples
+    --------
+    >>> scores, p_values = chi2_of_sets(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1, 1], [0, 1]]))
+    >>> scores.tolist(), p_values.tolist()
+    ([0.5, 1.0], [0.479500, 0.317311])
+    """
+    from scipy.special import chdtrc
+
+    observed = sets.T @ matrix
+    observed = np.asarray(observed.toarray() if hasattr(observed, "toarray") else observed, np.float64)
+    shares = np.asarray(sets.mean(axis=0), np.float64).reshape(-1, 1)
+    expected = shares * np.asarray(matrix.sum(axis=0), np.float64).reshape(1, -1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = ((observed - expected) ** 2 / expected).sum(axis=0)
+    return scores, np.asarray(chdtrc(len(shares) - 1, scores))
+
+
 def _p_values(statistic: NDArray[np.float64], table: Contingency) -> NDArray[np.float64]:
     from scipy.special import chdtrc
 

@@ -1,15 +1,17 @@
 //! Logistic regression.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use super::tables::{TABLE_ROWS, checked_classes, checked_weights, fill_scores, row_range};
-use super::work::{interruptible, share_out};
+use super::work::{internal_error, interruptible, share_out};
 use crate::learners::logistic::dense::{Sums, fill_probabilities};
 use crate::learners::logistic::dual::{DualDescent, Sparse};
+use crate::learners::logistic::residuals::{Labels, residuals};
 use crate::system::cancel::check_now;
 
 /// Rows that the dual descent visits in one portion of work.
@@ -78,6 +80,34 @@ pub(super) fn logistic_probabilities<'py>(
     })
 }
 
+/// Replace scores, a line for each output, by the residuals of the rows, and return the loss. The intercepts are added to
+/// the scores first; a single output is the log odds of the second of two classes.
+#[pyfunction]
+#[pyo3(signature = (scores, intercepts, classes, weights))]
+pub(super) fn logistic_residuals(
+    mut scores: PyReadwriteArray2<'_, f64>,
+    intercepts: PyReadonlyArray1<'_, f64>,
+    classes: PyReadonlyArray1<'_, i32>,
+    weights: Option<PyReadonlyArray1<'_, f64>>,
+) -> PyResult<f64> {
+    let (outputs, rows) = scores.as_array().dim();
+    let intercepts = intercepts.as_slice()?;
+    if outputs == 0 || intercepts.len() != outputs {
+        return Err(PyValueError::new_err("the intercepts do not match the scores"));
+    }
+    let labels = Labels {
+        classes: checked_classes(&classes, rows, outputs.max(2))?,
+        weights: checked_weights(&weights, rows)?,
+    };
+    if rows == 0 {
+        return Ok(0.0);
+    }
+    catch_unwind(AssertUnwindSafe(|| {
+        Ok(residuals(scores.as_slice_mut()?, rows, intercepts, labels))
+    }))
+    .map_err(|_| internal_error())?
+}
+
 /// Coefficients (the intercept last) of sparse rows by dual coordinate descent, the epochs it took, and the norm of the
 /// distance of the dual variables from their optimum. Ends when that is at most `enough`, or after `epochs` epochs.
 #[pyfunction]
@@ -121,6 +151,7 @@ pub(super) fn logistic_dual<'py>(
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(logistic_sums, module)?)?;
     module.add_function(wrap_pyfunction!(logistic_probabilities, module)?)?;
+    module.add_function(wrap_pyfunction!(logistic_residuals, module)?)?;
     module.add_function(wrap_pyfunction!(logistic_dual, module)?)?;
     Ok(())
 }

@@ -4,14 +4,18 @@
 //! of the others exports a part of the core.
 
 mod counter;
+mod descent;
 mod files;
 mod folds;
 mod grid;
+mod json;
 mod kernel;
+mod lasso;
 mod logistic;
 mod margin;
 mod matrices;
 mod neighbors;
+mod numbers;
 mod perceptron;
 mod scorer;
 mod sources;
@@ -39,11 +43,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     folds::register(module)?;
     tables::register(module)?;
     grid::register(module)?;
+    numbers::register(module)?;
+    json::register(module)?;
     vectors::register(module)?;
     weighting::register(module)?;
+    lasso::register(module)?;
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;
+    descent::register(module)?;
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 
 use super::work::{interruptible, share_out};
 use crate::tables::bins::Bins;
-use crate::tables::exact::{ExactSums, Infinite};
 use crate::tables::labels::number_labels as number_labels_in_order;
 use crate::tables::levels::{LevelCounts, Levels};
 use crate::tables::moments::{Moments, Normals};
@@ -16,9 +15,6 @@ use crate::tables::posterior;
 
 /// Rows of a table in one portion of work; fixed, so that sums do not depend on the number of threads.
 pub(super) const TABLE_ROWS: usize = 1 << 14;
-
-/// Numbers in one portion of exact sums: many more than there are cells for their classes and exponents.
-const EXACT_ROWS: usize = 1 << 17;
 
 /// Take the class numbers of a table's rows, checked.
 pub(super) fn checked_classes<'a>(
@@ -100,42 +96,6 @@ pub(super) fn moments<'py>(
     parts.iter().for_each(|(_, part)| total.merge(part));
     let shaped = |values: Vec<f64>| values.into_pyarray(py).reshape([n_classes, columns]);
     Ok((shaped(total.counts)?, shaped(total.first)?, shaped(total.second)?))
-}
-
-/// Sum numbers and their squares by class exactly: how many there are, the unit u, and the integers of Σ x in 2^u and of
-/// Σ x² in 4^u, each a row of bytes in two's complement, the lowest first.
-#[pyfunction]
-#[allow(clippy::type_complexity)]
-pub(super) fn exact_sums<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArray1<'py, f64>,
-    classes: PyReadonlyArray1<'py, i32>,
-    n_classes: usize,
-) -> PyResult<(
-    Bound<'py, PyArray1<i64>>,
-    i64,
-    Bound<'py, PyArray2<u8>>,
-    Bound<'py, PyArray2<u8>>,
-)> {
-    let values = values.as_slice()?;
-    let classes = checked_classes(&classes, values.len(), n_classes)?;
-    let portions = values.len().div_ceil(EXACT_ROWS);
-    let mut states = [(ExactSums::new(n_classes), Ok(()))];
-    share_out(py, &mut states, portions, portions <= 1, |(sums, found), portion| {
-        let range = portion * EXACT_ROWS..((portion + 1) * EXACT_ROWS).min(values.len());
-        if found.is_ok() {
-            *found = sums.add(&values[range.clone()], &classes[range]);
-        }
-    })?;
-    let [(sums, found)] = states;
-    found.map_err(|Infinite| PyValueError::new_err("an infinite number has no sum"))?;
-    let (counts, unit) = (sums.counts.clone(), sums.unit());
-    let (first, second) = sums.integers();
-    let shaped = |bytes: Vec<u8>| {
-        let digits = bytes.len() / n_classes.max(1);
-        bytes.into_pyarray(py).reshape([n_classes, digits])
-    };
-    Ok((counts.into_pyarray(py), unit, shaped(first)?, shaped(second)?))
 }
 
 /// Fill scores of rows × classes, portion by portion, and turn them into probabilities if wanted.
@@ -350,7 +310,6 @@ pub(super) fn number_labels<'py>(
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(moments, module)?)?;
-    module.add_function(wrap_pyfunction!(exact_sums, module)?)?;
     module.add_function(wrap_pyfunction!(bin_codes, module)?)?;
     module.add_function(wrap_pyfunction!(number_labels, module)?)?;
     module.add_function(wrap_pyfunction!(to_probabilities, module)?)?;

@@ -99,6 +99,15 @@ impl ExactSums {
         }
     }
 
+    /// Make room for more classes, which have no numbers yet.
+    pub fn grow(&mut self, classes: usize) {
+        if classes > self.counts.len() {
+            self.counts.resize(classes, 0);
+            self.first.grow(classes);
+            self.second.grow(classes);
+        }
+    }
+
     /// Add numbers with the class of each.
     pub fn add(&mut self, values: &[f64], classes: &[i32]) -> Result<(), Infinite> {
         for (values, classes) in values.chunks(MOST_IN_CELL).zip(classes.chunks(MOST_IN_CELL)) {
@@ -221,6 +230,11 @@ impl Integers {
             length: 0,
             pending: 0,
         }
+    }
+
+    fn grow(&mut self, classes: usize) {
+        self.classes = classes;
+        self.limbs.resize(classes * self.length, 0);
     }
 
     /// Make room for limbs from `start` to `end`, and for what a number that begins below `end` can reach.
@@ -355,6 +369,16 @@ mod tests {
         let expected = small(whole);
         assert_eq!(small(slow), expected);
         assert_eq!(small(parts), expected);
+    }
+
+    #[test]
+    fn classes_may_come_later() {
+        let mut sums = of(&[1.5, 2.5], &[0, 0], 1);
+        sums.grow(3);
+        sums.add(&[0.5, 1e9], &[2, 0]).unwrap();
+        let whole = of(&[1.5, 2.5, 0.5, 1e9], &[0, 0, 2, 0], 3);
+        assert_eq!(sums.counts, whole.counts);
+        assert_eq!(small(sums), small(whole));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 pub mod bins;
 pub mod by_class;
+pub mod densities;
 pub mod exact;
 pub mod grid;
 pub mod labels;
@@ -12,3 +13,4 @@ pub mod products;
 pub mod quadratic;
 pub mod vectors;
 pub mod weighting;
+pub mod without;

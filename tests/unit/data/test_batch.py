@@ -42,7 +42,7 @@ def test_parts_of_strings(make: Callable[[list[str]], Strings], values: list[str
     assert part.lengths.tolist() == [len(value.encode("utf-8", "surrogatepass")) for value in values[start:end]]
     assert len(part.packed().data) == part.lengths.sum()
     assert make(values).rows(start).to_list() == values[start:]
-    assert part.joined(make(values)).to_list() == values[start:end] + values
+    assert Strings.total([part, make(values)]).to_list() == values[start:end] + values
     assert len(part) == end - start
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(part), max_size=len(part))), bool)
     assert part.take(keep).to_list() == [value for value, kept in zip(part.to_list(), keep, strict=True) if kept]

@@ -57,9 +57,9 @@ def test_the_native_code_takes_nothing_that_does_not_fit():
         with pytest.raises(ValueError, match="class numbers"):
             native.moments(table.astype(float), bad, 2, np.zeros(2), None, 1)
         with pytest.raises(ValueError, match="class numbers"):
-            native.exact_sums(table[:, 0].astype(float), bad, 2)
+            native.ExactTotal(2).add(table[:, 0].astype(float), bad, 2)
     with pytest.raises(ValueError, match="infinite number"):
-        native.exact_sums(np.array([1.0, np.inf, 1.0]), classes, 2)
+        native.ExactTotal(2).add(np.array([1.0, np.inf, 1.0]), classes, 2)
     with pytest.raises(ValueError, match="weights"):
         native.category_counts(table, classes, 2, np.zeros(2), 1)
     with pytest.raises(ValueError, match="needs columns"):

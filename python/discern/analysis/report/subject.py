@@ -76,10 +76,12 @@ class Subject:
         return {name: values[0] for name, values in self.table.take([number]).items() if name != label}
 
 
-def subject_of(model: Any, data: Any, positive: str | None = None, reading: Reading | None = None) -> Subject:
+def subject_of(
+    model: Any, data: Any, positive: str | None = None, reading: Reading | None = None, embed: Any = None
+) -> Subject:
     """Evaluate a model, or that of a file, on rows with labels."""
     from_file = isinstance(model, str | os.PathLike)
-    loaded = Classifier.load(model) if from_file else model
+    loaded = Classifier.load(model, embed=embed) if from_file else model
     checksum = files.load(model)[1]["checksum"] if from_file else None
     table = LoadedRows.of(data, reading)
     evaluation = loaded.evaluate(table.columns)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from discern.cli.filter.client import HAM_CUTOFF, SPAM_CUTOFF
-from discern.cli.options import ModelFile, Output, command, option
+from discern.cli.options import Embed, ModelFile, Output, command, option
 from discern.cli.output import loaded, print_json, refuse_bad_place, to_json
 
 if TYPE_CHECKING:
@@ -92,6 +92,7 @@ def filter(
     socket: Path | None = option(
         None, "The socket at which a daemon answers.", metavar="FILE", show_default="MODEL.socket"
     ),
+    embed: Embed = None,
     out: Output,
 ) -> None:
     """Classify one message from stdin, and write it to stdout with X-Discern headers. Its body is unchanged.
@@ -103,11 +104,11 @@ def filter(
     If a daemon answers at the socket, it classifies the message and no model is loaded here.
     """
     if daemon:
-        _run_daemon(model, socket or Path(f"{model}.socket"), cutoffs, out)
+        _run_daemon(model, socket or Path(f"{model}.socket"), cutoffs, embed, out)
         return
     content = sys.stdin.buffer.read()
     try:
-        verdict = verdict_on(loaded(model), content, cutoffs)
+        verdict = verdict_on(loaded(model, embed=embed), content, cutoffs)
     except (ValueError, OSError, MemoryError) as error:
         if not exit_code and not out.json:
             _write(content)
@@ -152,8 +153,9 @@ def marked(content: bytes, verdict: Verdict) -> bytes:
     return with_headers(content, lines, "X-Discern")
 
 
-def _run_daemon(model: Path, place: Path, cutoffs: Cutoffs, out: Output) -> None:
+def _run_daemon(model: Path, place: Path, cutoffs: Cutoffs, embed: Path | None, out: Output) -> None:
     import discern.cli.filter.daemon as daemon
+    from discern.classifier import embedder_of
     from discern.data.source import refuse_missing
 
     if not daemon.is_available():
@@ -175,7 +177,7 @@ def _run_daemon(model: Path, place: Path, cutoffs: Cutoffs, out: Output) -> None
     def warn(message: str) -> None:
         out.say(f"discern: {message}")
 
-    daemon.serve(daemon.CurrentModel(model, warn), place, classify, ready)
+    daemon.serve(daemon.CurrentModel(model, warn, embedder_of(embed)), place, classify, ready)
 
 
 def _write(content: bytes) -> None:

@@ -20,6 +20,7 @@ from discern.data.lock import held
 if TYPE_CHECKING:
     from discern.classifier import Classifier
     from discern.cli.filter.command import Verdict
+    from discern.data.embedding.embedder import Embedder
 
 MOST_AT_ONCE = 32
 """Messages that are classified at the same time; others wait."""
@@ -34,6 +35,7 @@ class CurrentModel:
 
     path: Path
     warn: Callable[[str], None]
+    embedder: Embedder | None = None
     _loaded: Classifier | None = None
     _known: tuple[int, ...] = ()
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -56,7 +58,7 @@ class CurrentModel:
         now = os.stat(self.path)
         known = (now.st_dev, now.st_ino, now.st_mtime_ns, now.st_size)
         if known != self._known:
-            loaded = Classifier.load(self.path)
+            loaded = Classifier.load(self.path, embed=self.embedder)
             loaded.threads = 1
             self._loaded, self._known = loaded, known
 

@@ -164,6 +164,9 @@ class Embedder:
         self.__dict__.update(state)
         self._make_lock()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Embedder:
+        return self  # it never changes, and may hold a large model
+
     def __str__(self) -> str:
         return f"the embedder {self.name!r}"
 

@@ -39,7 +39,7 @@ class StaticEmbedding:
     --------
     >>> StaticEmbedding.load("no such folder")
     Traceback (most recent call last):
-    discern.data.strings.DataError: there is no folder 'no such folder'; give the folder of a static embedding
+    discern.data.strings.DataError: no such folder: 'no such folder'; pass the folder of a static embedding
     """
 
     def __init__(

@@ -141,7 +141,9 @@ def _with_faults(
 ) -> Iterator[Batch]:
     """Return the rows of a block with bad rows: without these, or with what can be read of them."""
     ragged = [place for place, *_ in parsed.ragged]
-    places = np.setdiff1d(np.arange(parsed.rows + len(ragged)), ragged)
+    fits = np.ones(parsed.rows + len(ragged), bool)
+    fits[ragged] = False
+    places = np.flatnonzero(fits)
     columns = dict(zip(header, _fields(parsed, block), strict=True))
     for place, fields, *_ in parsed.ragged:
         if parsed.unclosed is None or place < parsed.unclosed:
@@ -153,7 +155,7 @@ def _with_faults(
         found = [_fitted(line, fields, len(header), delimiter) for fields, line in spans]
         order = np.argsort(np.concatenate([places, ragged]), kind="stable")
         columns = {
-            name: columns[name].joined(Strings.of_bytes([values[place] for values in found])).take(order)
+            name: Strings.total([columns[name], Strings.of_bytes([values[place] for values in found])]).take(order)
             for place, name in enumerate(header)
         }
         places = np.arange(parsed.rows + len(ragged))

@@ -25,6 +25,7 @@ from discern.learners.discriminants import (
     solve_linear,
     solve_quadratic,
 )
+from discern.learners.wide import WideLinear, solve_linear_wide
 from discern.statistics.scatter import Scatter
 
 
@@ -69,14 +70,12 @@ class _Discriminant(ScatterClassifier):
     def _blocks(self, X: Array) -> Any:
         raise TypeError("each discriminant scores its own")
 
-    def _checked_priors(self, scatter: Scatter) -> Array:
+    def _priors_of(self, counts: Array) -> Array:
         if self.priors is None:
-            return np.asarray(scatter.counts / scatter.counts.sum())
+            return np.asarray(counts / counts.sum())
         priors = np.asarray(self.priors, np.float64)
-        if priors.shape != scatter.counts.shape:
-            raise ValueError(
-                f"there are {len(scatter.counts)} classes and {priors.size} priors; pass one for each class"
-            )
+        if priors.shape != counts.shape:
+            raise ValueError(f"there are {len(counts)} classes and {priors.size} priors; pass one for each class")
         if (priors < 0).any():
             raise ValueError("priors must be non-negative")
         if abs(priors.sum() - 1.0) > 1e-5:
@@ -161,6 +160,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     intercept_: Array = field(init=False)
     scalings_: Array = field(init=False)
     xbar_: Array = field(init=False)
+    _covariance: Array = field(init=False)
     _max_components: int = field(init=False)
 
     solver: str = "svd"
@@ -193,12 +193,34 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
         components = self._components(len(classes), scatter.first.shape[1])
-        priors, estimated = self._checked_priors(scatter), self._estimated(rows)
+        priors, estimated = self._priors_of(scatter.counts), self._estimated(rows)
         given = None if estimated is None else np.tensordot(priors, estimated, 1)
         svd = self.solver == "svd"
         model = solve_linear(scatter, priors, self._settings(), svd, self.solver == "eigen", given)
         _tell([model.message])
+        return {**_linear_attributes(model), "_covariance": model.covariance, "_max_components": components}
+
+    def _solve_wide(self, classes: Array, rows: tuple[Any, Array, Any]) -> dict[str, Any] | None:
+        X, numbers, weights = rows
+        if self.covariance_estimator is not None:
+            return None
+        components = self._components(len(classes), X.shape[1])
+        priors = self._priors_of(np.bincount(numbers, weights, len(classes)))
+        model = solve_linear_wide(X, numbers, weights, priors, self._settings(), self.solver == "svd")
+        if model is None:
+            return None
+        _tell([model.message])
         return {**_linear_attributes(model), "_max_components": components}
+
+    @property
+    def covariance_(self) -> Array:
+        """The covariance within the classes; after fitting fewer rows than columns it is computed when asked for."""
+        if "_covariance" in self.__dict__:
+            return self._covariance
+        scatter = self._scatter
+        model = solve_linear(scatter, self.priors_, self._settings())
+        self._covariance = model.covariance
+        return model.covariance
 
     def _components(self, classes: int, features: int) -> int:
         most = min(classes - 1, features)
@@ -213,7 +235,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return linear_scores(X, self.coef_, self.intercept_)
 
 
-def _linear_attributes(model: LinearDiscriminant) -> dict[str, Any]:
+def _linear_attributes(model: LinearDiscriminant | WideLinear) -> dict[str, Any]:
     coefficients, intercepts = model.coefficients, model.intercepts
     if len(intercepts) == 2:  # as in scikit-learn, the difference of the two
         coefficients, intercepts = coefficients[1:] - coefficients[:1], intercepts[1:] - intercepts[:1]
@@ -224,7 +246,6 @@ def _linear_attributes(model: LinearDiscriminant) -> dict[str, Any]:
         "means_": model.means,
         "priors_": model.priors,
         "xbar_": model.mean,
-        "covariance_": model.covariance,
         "scalings_": model.scalings,
         "explained_variance_ratio_": model.explained[:most],
         "shrinkage_": model.shrinkage,
@@ -288,18 +309,29 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         settings = CovarianceSettings(
             self.shrinkage, self.divisor, regularization=float(self.reg_param), tolerance=self.tol
         )
-        model = solve_quadratic(scatter, self._checked_priors(scatter), settings, classes, self._estimated(rows))
+        model = solve_quadratic(scatter, self._priors_of(scatter.counts), settings, classes, self._estimated(rows))
         _tell(model.messages)
-        spectra = [np.linalg.eigh(white.covariance) for white in model.whitenings]
         return {
             "_model": model,
             "means_": model.means,
             "priors_": model.priors,
             "covariance_": [white.covariance for white in model.whitenings],
-            "scalings_": [values[::-1] for values, _ in spectra],
-            "rotations_": [vectors[:, ::-1] for _, vectors in spectra],
             "shrinkage_": np.array([white.shrinkage for white in model.whitenings]),
         }
+
+    @property
+    def scalings_(self) -> list[Array]:
+        """The variances of each class along the axes of its covariance, the largest first."""
+        return [values[::-1] for values, _ in self._spectra()]
+
+    @property
+    def rotations_(self) -> list[Array]:
+        """The axes of the covariance of each class, a column each."""
+        return [vectors[:, ::-1] for _, vectors in self._spectra()]
+
+    def _spectra(self) -> list[Any]:
+        model: QuadraticDiscriminant = self._fitted_attribute("_model")
+        return [np.linalg.eigh(white.covariance) for white in model.whitenings]
 
     def _blocks(self, X: Array) -> Any:
         return self._model.scores(X)

@@ -15,14 +15,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
+from discern.learners.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.firth import fit_firth
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.inference import Summary
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation, SeparationWarning
 from discern.learners.logistic.solvers import Convergence, Fit
-from discern.learners.logistic.sums import pair_probabilities, probabilities
+from discern.learners.logistic.sums import probabilities, shares_of_rows
 
+KINDS = [np.float64, np.float32]
+"""The numbers that are taken as they are: coefficients and probabilities have the same precision."""
 SOLVERS = {
     "auto": "auto",
     "newton-cholesky": "newton",
@@ -33,6 +36,9 @@ SOLVERS = {
     "saga": "auto",
 }
 """scikit-learn's names of solvers, and ours: all go to the same optimum."""
+
+LASSO_SOLVERS = ("auto", "liblinear", "saga")
+"""The solvers that have an L1 penalty, as in scikit-learn."""
 
 
 @dataclass(eq=False, repr=False)
@@ -45,18 +51,21 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     Parameters
     ----------
-    penalty : {"l2", None, "firth"}, default="l2"
-        A ridge of strength 1/C, no penalty (the same as ``C=np.inf``), or Firth's, which has finite results for
-        separated classes and less bias in small samples (two classes only).
+    penalty : {"l2", "l1", "elasticnet", None, "firth"}, default="l2"
+        A ridge of strength 1/C, an L1 penalty of that strength, a mixture of both by ``l1_ratio``, no penalty (the same
+        as ``C=np.inf``), or Firth's, which has finite results for separated classes and less bias in small samples
+        (two classes only).
     C : float, default=1.0
-        The inverse of the strength of the ridge.
+        The inverse of the strength of the penalty.
+    l1_ratio : float, default=0.0
+        The share of the L1 penalty; the solver must then be "auto", "saga" or, for 1, "liblinear".
     solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
         How the optimum is found. ``"lbfgs"``, ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``,
         which furthermore penalizes the intercept as scikit-learn's does.
     tol : float, default=1e-8
         The norm of the gradient to reach, relative to that at zero coefficients.
-    l1_ratio, dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
-        As in scikit-learn; ``l1_ratio`` must be 0.
+    dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
+        As in scikit-learn.
 
     Attributes
     ----------
@@ -65,7 +74,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     separation_ : Separation or None
         How classes are separated; looked for only without a penalty.
     covariance_ : ndarray or None
-        Of the coefficients as in ``summary()``; None where there are too many.
+        Of the coefficients as in ``summary()``; None where the solver does not form the Hessian, as for more than 64
+        coefficients of many rows. With a ridge the Hessian may be that of a sample of the rows.
     log_likelihood_, null_log_likelihood_ : float
         At the coefficients, and of a model with an intercept only.
 
@@ -94,7 +104,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"l2", "firth"}), None, Hidden(StrOptions({"l1", "elasticnet", "deprecated"}))],
+        "penalty": [StrOptions({"l2", "l1", "elasticnet", "firth"}), None, Hidden(StrOptions({"deprecated"}))],
         "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "dual": ["boolean"],
@@ -114,7 +124,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     intercept_: Array = field(init=False)
     convergence_: Convergence = field(init=False)
     separation_: Separation | None = field(init=False)
-    covariance_: Array | None = field(init=False)
+    _fitted: Fit = field(init=False)
 
     penalty: str | None = "l2"
     _: KW_ONLY
@@ -137,7 +147,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         self._validate_params()
         self._check_penalty()
         start = self._start() if self.warm_start and hasattr(self, "coef_") else None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", ensure_all_finite=False)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, ensure_all_finite=False)
         refuse_unfit(X, self)
         self.classes_, numbers, _ = numbered(y)
         weights = self._weights(X, numbers, sample_weight)
@@ -148,19 +158,18 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class for each row."""
         check_is_fitted(self)
-        if len(self.classes_) == 2 and isinstance(self.coef_, np.ndarray) and isinstance(X, np.ndarray):
-            return self._pairs(X)
+        if not hasattr(X, "tocsr") and isinstance(self.coef_, np.ndarray):
+            return self._dense_shares(X)
         scores = self.decision_function(X)
-        return probabilities(scores[:, None] if scores.ndim == 1 else scores)
+        return probabilities(scores[:, None] if scores.ndim == 1 else scores).astype(scores.dtype, copy=False)
 
-    def _pairs(self, X: Array) -> Array:
-        """Return the probabilities of two classes; look closer at the numbers only if a result is not one."""
-        options: dict[str, Any] = {"reset": False, "dtype": np.float64, "order": "C"}
-        checked = validate_data(self, X, ensure_all_finite=False, **options)
-        pairs = pair_probabilities(checked, self._coefficients())
-        if not np.isfinite(pairs[:, 0].sum()):
-            validate_data(self, X, **options)
-        return pairs
+    def _dense_shares(self, X: Any) -> Array:
+        """Return the probabilities of dense rows; look closer at the numbers only if a result is not one."""
+        checked = validate_data(self, X, ensure_all_finite=False, reset=False, dtype=KINDS)
+        shares = shares_of_rows(checked, self._coefficients())
+        if not np.isfinite(shares[:, 0].sum()):
+            validate_data(self, X, reset=False, dtype=KINDS)
+        return shares.astype(np.result_type(checked, self.coef_), copy=False)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return the log probability of each class for each row."""
@@ -185,13 +194,25 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     # -------------------------------------------------------------------------------------------------- fit
 
+    def _lasso_share(self) -> float:
+        """Return the share of the L1 penalty."""
+        if np.isinf(self.C):
+            return 0.0
+        if self.penalty == "l1":
+            return 1.0
+        return float(self.l1_ratio or 0.0) if self.penalty in ("l2", "elasticnet", "deprecated") else 0.0
+
     def _check_penalty(self) -> None:
-        if self.penalty in ("l1", "elasticnet") or self.l1_ratio:
+        share = self._lasso_share()
+        if share and self.solver not in LASSO_SOLVERS:
             raise ValueError(
-                "Only the ridge penalty (l1_ratio=0), none (C=np.inf) and Firth's (penalty='firth') can be fitted; "
-                f"got penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. "
-                "For an l1 penalty use scikit-learn's LogisticRegression(solver='saga')."
+                f"solver={self.solver!r} has no L1 penalty, but penalty={self.penalty!r} and "
+                f"l1_ratio={self.l1_ratio!r} ask for one; use solver='auto', 'liblinear' or 'saga'"
             )
+        if 0 < share < 1 and self.solver == "liblinear":
+            raise ValueError("solver='liblinear' has no elastic net (0 < l1_ratio < 1); use solver='auto' or 'saga'")
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("penalty='elasticnet' needs l1_ratio, the share of the L1 penalty from 0 to 1")
         if self.dual and self.solver != "liblinear":
             raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
         if self.penalty in (None, "firth") and self.C not in (1.0, np.inf):
@@ -216,7 +237,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def _coefficients(self) -> Array:
         """Return coefficients and intercepts as one matrix."""
         coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
-        return np.hstack([coef, self.intercept_[:, None]])
+        return np.hstack([coef, self.intercept_[:, None]]).astype(np.float64, copy=False)
 
     def _start(self) -> Array:
         return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
@@ -226,21 +247,43 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
             return fit_firth(rows, tol=self.tol, max_iter=self.max_iter)
         if start is not None and start.shape != (rows.outputs, rows.columns):
             start = None
+        if self._lasso_share():
+            return self._sparsest(rows, start)
         options: dict[str, Any] = {"solver": SOLVERS[self.solver], "tol": self.tol, "max_iter": self.max_iter}
         return fit_logistic(rows, self._penalties(rows), start=start, **options)
 
+    def _sparsest(self, rows: LabeledRows, start: Array | None) -> Fit:
+        """Fit with an L1 penalty, perhaps beside a ridge."""
+        share, whole = self._lasso_share(), np.full(rows.columns, 1.0 / self.C)
+        penalties = Penalties(share * whole, (1.0 - share) * whole)
+        if self.fit_intercept:
+            # liblinear's intercept is the weight of a constant feature.
+            own = 1.0 / self.C / self.intercept_scaling if self.solver == "liblinear" else 0.0
+            penalties.lasso[-1], penalties.ridge[-1] = own, 0.0
+        found = minimize_lasso(rows, logistic_loss(rows), penalties, self.tol, self.max_iter, start)
+        steps, violation = found.iterations, found.violation
+        ended = Convergence("coordinate descent", steps, found.objective, violation, found.converged)
+        return Fit(found.weights, ended, loss=found.loss)
+
     def _keep(self, rows: LabeledRows, found: Fit) -> None:
         features = rows.table.shape[1]
-        self.coef_ = np.ascontiguousarray(found.coefficients[:, :features])
+        # By columns, so that one sparse row is multiplied without turning the coefficients around.
+        self.coef_ = np.asfortranarray(found.coefficients[:, :features], rows.table.dtype)
         free = np.zeros(rows.outputs)
-        self.intercept_ = found.coefficients[:, features].copy() if self.fit_intercept else free
+        self.intercept_ = (found.coefficients[:, features] if self.fit_intercept else free).astype(rows.table.dtype)
         self.n_iter_ = np.array([max(found.convergence.iterations, min(self.max_iter, 1))], dtype=np.int32)
         self.convergence_, self.separation_ = found.convergence, found.separation
-        self.covariance_ = found.covariance()
+        self._fitted = found
         self.log_likelihood_ = -found.loss
         self.null_log_likelihood_ = _null_log_likelihood(rows)
         self.n_observations_ = rows.table.shape[0]
         self._warn(found)
+
+    @property
+    def covariance_(self) -> Array | None:
+        """The covariance of the coefficients as in ``summary()``; None where the Hessian was not formed."""
+        found: Fit = self._fitted_attribute("_fitted")
+        return found.covariance()
 
     def _warn(self, found: Fit) -> None:
         names = getattr(self, "feature_names_in_", None)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discern.estimators.base import Array, ScatterClassifier
 from discern.estimators.checks import class_weights
+from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets
 from discern.learners.discriminants import gathered, linear_scores
 from discern.learners.ridge import (
     MOST_COLUMNS,
@@ -23,8 +24,11 @@ from discern.learners.ridge import (
     solve_positive,
     solve_rows,
 )
+from discern.learners.wide import solve_ridge_wide
 from discern.statistics.scatter import Scatter
 
+MOST_ROWS = 1 << 11
+"""Up to this many rows, with more columns than can be summed, are solved directly, too."""
 SOLVERS = {"auto", "svd", "cholesky", "lsqr", "sparse_cg", "sag", "saga", "lbfgs"}
 
 
@@ -34,11 +38,12 @@ class RidgeClassifier(ScatterClassifier):
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from the sums that
     :class:`LinearDiscriminantAnalysis` uses, so that it can ``partial_fit``, ``merge`` and ``forget``; and the penalty
-    can be chosen. Sparse rows are taken as they are. Targets are classes only, not sets of labels.
+    can be chosen. Sparse rows are taken as they are. Targets may be sets of labels, a row of zeros and ones each; such
+    a model cannot learn more, merge or forget.
 
     Parameters
     ----------
-    alpha : float, array of one for each target, or "auto"
+    alpha : float, list or array of one for each target, or "auto"
         ``"auto"`` chooses the penalty by leave-one-out in closed form where the rows are at hand (``fit``), and by
         generalized cross-validation, from the sums alone, after ``partial_fit``, ``merge`` and ``forget``.
     fit_intercept : bool
@@ -64,7 +69,7 @@ class RidgeClassifier(ScatterClassifier):
 
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), np.ndarray, StrOptions({"auto"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "copy_X": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -89,12 +94,42 @@ class RidgeClassifier(ScatterClassifier):
     positive: bool = False
     random_state: Any = None
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before. Weights count as repetitions of rows."""
+        if not isinstance(self.alpha, str) and np.ndim(self.alpha) and np.min(self.alpha) < 0:
+            raise ValueError("alpha has a penalty below 0: pass penalties of 0 or more")
+        self._label_sets = is_label_sets(y)
+        return self._fit_sets(X, y, sample_weight) if self._label_sets else super().fit(X, y, sample_weight)
+
+    def _fit_sets(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._validate_params()
+        X, sets = checked_sets(self, X, y)
+        found, intercepts, choice, steps = TargetSolution(self, X, 2.0 * sets - 1.0, sample_weight, sets).solved()
+        for sums in ("_kept_sums", "_kept_rows"):
+            self.__dict__.pop(sums, None)
+        self.classes_ = np.arange(sets.shape[1])
+        self._take(_attributes(found, intercepts, choice, steps, "cholesky"))
+        return self
+
     def decision_function(self, X: Any) -> Array:
-        """Return the fitted target of each class for each row; of two classes, that of the second."""
+        """Return the fitted target of each class, or label, for each row; of two classes, that of the second."""
         check_is_fitted(self)
         X = self._validated(X, reset=False, finite=False)
         scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
+        if self.__dict__.get("_label_sets"):
+            return np.concatenate([part for _, part in scores]) if X.shape[0] else np.empty((0, len(self.classes_)))
         return gathered(scores, X.shape[0], len(self.classes_))
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row, or its set of labels: a row of zeros and ones."""
+        if not self.__dict__.get("_label_sets"):
+            return super().predict(X)
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     # ------------------------------------------------------------------------------------------------- sums
 
@@ -106,8 +141,9 @@ class RidgeClassifier(ScatterClassifier):
 
     def _check_sums(self) -> None:
         check_is_fitted(self)
-        if "_scatter" not in self.__dict__:
-            raise ValueError(f"a model of more than {MOST_COLUMNS:,} columns has no sums to add to; use fit")
+        if not {"_kept_sums", "_kept_rows"} & self.__dict__.keys():
+            why = "sets of labels" if self.__dict__.get("_label_sets") else f"more than {MOST_COLUMNS:,} columns"
+            raise ValueError(f"a model of {why} has no sums to add to; use fit")
 
     def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
         if y and not reset:
@@ -117,6 +153,9 @@ class RidgeClassifier(ScatterClassifier):
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         if X.shape[1] <= MOST_COLUMNS:
             return super()._learn(X, classes, numbers, weights)
+        if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_wide(X, classes, numbers, weights):
+            del self._kept_rows
+            return None
         if self.positive or not isinstance(self.alpha, Real):
             raise ValueError(
                 f"there are {X.shape[1]:,} columns: only up to {MOST_COLUMNS:,}, alpha can be chosen or given for each "
@@ -124,7 +163,8 @@ class RidgeClassifier(ScatterClassifier):
             )
         rows = TargetRows.of(X, numbers, weights, self._factors(classes, np.bincount(numbers, minlength=len(classes))))
         found, intercepts, steps = solve_rows(rows, float(self.alpha), self.fit_intercept, self.tol, self.max_iter)
-        self.__dict__.pop("_scatter", None)
+        self.__dict__.pop("_kept_sums", None)
+        self.__dict__.pop("_kept_rows", None)
         self.classes_ = classes
         self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"))
 
@@ -137,6 +177,21 @@ class RidgeClassifier(ScatterClassifier):
             return None
         return np.asarray(class_weights(self.class_weight, classes, rows))
 
+    def _solve_wide(self, classes: Array, rows: tuple[Any, Array, Any]) -> dict[str, Any] | None:
+        X, numbers, weights = rows
+        exact = hasattr(X, "tocsr") and not isinstance(self.alpha, str) and np.min(self.alpha) <= 0
+        if self.positive or exact:  # without a ridge, sums of sparse rows about zero have too few digits
+            return None
+        factors = self._factors(classes, np.bincount(numbers, minlength=len(classes)))
+        targets = TargetRows.of(X, numbers, weights, factors)
+        self._check_penalties(self.alpha, targets.aims.shape[1])
+        found = solve_ridge_wide(targets, self.alpha, self.fit_intercept)
+        return _attributes(found.weights, found.intercepts, found.choice, 1, "cholesky")
+
+    def _check_penalties(self, alpha: Any, size: int) -> None:
+        if np.ndim(alpha) and len(alpha) != size:
+            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; pass one for each")
+
     def _solve(self, classes: Array, scatter: Scatter, rows: Any = None) -> dict[str, Any]:
         factors = self._factors(classes, scatter.class_rows)
         normal = normal_equations(scatter, factors, self.fit_intercept)
@@ -144,8 +199,7 @@ class RidgeClassifier(ScatterClassifier):
         if isinstance(self.alpha, str):
             choice = choose_penalty(normal, None if rows is None else TargetRows.of(rows[0], rows[1], rows[2], factors))
         alpha, size = choice.penalty, normal.cross.shape[1]
-        if np.ndim(alpha) and len(alpha) != size:
-            raise ValueError(f"alpha has {np.size(alpha)} penalties for {size} targets; pass one for each")
+        self._check_penalties(alpha, size)
         found = (solve_positive if self.positive else solve)(normal, alpha)
         return _attributes(found, normal.intercepts(found), choice, 1, "cholesky")
 
@@ -154,7 +208,7 @@ def _attributes(found: Array, intercepts: Array, choice: Choice, steps: int, sol
     """Name what was found; as in scikit-learn, a single target has flat weights."""
     single = found.shape[1] == 1
     return {
-        "coef_": found[:, 0] if single else np.ascontiguousarray(found.T),
+        "coef_": found[:, 0] if single else np.ascontiguousarray(found).T,  # by columns, for one sparse row
         "intercept_": intercepts,
         "alpha_": choice.penalty,
         "best_score_": -choice.error,

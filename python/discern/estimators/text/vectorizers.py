@@ -20,6 +20,7 @@ from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.estimators.text.documents import NativeTerms, length_of
+from discern.estimators.text.vocabulary import Vocabulary
 
 
 def _matrix_class() -> Any:
@@ -91,18 +92,18 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """A mapping of terms to columns."""
+        """A mapping of terms to columns. It may be edited."""
         if "_vocabulary" not in self.__dict__:
             if "_terms" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute 'vocabulary_'")
             names = self._terms.to_list()
-            self._vocabulary = dict(zip(names, range(len(names)), strict=True))
+            self._vocabulary = Vocabulary(zip(names, range(len(names)), strict=True))
         return self._vocabulary
 
     @vocabulary_.setter
     def vocabulary_(self, vocabulary: dict[str, int]) -> None:
         self._forget_terms()
-        self._vocabulary = vocabulary
+        self._vocabulary = Vocabulary(vocabulary)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_terms" in self.__dict__ or "_vocabulary" in self.__dict__
@@ -110,8 +111,8 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_lookup"}
 
-    def _forget_terms(self) -> None:
-        for name in ("_terms", "_vocabulary", "_lookup"):
+    def _forget_terms(self, but_vocabulary: bool = False) -> None:
+        for name in ("_terms", "_lookup", *([] if but_vocabulary else ["_vocabulary"])):
             self.__dict__.pop(name, None)
 
     def _count_fixed(self, raw_documents: Iterable[Any]) -> Any:
@@ -121,10 +122,14 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
         matrix = self._matrix(rows, len(rows.starts) - 1, len(columns))
         if not np.array_equal(columns, np.arange(len(columns))):
             matrix.indices = columns.astype(matrix.indices.dtype)[matrix.indices]
+            _check_columns(matrix.indices, len(columns))
         return matrix
 
     def _sorted_vocabulary(self, settings: TextSettings) -> tuple[_native.Vocabulary, NDArray[np.int64]]:
         """Return the terms sorted, as the native code looks them up, and the column of each."""
+        if "_vocabulary" in self.__dict__ and self._vocabulary.edited:
+            self._forget_terms(but_vocabulary=True)
+            self._vocabulary.edited = False
         known = self.__dict__.get("_lookup")
         if known is not None and known[0] == settings:
             return known[1], known[2]
@@ -192,8 +197,18 @@ def _with_columns(matrix: Any, keep: NDArray[np.bool_]) -> Any:
     return type(matrix)((matrix.data[kept], indices, starts), shape=(matrix.shape[0], int(keep.sum())))
 
 
+def _check_columns(columns: NDArray[Any], n_columns: int) -> None:
+    """Refuse terms that an edited vocabulary numbers beyond its size."""
+    least, most = columns.min(initial=0), columns.max(initial=0)
+    if least < 0 or most >= n_columns:
+        raise ValueError(
+            f"vocabulary_ has {n_columns} terms, but one of them has column {least if least < 0 else most}: number the "
+            f"terms from 0 to {n_columns - 1}"
+        )
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
-class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer):
+class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):
     """Turn documents into a matrix of hashed term counts, with a key of your own if you want one.
 
     Parameters are scikit-learn's and one more. By default the key of the hash is public, so that vectorizers with equal

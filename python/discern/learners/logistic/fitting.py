@@ -37,7 +37,7 @@ def fit_logistic(
     rows : LabeledRows
     penalty : array
         One number for each column of the coefficients; 0 means no penalty.
-    solver : {"auto", "newton", "sampled newton", "truncated newton", "dual descent"}
+    solver : {"auto", "newton", "quasi-newton", "truncated newton", "dual descent"}
     tol : float
         The norm of the gradient to reach, relative to that at zero coefficients.
 
@@ -51,8 +51,8 @@ def fit_logistic(
     if offsets is not None:
         return _fit_centered(rows, penalty, offsets, solver=solver, tol=tol, max_iter=max_iter, start=start)
     name = choose_solver(rows, penalty) if solver == "auto" else solver
-    if start is not None and name in ("sampled newton", "dual descent"):
-        name = "newton" if name == "sampled newton" else "truncated newton"
+    if start is not None and name == "dual descent":
+        name = "truncated newton"
     objective = PenalizedLoss(rows, penalty)
     start = np.zeros(objective.shape) if start is None else start
     found = SOLVERS[name](objective, start, tol, max_iter)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discern.learners.logistic.rows import LabeledRows
-from discern.learners.logistic.sums import losses, probabilities, sums_of
+from discern.learners.logistic.sums import probabilities, residuals_of, sums_of
 from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_step
 
 Array = NDArray[Any]
@@ -33,8 +33,27 @@ class PenalizedLoss(DenseObjective):
     @cached_property
     def scale(self) -> float:
         """The norm of the gradient at zero coefficients."""
-        norm = self.known_scale or float(np.linalg.norm(_gradient_at_zero(self.rows)))
+        norm = self.known_scale or float(np.linalg.norm(sums_of(self.rows, np.zeros(self.shape), False).gradient))
         return norm if norm > 0 else 1.0
+
+    @cached_property
+    def _least_loss(self) -> float:
+        """Where classes are separated, no loss is below this while a row is not on its side."""
+        if self.penalty[: self.rows.table.shape[1]].any():
+            return 0.0
+        weights = self.rows.weights
+        return float(np.log(2.0) * (1.0 if weights is None else weights[weights > 0].min(initial=1.0)))
+
+    def separates(self, state: Expansion) -> bool:
+        """Whether a point separates the classes, so that without a penalty there is no optimum to look for.
+
+        A row that is not on its side has a loss of at least ln 2.
+        """
+        return bool(state.loss < 0.5 * self._least_loss)
+
+    def is_stationary(self, state: Expansion, tol: float) -> bool:
+        """Whether to stop: the gradient is small, or the classes are separated."""
+        return self.separates(state) or super().is_stationary(state, tol)
 
     def at(self, point: Array, hessian: bool = True) -> Expansion:
         """Return value, gradient and Hessian, the penalty included."""
@@ -45,12 +64,6 @@ class PenalizedLoss(DenseObjective):
             curved = curved.copy()
             curved[np.diag_indices_from(curved)] += np.tile(self.penalty, self.rows.outputs)
         return Expansion(point, value, sums.gradient + self.penalty * point, curved, sums.weight)
-
-
-def _gradient_at_zero(rows: LabeledRows) -> Array:
-    share = 0.5 if rows.outputs == 1 else 1.0 / rows.n_classes
-    residual = share - rows.targets()
-    return rows.sums(residual if rows.weights is None else residual * rows.weights[:, None])
 
 
 @dataclass(frozen=True)
@@ -89,36 +102,37 @@ class ScoredState:
     point: Array
     scores: Array
 
-    @cached_property
+    @property
     def loss(self) -> float:
         """The penalized loss."""
-        single, weights = losses(self.scores, self.objective.rows.classes), self.objective.rows.weights
-        loss = single.sum() if weights is None else weights @ single
-        return float(loss + 0.5 * np.sum(self.objective.penalty * self.point**2))
+        return float(self._parts[0] + 0.5 * np.sum(self.objective.penalty * self.point**2))
 
     @cached_property
     def gradient(self) -> Array:
         """Its gradient."""
-        rows = self.objective.rows
-        residual = self._weights * (self._shares - rows.targets())
-        return np.asarray(rows.sums(residual) + self.objective.penalty * self.point)
+        return np.asarray(self.objective.rows.sums(self._parts[1]) + self.objective.penalty * self.point)
+
+    @cached_property
+    def _parts(self) -> tuple[float, Array]:
+        """The loss without the penalty, and the residuals."""
+        return residuals_of(self.objective.rows, self.scores)
 
     def product(self, direction: Array) -> Array:
         """Return the product of the Hessian with a matrix of the coefficients' shape."""
         rows, shares = self.objective.rows, self._shares
-        moved = rows.scores(direction)
-        common = (shares * moved).sum(axis=1, keepdims=True)
-        change = shares * (1 - shares) * moved if rows.outputs == 1 else shares * (moved - common)
-        return np.asarray(rows.sums(self._weights * change) + self.objective.penalty * direction)
+        change = rows.scores(direction)
+        if rows.outputs == 1:
+            change *= 1 - shares
+        else:
+            change -= np.einsum("ij,ij->i", shares, change)[:, None]
+        change *= shares
+        if rows.weights is not None:
+            change *= rows.weights[:, None]
+        return np.asarray(rows.sums(change) + self.objective.penalty * direction)
 
     @cached_property
     def _shares(self) -> Array:
         return probabilities(self.scores)[:, -self.objective.rows.outputs :]
-
-    @property
-    def _weights(self) -> Any:
-        weights = self.objective.rows.weights
-        return 1.0 if weights is None else weights[:, None]
 
 
 def hessian_product(table: Any, classes: Any, coefficients: Array, direction: Array) -> Array:

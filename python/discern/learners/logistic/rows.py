@@ -19,7 +19,10 @@ BLOCK_NUMBERS = 1 << 16
 
 @dataclass(frozen=True)
 class LabeledRows:
-    """LabeledRows to learn from: a dense or sparse (CSR) table, the number of each row's class, and its weight."""
+    """Rows to learn from: a dense or sparse (CSR) table, the number of each row's class, and its weight.
+
+    A dense table may be in any order and of 32-bit numbers: its rows are taken in blocks of 64-bit numbers.
+    """
 
     table: Any
     classes: NDArray[np.int32]
@@ -56,14 +59,25 @@ class LabeledRows:
         """Return whether each row is of the class of each output."""
         return np.asarray(self.classes[:, None] == np.arange(self.n_classes)[-self.outputs :])
 
+    @property
+    def block_rows(self) -> int:
+        """How many rows make a block."""
+        return max(BLOCK_NUMBERS // max(self.columns, self.outputs), 64)
+
     def blocks(self) -> Iterator[LabeledRows]:
         """Yield the rows in blocks that stay in the cache; a sparse table is one block."""
-        size = max(BLOCK_NUMBERS // max(self.columns, self.outputs), 64)
+        size = self.block_rows
         if self.sparse or len(self.classes) <= size:
             yield self
             return
         for start in range(0, len(self.classes), size):
             yield self.take(slice(start, start + size))
+
+    def dense_blocks(self, size: int) -> Iterator[tuple[slice, Array]]:
+        """Yield ``size`` dense rows at a time, as 64-bit numbers that BLAS multiplies without a copy."""
+        for start in range(0, len(self.classes), size):
+            block = slice(start, start + size)
+            yield block, multipliable(self.table[block])
 
     def scores(self, coefficients: Array) -> Array:
         """Return w·x for each row and output."""
@@ -82,17 +96,33 @@ class LabeledRows:
             weighted = self.table.multiply(factors[:, None]).tocsr()
             product = np.asarray((self.table.T @ weighted).toarray())
         else:
-            weighted = self.table * factors[:, None]
-            product = self.table.T @ weighted
+            table = multipliable(self.table)
+            weighted = table * factors[:, None]
+            product = table.T @ weighted
         if not self.intercept:
             return product
         border = np.asarray(weighted.sum(axis=0)).reshape(1, -1)
         return np.block([[product, border.T], [border, factors.sum()]])
 
 
+def multipliable(table: Array) -> Array:
+    """Return a table as 64-bit numbers that BLAS takes as they are: in rows or in columns, with a step of one.
+
+    Examples
+    --------
+    >>> table = np.zeros((4, 6), np.float32)
+    >>> multipliable(table).dtype, multipliable(table[:, ::2]).flags.c_contiguous
+    (dtype('float64'), True)
+    """
+    if table.dtype != np.float64:
+        return table.astype(np.float64)  # in the order that it has
+    steps = sorted(table.strides)
+    return table if steps[0] == table.itemsize and steps[1] % table.itemsize == 0 else np.ascontiguousarray(table)
+
+
 def dense_table(rows: LabeledRows) -> Array:
     """Return the table with the column of the intercept, dense."""
-    table = rows.table.toarray() if rows.sparse else rows.table
+    table = rows.table.toarray() if rows.sparse else multipliable(rows.table)
     return np.hstack([table, np.ones((len(table), 1))]) if rows.intercept else np.asarray(table)
 
 

@@ -24,8 +24,8 @@ STRICT = 1e-6
 """A row this far on its side is separated."""
 ACTIVE_ROWS = 4000
 """Larger problems are solved for some rows, and those that contradict the solution are added."""
-SMALL = 2_000_000
-"""Up to this many numbers in the table, a direction with few columns is searched for."""
+SMALL = 4_000
+"""Up to this many numbers in the constraints, a direction with few columns is searched for by linear programs."""
 MOST_TRIED = 30
 """The search tries to drop at most this many columns."""
 
@@ -111,17 +111,78 @@ def find_separation(
         kept = np.flatnonzero(np.asarray(weights) > 0)
         table, numbers = table[kept], numbers[kept]
     scaled = _Scaled.of(table, intercept)
-    sides = _sides(scaled.table, numbers, n_classes)
+    if intercept:
+        alone = _single_column(scaled, numbers, n_classes)
+        if alone is not None:
+            return alone
     first = None if candidate is None else scaled.scaled_direction(candidate, n_classes)
+    wide = scaled.table.shape[1] * (n_classes - 1)
+    if first is not None and len(numbers) * wide * (n_classes - 1) > SMALL and _is_complete(scaled, numbers, first):
+        return _separation(scaled, first, n_classes, np.ones((len(numbers), 1), bool))
+    sides = _sides(scaled.table, numbers, n_classes)
     direction, apart = _directions(sides, first)
     if not apart.any():
         return None
     direction = _sparsest(sides, direction, apart, scaled.table.shape[1])
+    return _separation(scaled, direction, n_classes, apart.reshape(len(numbers), -1))
+
+
+def _separation(scaled: _Scaled, direction: Array, n_classes: int, apart: NDArray[np.bool_]) -> Separation:
+    """Describe a flat direction of the scaled columns that sets rows apart from other classes."""
     given = scaled.direction(direction, n_classes)
-    used = np.abs(direction).reshape(-1, scaled.table.shape[1])[:, : table.shape[1]].max(axis=0)
+    used = np.abs(direction).reshape(-1, scaled.table.shape[1])[:, : len(scaled.sizes)].max(axis=0)
     columns = np.flatnonzero(used > 1e-7 * max(float(np.abs(direction).max()), 1e-300))
-    by_row = apart.reshape(len(numbers), -1)
-    return Separation(bool(apart.all()), given, tuple(columns.tolist()), int(by_row.any(axis=1).sum()))
+    return Separation(bool(apart.all()), given, tuple(columns.tolist()), int(apart.any(axis=1).sum()))
+
+
+def _is_complete(scaled: _Scaled, numbers: Array, direction: Array) -> bool:
+    """Whether a flat direction has every row strictly on its side, row for row as :func:`_sides` scales them."""
+    largest = float(np.abs(direction).max(initial=0.0))
+    if largest == 0 or not np.isfinite(largest):
+        return False
+    outputs = (direction / largest).reshape(-1, scaled.table.shape[1])
+    scores = np.asarray(scaled.table @ outputs.T)
+    if len(outputs) == 1:
+        margins = np.where(numbers == 1, scores[:, 0], -scores[:, 0])
+    else:
+        scores, every = np.hstack([np.zeros((len(scores), 1)), scores]), np.arange(len(scores))
+        own = scores[every, numbers]
+        scores[every, numbers] = -np.inf
+        margins = own - scores.max(axis=1)
+    return bool(np.all(margins > STRICT * _largest(scaled.table, 1)))
+
+
+def _single_column(scaled: _Scaled, numbers: Array, n_classes: int) -> Separation | None:
+    """Return the direction along the one column that separates all classes, by the widest gap; None if none does.
+
+    Classes whose ranges of a column do not overlap are in order along it. Their scores are lines, each steeper than
+    the one before, that cross in the middle of the gaps.
+    """
+    features = len(scaled.sizes)
+    counts = np.bincount(numbers, minlength=n_classes)
+    if not features or np.count_nonzero(counts) < max(n_classes, 2):
+        return None
+    ends = _ranges(scaled.table[:, :features], numbers, n_classes)
+    order = np.argsort(ends[0], axis=0)
+    least, most = (np.take_along_axis(end, order, axis=0) for end in ends)
+    gaps = (least[1:] - most[:-1]).min(axis=0)
+    best = int(np.argmax(gaps))
+    if gaps[best] <= STRICT:
+        return None
+    middles = 0.5 * (least[1:, best] + most[:-1, best])
+    lines = np.zeros((n_classes, scaled.table.shape[1]))
+    lines[order[:, best], best] = np.arange(n_classes)
+    lines[order[:, best], -1] = -np.concatenate([[0.0], np.cumsum(middles)])
+    given = scaled.direction((lines[1:] - lines[0]).ravel(), n_classes)
+    return Separation(True, given, (best,), len(numbers))
+
+
+def _ranges(table: Any, numbers: Array, n_classes: int) -> tuple[Array, Array]:
+    """Return the least and the largest number of each column by class."""
+    parts = [table[numbers == place] for place in range(n_classes)]
+    ends = [[part.min(axis=0), part.max(axis=0)] for part in parts]
+    dense = [[end if isinstance(end, np.ndarray) else end.toarray().ravel() for end in pair] for pair in ends]
+    return np.array([pair[0] for pair in dense]), np.array([pair[1] for pair in dense])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import discern._native as _native
 from discern.learners.logistic.objective import PenalizedLoss, ScoredLoss
+from discern.learners.logistic.quasi import Sample, descend
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation
 from discern.learners.newton import Inverse, minimize
@@ -18,10 +19,12 @@ Array = NDArray[Any]
 
 MOST_NEWTON = 400
 """With more coefficients than this the Hessian is not written out."""
-SAMPLE = 16
-"""With many dense rows, the Hessian is computed from one row in this many."""
-MANY_ROWS = 1 << 18
-"""From this number of dense rows on, the Hessian is computed from a sample."""
+MOST_STEPS = 60
+"""Quasi-Newton steps are given up after this many."""
+MOST_SUMMARIZED = 64
+"""Up to this number of coefficients there is always an estimate of the Hessian, for standard errors."""
+NEWTON_WORK = 1e6
+"""Up to this number of rows times coefficients squared, Newton's method is the fastest."""
 MOST_EPOCHS = 50
 """Dual descent stops after this many epochs, which only a weak ridge needs, and Newton's method goes on."""
 STIFF = 1e3
@@ -87,7 +90,7 @@ def newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) ->
     """
     found = minimize(objective, start, tol, max_iter)
     state, point = found.state, objective.polished(found)
-    if point is not state.point and len(objective.rows.classes) < MANY_ROWS:
+    if point is not state.point:
         state = objective.at(point)
     norm = objective.relative_norm(state.gradient)
     return Fit(point, Convergence("newton", found.iterations, state.loss, norm, found.converged), state.hessian)
@@ -100,50 +103,27 @@ def truncated_newton(objective: PenalizedLoss, start: Array, tol: float, max_ite
     return Fit(found.state.point, ended)
 
 
-def sampled_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
-    """Minimize by quasi-Newton steps from the solution for a sample of the rows, beginning with its Hessian.
+def quasi_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
+    """Minimize by quasi-Newton steps.
 
-    The Hessian of a sample is nearly that of all rows, so each pass over all rows, for a gradient, leaves only a small
-    share of the error. BFGS updates correct the Hessian on the way. Where this does not converge, Newton's method takes
-    over.
+    Where this does not converge, Newton's method takes over.
     """
-    rows = objective.rows
-    sample = rows.take(np.arange(0, len(rows.classes), SAMPLE))
-    share = max(sample.total, 1e-300) / max(rows.total, 1e-300)
-    part = PenalizedLoss(sample, objective.penalty * share)
-    small = PenalizedLoss(sample.take(np.arange(0, len(sample.classes), SAMPLE)), part.penalty / SAMPLE)
-    objective = replace(objective, known_scale=part.scale / share)
-    found = newton(part, newton(small, start, 1e-3, max_iter).coefficients, 1e-3, max_iter)
-    assert found.hessian is not None
-    inverse, point = Inverse.of(found.hessian / share, rows.outputs), found.coefficients
-    steps: list[tuple[Array, Array]] = []
-    state, iterations = objective.at(point, hessian=False), 0
-    norm = objective.relative_norm(state.gradient)
-    while norm > tol and iterations < max_iter:
-        step = quasi_newton_step(state.gradient, inverse, steps)
-        moved = objective.at(point + step, hessian=False)
-        iterations, before, norm = iterations + 1, norm, objective.relative_norm(moved.gradient)
-        if not norm < 0.5 * before:
-            return newton(objective, point, tol, max_iter)
-        steps.append((step, moved.gradient - state.gradient))
-        point, state = point + step, moved
-    ended = Convergence("sampled newton", iterations, state.loss, norm, norm <= tol)
+    found = descend(objective, start, tol, min(max_iter, MOST_STEPS))
+    state, norm = found.state, found.gradient_norm
+    stuck = 0 < found.iterations < MOST_STEPS and norm <= np.sqrt(tol)  # as near as rounding allows
+    if not (found.converged or stuck or objective.separates(state)) and found.iterations < max_iter:
+        exact = newton if state.gradient.size <= MOST_NEWTON else truncated_newton
+        rest = exact(objective, state.point, tol, max_iter - found.iterations)
+        ended = rest.convergence
+        return replace(rest, convergence=replace(ended, iterations=found.iterations + ended.iterations))
+    met = found.converged or stuck or objective.separates(state)
+    ended = Convergence("quasi-newton", found.iterations, state.loss, norm, bool(met))
     # With a ridge nothing is tested: the Hessian of the sample is good enough.
-    exact = not objective.penalty.any()
-    hessian = objective.at(point).hessian if exact else found.hessian / share
-    return Fit(point, ended, hessian)
-
-
-def quasi_newton_step(gradient: Array, inverse: Inverse, steps: list[tuple[Array, Array]]) -> Array:
-    """Return −H⁻¹g with an inverse Hessian corrected by past steps (BFGS, in the two loops of Nocedal 1980)."""
-    left, shares = gradient.copy(), []
-    for step, change in reversed(steps):
-        shares.append(float(np.sum(step * left) / np.sum(step * change)))
-        left = left - shares[-1] * change
-    result = inverse.solve(left.ravel()).reshape(gradient.shape)
-    for (step, change), share in zip(steps, reversed(shares), strict=True):
-        result = result + step * (share - float(np.sum(change * result) / np.sum(step * change)))
-    return -result
+    free = not objective.penalty.any() and state.gradient.size <= MOST_NEWTON
+    hessian = objective.at(state.point).hessian if free else found.hessian
+    if hessian is None and state.gradient.size <= MOST_SUMMARIZED:
+        hessian = Sample.of(objective).near(state.point)[1]
+    return Fit(state.point, ended, hessian)
 
 
 def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
@@ -180,18 +160,28 @@ def _longest(table: Any) -> float:
 
 SOLVERS = {
     "newton": newton,
-    "sampled newton": sampled_newton,
+    "quasi-newton": quasi_newton,
     "truncated newton": truncated_newton,
     "dual descent": dual_descent,
 }
 
 
 def choose_solver(rows: LabeledRows, penalty: Array) -> str:
-    """Choose the solver by the number of coefficients and by the number and sparsity of the rows."""
-    if rows.outputs * rows.columns <= MOST_NEWTON:
-        return "sampled newton" if not rows.sparse and len(rows.classes) >= MANY_ROWS else "newton"
+    """Choose the solver by what a step of each costs."""
+    coefficients = rows.outputs * rows.columns
+    if not rows.sparse:
+        return _chosen_for_dense(rows, coefficients)
+    if coefficients <= MOST_NEWTON:
+        return "newton"
     ridges = penalty[: rows.table.shape[1]]
-    alike = rows.sparse and rows.outputs == 1 and ridges.min() > 0 and ridges.min() == ridges.max()
+    alike = rows.outputs == 1 and ridges.min() > 0 and ridges.min() == ridges.max()
     free = not rows.intercept or penalty[-1] == 0
-    small = rows.sparse and max(rows.table.nnz, *rows.table.shape) < 2**31
+    small = max(rows.table.nnz, *rows.table.shape) < 2**31
     return "dual descent" if alike and free and small else "truncated newton"
+
+
+def _chosen_for_dense(rows: LabeledRows, coefficients: int) -> str:
+    """A step of Newton's method costs rows · coefficients² and coefficients³, a quasi-Newton step a pass."""
+    if max(len(rows.classes), coefficients) * coefficients**2 <= NEWTON_WORK:
+        return "newton"
+    return "quasi-newton"

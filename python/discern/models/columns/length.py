@@ -86,9 +86,7 @@ class LengthRows(LevelRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        total = np.zeros((len(self.levels) + 1, len(self.labels)))  # the last is the place of what is missing
-        present = self.numbers >= 0
-        np.add.at(total, (self.numbers[present], self.classes[present]), 1.0)
+        total = self._counts
         numbers, classes = self.numbers[folds.order], self.classes[folds.order]
         if folds.are_single:
             own = np.zeros((len(numbers), len(self.labels)))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from discern.data.batch import Batch
     from discern.data.text import TextSettings
-    from discern.models.columns.kind import Array, Arrays, Mask
+    from discern.models.columns.kind import Array, Arrays, Mask, NativeNumbers
     from discern.models.validation.rows import Folds, Sample
     from discern.models.vector_space.axes import Layout
 
@@ -77,6 +77,12 @@ class LevelRows(ColumnRows):
         seen = np.unique(self.numbers[self.numbers >= 0])
         return Strings.of([self.levels[number] for number in seen])
 
+    @property
+    def term_documents(self) -> NDArray[np.int64]:
+        """How many rows have each of these levels."""
+        found = np.bincount(self.numbers[self.numbers >= 0])
+        return found[found > 0]
+
     def sums(self) -> Counts:
         """Return the counts of the rows."""
         return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
@@ -87,10 +93,7 @@ class LevelRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        alpha = level_alpha(settings)
-        total = np.zeros((len(self.levels) + 1, len(self.labels)))  # the last is the place of what is missing
-        present = self.numbers >= 0
-        np.add.at(total, (self.numbers[present], self.classes[present]), 1.0)
+        alpha, total = level_alpha(settings), self._counts
         if folds.are_single:
             return self._one_by_one(total, alpha, folds.order)
         parts = []
@@ -104,6 +107,13 @@ class LevelRows(ColumnRows):
             parts.append((np.where(known[:, None], weights[self.numbers[fold]], 0.0), known))
         scores, knowns = zip(*parts, strict=True)
         return np.concatenate(scores), np.concatenate(knowns)
+
+    @cached_property
+    def _counts(self) -> Array:
+        """The number of rows by level and class; the last level, which none has, is the place of what is missing."""
+        shape, present = (len(self.levels) + 1, len(self.labels)), self.numbers >= 0
+        cells = self.numbers[present] * len(self.labels) + self.classes[present]
+        return np.bincount(cells, minlength=shape[0] * shape[1]).astype(np.float64).reshape(shape)
 
     def _known(self, numbers: NDArray[np.int64], seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return (numbers >= 0) & (seen | self.lasting)
@@ -123,7 +133,15 @@ class LevelRows(ColumnRows):
 class _Levels:
     """Levels that values are looked up among."""
 
+    feature: Feature
     levels: tuple[str, ...]
+
+    def choices(self) -> dict[str, Any]:
+        """Return the levels; of a number in bins the range."""
+        if self.feature.is_binned:
+            usual = self.feature.usual_range()
+            return {} if usual is None else {"range": usual}
+        return {"levels": sorted(self.levels)}
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -173,6 +191,13 @@ class LevelColumn(_Levels, Column):
         places = self.places(numbers, levels)
         table = np.vstack([self.weights, np.zeros((1, len(self.labels)))])  # the last row is for place −1
         return table[places], places >= 0
+
+    def numbers(self) -> NativeNumbers | None:
+        if self.feature.edges is None:
+            return None
+        names = self.feature.bins()
+        weights, known = self._of_levels(np.arange(len(names)), names)
+        return list(self.feature.edges[1:-1]), weights, known.tolist()
 
     def value(self, batch: Batch) -> str:
         numbers, levels = self.levels_of(batch)
@@ -231,11 +256,17 @@ class LevelAxes(_Levels, Axes):
     def of(
         cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
-        """Lay out an axis for each level that a row has; bins in their order."""
-        levels = column.terms.to_list()
+        """Lay out an axis for each level that a row has, sorted; bins in their order.
+
+        Where the space lasts, as many rows must have a level as a term, so that no level of a single row stays.
+        """
+        if feature.is_binned and layout.is_lasting:
+            return cls(feature, tuple(feature.bins()))
+        levels, rows = column.terms.to_list(), column.term_documents
         if feature.is_binned:
-            levels = [name for name in feature.bins() if name in levels]
-        return cls(feature, tuple(levels))
+            return cls(feature, tuple(name for name in feature.bins() if name in levels))
+        least = layout.min_df if layout.is_lasting and (rows >= layout.min_df).any() else 1
+        return cls(feature, tuple(sorted(level for level, held in zip(levels, rows, strict=True) if held >= least)))
 
     def __len__(self) -> int:
         return len(self.levels)

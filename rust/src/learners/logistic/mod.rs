@@ -1,5 +1,6 @@
-//! Logistic regression with two classes: dense rows by their sums, sparse rows in the dual.
+//! Logistic regression: dense rows of two classes by their sums, sparse ones in the dual, and residuals from scores.
 
 mod block;
 pub mod dense;
 pub mod dual;
+pub mod residuals;
