@@ -55,7 +55,7 @@ class SVC(BaseClassifier):
     Parameters and attributes are scikit-learn's. What differs:
 
     - ``tol`` bounds the relative duality gap too, by a tenth of it, so that the objective is good to 1e-4 by default;
-      small problems are solved to rounding.
+      small problems are solved to rounding if that takes few steps.
     - Weights are repetitions, also for ``gamma="scale"``: a row of weight 3 counts as three rows. As in scikit-learn,
       ``class_weight="balanced"`` counts the rows of each class, whatever they weigh.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what

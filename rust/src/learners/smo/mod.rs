@@ -31,9 +31,11 @@ use cache::Cache;
 
 pub use cache::Cell;
 
-/// The most rows for which the solution is refined to rounding error, which takes no noticeable time.
+/// The most rows for which the solution is refined to rounding error if a few more steps are enough: half as many as
+/// there were, but at least and at most these.
 const FEW_ROWS: usize = 256;
 const FINEST: f64 = 1e-11;
+const LEAST_EXTRA_STEPS: u64 = 2_000;
 const EXTRA_STEPS: u64 = 50_000;
 /// A step that gains less than this share of the objective is lost in rounding.
 const LEAST_GAIN: f64 = 1e-15;
@@ -270,7 +272,8 @@ impl<'a, T: Cell> Solver<'a, T> {
         if self.refined || self.problem.rows.len() > FEW_ROWS || self.tolerance <= FINEST {
             return false;
         }
-        self.deadline = self.deadline.min(self.steps + EXTRA_STEPS);
+        let extra = (self.steps / 2).clamp(LEAST_EXTRA_STEPS, EXTRA_STEPS);
+        self.deadline = self.deadline.min(self.steps + extra);
         true
     }
 
