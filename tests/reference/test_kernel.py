@@ -236,7 +236,8 @@ def test_coupled_probabilities_are_those_that_agree_with_all_pairs():
         shares = chances[:, first] / (chances[:, first] + chances[:, second])
         np.testing.assert_allclose(coupled(shares, classes), chances, atol=1e-9)
     extreme = coupled(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), 3)
-    assert np.isfinite(extreme).all() and (extreme >= 0).all()
+    assert np.isfinite(extreme).all()
+    assert (extreme >= 0).all()
     np.testing.assert_allclose(extreme.sum(axis=1), 1.0)
     assert coupled(np.zeros((0, 3)), 3).shape == (0, 3)
 

@@ -200,7 +200,8 @@ class _Approximate:
 class EuclideanRows(_Stored):
     """Dense rows. Those of few columns are searched through a k-d tree, which is built for the first query.
 
-    For others, blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding. The distances of the candidates are then computed with 64-bit numbers, column by column.
+    For others, blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding. The
+    distances of the candidates are then computed with 64-bit numbers, column by column.
 
     Examples
     --------
