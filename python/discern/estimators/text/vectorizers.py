@@ -205,7 +205,7 @@ def _check_columns(columns: NDArray[Any], n_columns: int) -> None:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):
+class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn documents into a matrix of hashed term counts, with a key that only the model knows.
 
     Parameters are scikit-learn's and one more. With a public hash, anybody can look for a word that falls into the
