@@ -80,9 +80,7 @@ def test_the_same_settings(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_parts_are_the_same(classes: int) -> None:
     X, y = rows(classes)
-    models = [
-        make(random_state=3, alpha=1e-2) for make in (discern.SGDClassifier, theirs.SGDClassifier)
-    ]
+    models = [make(random_state=3, alpha=1e-2) for make in (discern.SGDClassifier, theirs.SGDClassifier)]
     for part in np.array_split(np.arange(len(y)), 4):
         for model in models:
             model.partial_fit(X[part], y[part], classes=np.unique(y))
