@@ -220,6 +220,6 @@ $(MADE)/java: $(MADE)/venv
 
 $(MADE)/native: pyproject.toml $(RUST_INPUTS) $(MADE)/build
 	@command -v cargo >/dev/null || { echo "cargo was not found: install Rust, then run make again"; exit 1; }
-	@echo "==> discern: installing what it needs, building the native module"
-	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet --extras plot,serve >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@echo "==> discern: installing what it needs, building the native module (some minutes the first time)"
+	@$(PYTHON) .ci/progress.py $@.log $(BIN)/maturin develop --release --locked --extras plot,serve
 	@touch $@

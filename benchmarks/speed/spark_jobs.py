@@ -17,7 +17,7 @@ import discern
 from benchmarks.harness.data import REVIEWS, read
 from benchmarks.harness.job import Goal, Job, Peer
 from benchmarks.harness.measure import LeftOutError, Sample, Side, require
-from discern.cli.spark import HANDING_OVER
+from discern.cli.training.spark import HANDING_OVER
 from discern.spark.parquet import SWITCH
 
 Inputs = SimpleNamespace

@@ -199,4 +199,4 @@ __getattr__ = from_homes(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted(__all__)

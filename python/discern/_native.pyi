@@ -156,7 +156,14 @@ class Screen:
     def __new__(cls, count: int, slack: NDArray[np.float32], without: NDArray[np.int64] | None) -> Screen: ...
     def add(self, values: NDArray[np.float32], first: int) -> None: ...
     def nearest(
-        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, threads: int
+        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, cosine: bool, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
+class Tree:
+    def __new__(cls, rows: NDArray[np.float64]) -> Tree: ...
+    def nearest(
+        self, queries: NDArray[np.float64], count: int, without: NDArray[np.int64] | None, threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 
 @final
@@ -183,6 +190,25 @@ def parse_csv(
     quote: int | None = 34,
     follows: bool = False,
 ) -> Parsed: ...
+
+_Compressed = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+def add_dense_by_class(
+    table: NDArray[Any],
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    above: float | None,
+    sums: NDArray[np.float64],
+) -> None: ...
+def add_sparse_by_class(
+    table: _Compressed,
+    by_column: bool,
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    above: float | None,
+    sums: NDArray[np.float64],
+) -> None: ...
+def add_products_of_rows(table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> None: ...
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],
@@ -201,7 +227,7 @@ def place_on_grid(
     units: NDArray[np.float64],
     largest: NDArray[np.float64],
 ) -> None: ...
-def numbers(strings: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+def numbers(strings: Any) -> tuple[NDArray[np.float64], NDArray[np.int64], bool]: ...
 def value_hashes(strings: Any) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
 def number_hashes(numbers: NDArray[np.float64]) -> NDArray[np.uint64]: ...
 def moments_without(

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discern.data.readers import Sources, batches
+from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
@@ -22,6 +23,7 @@ from discern.models.summing import Receipt
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
+    from discern.evaluation.evaluation import Evaluation
     from discern.models.search import Watch
 
 
@@ -38,9 +40,10 @@ class Classifier(Estimator):
         The column that holds the labels.
     model : str
         ``"naive-bayes"``, or with a given event model for texts ``"multinomial"``, ``"binary"``, ``"bernoulli"`` or
-        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
-        they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
-        ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
+        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
+        and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
+        ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. In a vector space texts are sublinear tf–idf of
         words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
         for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
         that suit the data, and keeps the winner (see ``leaderboard``).
@@ -49,8 +52,10 @@ class Classifier(Estimator):
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
         is then multinomial naive Bayes on single words, unless you set these too.
     text, number, category, flag, vector : str or list of str, optional
-        The columns to decide by. If none is given, all are used and their roles are inferred (see ``features``). A
-        vector is a list of numbers, of the same length in all rows, such as an embedding.
+        Columns of this role. The roles of all other columns are inferred (see ``features`` and ``left_out``). A vector
+        is a list of numbers, of the same length in all rows, such as an embedding.
+    ignore : str or list of str, optional
+        Columns that are not used; ``"*"`` stands for all whose role you do not give.
     embed : callable, :class:`discern.Embedder`, or path, optional
         Embeds each text, whenever rows are read: a function from a list of texts to an array, an object with ``encode``
         (a SentenceTransformer), or the folder of a static embedding. The model then uses the words of a text and its
@@ -72,15 +77,15 @@ class Classifier(Estimator):
     ledger : bool or str
         Keep a digest of every row beside the counts, so that :meth:`forget` refuses rows that were never learned
         (counts alone cannot tell). The digests are salted: with True by random bytes, or by 32 hexadecimal digits,
-        which models that are to be merged must share. For naive Bayes only.
+        which models that are to be merged must share. For models that are sums.
     ngrams : tuple of int, optional
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
         In a vector space: the shortest and longest character n-grams within words that are counted too.
     max_terms : int or "auto", optional
-        How many terms of a text are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``, 1,000 for
-        ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
-        forgets and merges; and ``"auto"`` has validation choose.
+        How many terms of a text are used, the best by ``select``; by default all, but 10,000 for ``"centroids"``, 2,000
+        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. For naive Bayes they are
+        selected when the model is solved; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     views : {"auto", "none"} or str
         For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:
@@ -125,6 +130,7 @@ class Classifier(Estimator):
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
         embed: Any = None,
         numbers: str = "auto",
         calibrate: str | bool = "auto",
@@ -344,6 +350,33 @@ class Classifier(Estimator):
         ['spam']
         """
         return self.take(self.fitted.decided_by(decision))
+
+    # ------------------------------------------------------------------------------------------- reporting
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Evaluation:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
 
     # -------------------------------------------------------------------------------------------- renaming
 

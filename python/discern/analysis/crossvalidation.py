@@ -47,8 +47,10 @@ class CrossValidation:
     --------
     >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(60)]
     >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
-    >>> isinstance(result, CrossValidation), result.probabilities.shape, result.total.rows
-    (True, (60, 2), 60)
+    >>> result.accuracy, result.probabilities.shape
+    (1.0, (60, 2))
+    >>> result.values("log_loss").round(2).tolist()
+    [0.05, 0.05, 0.05]
     """
 
     folds: tuple[Evaluation, ...]
@@ -172,12 +174,17 @@ def _as_sums(
 def _in_space(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores and probabilities of held-out rows; a model in a vector space is trained again for each fold."""
+    """Return scores and probabilities of held-out rows; a model in a vector space is solved again for each fold."""
+    import discern.models.vector_space.additive as additive
     import discern.models.vector_space.model as spatial
 
-    pipeline = pipeline_of(settings, settings.model)
+    pipeline, calibration = pipeline_of(settings, settings.model), None
+    if pipeline.is_sum:
+        pipeline, calibration = additive.validated(sample, features, pipeline, choose_cost=True)
+    elif settings.calibrate is not False:
+        calibration = spatial.calibration_of(sample, features, pipeline)
     scores = spatial.held_out(sample, features, pipeline, left_out)
-    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, pipeline)
+    calibration = None if settings.calibrate is False else calibration
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

@@ -40,9 +40,10 @@ def datasets(
     if out.json:
         print_json([{**one.to_dict(), "files": found(one)} for one in CATALOG.values()])
         return
-    from discern.cli.show import console, plain_table, show
+    from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table("name", "what it is", "license", "homepage", "here", left=5)
+    table = plain_table("name", "what it is", "license", "homepage", "here", left=5, drop=("homepage",))
+    table.names -= {0, 3, 4}  # a cut name could not be fetched, and a cut address not be opened
     for one in CATALOG.values():
         table.add_row(one.name, one.about, one.license, one.homepage, "yes" if found(one) else "no")
     show(console(), table)

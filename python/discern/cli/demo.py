@@ -102,7 +102,8 @@ def _place(output: Path | None) -> Path:
 def _show(
     model: Classifier, evaluation: Evaluation, chosen: dict[str, tuple[str, Evidence]], place: Path, quiet: bool
 ) -> None:
-    from discern.cli.show import console, show_evaluation, show_evidence
+    from discern.cli.screen.show import show_evaluation, show_evidence
+    from discern.cli.screen.tables import console
 
     screen = console()
     _title(screen, f"Learned {model.rows} messages, evaluated on {evaluation.rows} others", quiet)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from discern.cli.decide import DecisionRule, Positive
 from discern.cli.options import (
@@ -67,7 +67,8 @@ def evaluate(
         costs = {"cost": evaluation.cost_of(decision)} if decision is not None and rule.cost else {}
         print_json({**evaluation.to_dict(rule.positive), **costs})
         return
-    from discern.cli.show import console, show_evaluation
+    from discern.cli.screen.show import show_evaluation
+    from discern.cli.screen.tables import console
 
     show_evaluation(console(), evaluation)
 
@@ -80,7 +81,8 @@ def _evaluate_novelty(classifier: Classifier, level: float, rows: Rows, out: Out
     if out.json:
         print_json(found.to_dict())
         return
-    from discern.cli.show import console, show_novelty
+    from discern.cli.screen.show import show_novelty
+    from discern.cli.screen.tables import console
 
     show_novelty(console(), found)
 
@@ -124,7 +126,7 @@ def compare(
         None, "A model to compare; may be given more than once.", click_type=MODELS, show_default="all"
     ),
     folds: int = option(10, "The number of folds.", min=2),
-    label: Label = "label",
+    label: Label = None,
     text: Text = None,
     plot: Path | None = option(
         None, "Draw a box plot of the error in each fold (.svg, .png, .pdf).", metavar="FILE", show_default="none"
@@ -133,24 +135,24 @@ def compare(
     out: Output,
 ) -> None:
     """Compare models on rows with labels by cross-validation: log loss, error, intervals and time, the best first."""
-    from discern.analysis.comparison import HEAD
+    from discern.analysis.comparison import HEAD, LESS
     from discern.analysis.comparison import compare as compare_methods
-    from discern.classifier import Classifier
+    from discern.cli.training.label_column import label_and_data
 
     if plot is not None:
         refuse_bad_place(plot)
-    chosen = dict.fromkeys(model or (name for name in MODELS.choices if name != "best"))
-    methods = {name: Classifier(label, model=name, text=text, embed=rows.embed) for name in chosen}
     with rows.reading([data], out.quiet) as how:
-        compared = compare_methods(methods, data, folds=folds, reading=how)
+        name, source = label_and_data(label, [data], how, out)
+        chosen: Any = model or "all"
+        compared = compare_methods(chosen, source, folds=folds, label=name, text=text, embed=rows.embed, reading=how)
     if plot is not None:
         compared.plot().figure_.savefig(plot)
     if out.json:
         print_json(compared.to_dict())
         return
-    from discern.cli.show import console, plain_table, show
+    from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table(*HEAD)
+    table = plain_table(*HEAD, drop=LESS)
     for row in compared.rows():
         table.add_row(*map(visible, row))
     screen = console()

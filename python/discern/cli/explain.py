@@ -1,76 +1,67 @@
-"""The commands that say why: explain shows the evidence of a decision, similar the nearest rows."""
+"""The commands that explain: explain shows the evidence of a decision, similar the nearest rows."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from discern.cli.options import Embed, Input, ModelFile, Output, Top, argument, command, option
+from discern.cli.inputs import Inputs, empty_row, known_columns, message_of, row_of_values, text_column
+from discern.cli.options import Input, ModelFile, OtherText, Output, Top, argument, command, option
 from discern.cli.output import loaded, print_json, to_json, visible
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
+    from discern.models.evidence import Evidence
 
 LONGEST_VALUE = 60
-Values = Annotated[
-    list[str] | None, typer.Option(metavar="COLUMN=VALUE", help="The value of a column; may be given more than once.")
-]
 
 
-@command('discern explain messages.discern "Claim your free prize now"')
-def explain(
-    *,
-    model: ModelFile,
-    text: str | None = argument(None, "[TEXT]", "The text to classify; - is stdin."),
-    value: Values = None,
-    top: Top = 20,
-    embed: Embed = None,
-    out: Output,
-) -> None:
-    """Explain the prediction for a text or a row: how much each of its words and values contributes, in nats.
+@command(
+    'discern explain messages.discern "Claim your free prize now"',
+    "discern explain messages.discern new.csv --top 5",
+    "discern explain houses.discern --value rooms=3 --value city=Bergen",
+    """discern explain houses.discern --row '{"rooms": 3, "city": "Bergen"}' --json""",
+)
+def explain(*, model: ModelFile, inputs: Inputs, top: Top = 20, text: OtherText = None, out: Output) -> None:
+    """Explain the prediction for a text, a row or each row of files: how much each word and value contributes, in nats.
 
-    A column without a value is treated as missing.
+    A column without a value is treated as missing. With --json each row is a line.
     """
-    classifier, row = _model_and_row(model, sys.stdin.read() if text == "-" else text, value, embed)
-    message = "\n".join(row[feature.name] or "" for feature in classifier.features if feature.role == "text").strip()
-    evidence = classifier.explain(row)
-    if out.json:
-        print_json(evidence.to_dict())
-        return
-    from discern.cli.show import console, show_evidence
+    classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
+    with inputs.source(classifier, out.quiet, busy=True) as (source, how):
+        rows = _explained(classifier, source, how)
+        if out.json:
+            for _, _, evidence in rows:
+                print_json(evidence.to_dict())
+            return
+        _show(classifier, rows, top, out.quiet, numbered=bool(inputs.files))
 
-    show_evidence(console(), classifier, message, evidence, top, legend=not out.quiet)
+
+def _explained(classifier: Classifier, source: Any, how: Any) -> Iterator[tuple[int, str, Evidence]]:
+    """Explain rows one by one: yield the number of a row, its texts and its evidence."""
+    from discern.data.readers import batches
+
+    for batch in batches(source, how):
+        known = known_columns(batch, classifier)
+        for place in range(batch.rows):
+            row = known.row(place)
+            yield batch.start + place, message_of(classifier, row), classifier.explain(row)
 
 
-def _model_and_row(
-    model: ModelFile, text: str | None, values: list[str] | None, embed: Path | None
-) -> tuple[Classifier, dict[str, str | None]]:
-    """Load a model, and fill a row with values; the text goes to the only text column."""
-    from discern.data.batch import did_you_mean
+def _show(
+    classifier: Classifier, rows: Iterator[tuple[int, str, Evidence]], top: int, quiet: bool, numbered: bool
+) -> None:
+    from discern.cli.screen.show import show_evidence
+    from discern.cli.screen.tables import console
 
-    if text is None and not values:
-        raise typer.BadParameter("pass TEXT, or --value COLUMN=VALUE, or both")
-    classifier = loaded(model, embed=embed)
-    row: dict[str, str | None] = {feature.name: None for feature in classifier.features}
-    texts = [feature.name for feature in classifier.features if feature.role == "text"]
-    if text is not None and len(texts) != 1:
-        has = f"several text columns, {', '.join(map(repr, texts))}" if texts else "no text column"
-        raise typer.BadParameter(f"This model has {has}. Pass values with --value COLUMN=VALUE.")
-    if text is not None:
-        row[texts[0]] = text
-    for given in values or ():
-        name, equals, value = given.partition("=")
-        if not equals:
-            raise typer.BadParameter(f"{given!r} is not COLUMN=VALUE")
-        if name not in row:
-            raise typer.BadParameter(f"the model has no column {name!r}{did_you_mean(name, row)}")
-        row[name] = value
-    return classifier, row
+    screen = console()
+    for number, message, evidence in rows:
+        if numbered:
+            screen.print(f"\n  row {number:,}", style="bold", markup=False)
+        show_evidence(screen, classifier, message, evidence, top, legend=not quiet and not numbered)
 
 
 @command(
@@ -81,7 +72,9 @@ def similar(
     *,
     model: ModelFile,
     text: str | None = argument(None, "[TEXT]", "The text to compare with."),
-    value: Values = None,
+    value: list[str] | None = option(
+        None, "The value of a column to compare with. May be given more than once.", metavar="COLUMN=VALUE"
+    ),
     top: int = option(10, "How many rows to show.", min=1),
     data: list[str] | None = option(
         None, "The training data, to show the rows; may be given more than once.", metavar="DATA"
@@ -91,11 +84,17 @@ def similar(
 ) -> None:
     """Find the rows most similar to a text or a row, in a model that keeps its rows (fit --model knn).
 
-    Rows are numbered as they were learned, from 1. A model does not keep the texts themselves: give --data to see them.
+    Rows are numbered as they were learned, from 1. A model does not keep the texts themselves: pass --data to see them.
     """
     from discern.analysis.similarity import similar as find
 
-    classifier, row = _model_and_row(model, text, value, rows.embed)
+    if (text is None) == (not value):
+        raise typer.BadParameter("pass either TEXT or --value COLUMN=VALUE")
+    classifier = loaded(model, embed=rows.embed)
+    if text is not None:
+        row: dict[str, Any] = {**empty_row(classifier), text_column(classifier): text}
+    else:
+        row = row_of_values(classifier, value or ())
     found = find(classifier, row, top)
     shown: dict[int, Any] = {}
     if data:
@@ -106,11 +105,13 @@ def similar(
             typer.echo(to_json({**asdict(one), **({"values": shown[one.row]} if data else {})}))
         return
     names = [feature.name for feature in classifier.features]
-    from discern.cli.show import console, plain_table, show
+    from discern.cli.screen.tables import console, plain_table, show
 
+    columns = list(range(2, 3 + (len(names) if data else 0)))
     table = plain_table("row", "similarity", "label", *(names if data else ()), left=0)
-    for column in table.columns[2:]:
-        column.justify = "left"
+    for place in columns:
+        table.columns[place].justify = "left"
+    table.names, table.drop = frozenset(columns), tuple(reversed(columns[1:]))  # the last column is dropped first
     for one in found:
         values = [_short(shown[one.row].get(name)) for name in names] if data else []
         table.add_row(f"{one.row:,}", f"{one.similarity:.4f}", visible(one.label), *values)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
@@ -106,18 +107,28 @@ def parse_stop_words(value: str) -> tuple[str, ...]:
 class Columns:
     """The roles of columns."""
 
-    label: Label = "label"
+    panel: ClassVar[str] = "Columns"
+    label: Label = None
     text: Text = None
-    number: list[str] | None = option(None, "A column with numbers.", show_default="inferred")
-    category: list[str] | None = option(None, "A column with categories.", show_default="inferred")
-    flag: list[str] | None = option(None, "A column with yes or no.", show_default="inferred")
-    vector: list[str] | None = option(None, "A column with vectors, such as embeddings.", show_default="inferred")
+    number: list[str] | None = option(None, "A column with numbers.", metavar="COLUMN", show_default="inferred")
+    category: list[str] | None = option(None, "A column with categories.", metavar="COLUMN", show_default="inferred")
+    flag: list[str] | None = option(None, "A column with yes or no.", metavar="COLUMN", show_default="inferred")
+    vector: list[str] | None = option(
+        None, "A column with lists of numbers, such as embeddings.", metavar="COLUMN", show_default="inferred"
+    )
+    ignore: list[str] | None = option(
+        None,
+        "A column not to use. '*' stands for all whose role you do not set.",
+        metavar="COLUMN",
+        show_default="none",
+    )
 
 
 @dataclass(frozen=True)
 class Learning:
     """The model and how it is learned."""
 
+    panel: ClassVar[str] = "Model"
     model: str = option(
         "naive-bayes",
         "Naive Bayes (its event model chosen by validation, or given), another model, or the best of them. Only naive "
@@ -164,6 +175,7 @@ class Learning:
 class Terms:
     """How texts become terms, and which terms are used."""
 
+    panel: ClassVar[str] = "Words and terms"
     analyzer: str = option(
         "word",
         "Terms: words, characters, characters within words, matches of --pattern, or whole texts.",
@@ -216,7 +228,7 @@ class Terms:
         "The number of terms of a text to use, the best by --select; auto: chosen by validation.",
         parser=parse_terms,
         metavar="N",
-        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
+        show_default="all; 10000 for centroids, 2000 for ridge, 1000 for lda, 100 for qda",
     )
     views: str = option(
         "auto",
@@ -260,7 +272,7 @@ def fit(
     dry_run: bool = option(False, "Show what would be done (roles, sizes, about how long), and write nothing."),
     spark: str | None = option(
         None,
-        "Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host.",
+        "Learn on Spark: local, a master such as spark://host:7077, or Spark Connect, sc://host. Needs discern[spark].",
         metavar="URL",
         show_default="on this machine alone",
     ),
@@ -268,40 +280,47 @@ def fit(
     out: Output,
 ) -> None:
     """Learn from rows with labels, and write a model file."""
-    from discern.classifier import Classifier
-
-    try:
-        classifier = Classifier(**settings_of(columns, learning, terms), embed=rows.embed, threads=rows.threads)
-    except ValueError as error:
-        raise typer.BadParameter(" ".join(str(error).split())) from error
+    classifier_for = _made_from(columns, learning, terms, rows)
+    classifier_for(columns.label or "label")  # refuse wrong settings before anything is read
     refuse_bad_place(output)
     if spark is not None:
-        from discern.cli.spark import fit_on_spark
+        from discern.cli.training.spark import fit_on_spark
 
-        classifier = fit_on_spark(classifier, spark, rows, slim)
+        classifier = fit_on_spark(classifier_for, columns.label, spark, rows, slim)
         report_fit(classifier, saved(classifier, output, slim), out)
-    elif dry_run:
-        from discern.cli.estimate import show
+        return
+    from discern.cli.training.label_column import label_and_data
 
-        with rows.reading(rows.data, out.quiet, busy=True) as how:
-            show(classifier, rows.data, how, out)
-    else:
-        started = time.perf_counter()
-        how = _fit(classifier, rows, out)
-        report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
+    started = time.perf_counter()
+    busy = dry_run or learning.model == "best"  # "best" shows its leaderboard instead of a progress bar
+    with rows.reading(rows.data, out.quiet, busy=busy) as how:
+        label, data = label_and_data(columns.label, rows.data, how, out)
+        classifier = classifier_for(label)
+        if dry_run:
+            from discern.cli.training.estimate import show
 
-
-def _fit(classifier: Classifier, rows: Rows, out: Output) -> Reading:
-    """Learn from rows, and return how they were read."""
-    from discern.data.readers import Sources
-
-    best = classifier.model == "best"
-    with rows.reading(rows.data, out.quiet, busy=best) as how:  # "best" shows its leaderboard instead of a progress bar
-        if best:
-            _fit_best(classifier, Sources(tuple(rows.data)), how, out)
+            show(classifier, data, how, out)
+            return
+        if classifier.model == "best":
+            _fit_best(classifier, data, how, out)
         else:
-            classifier.fit(Sources(tuple(rows.data)), reading=how)
-    return how
+            classifier.fit(data, reading=how)
+    report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
+
+
+def _made_from(columns: Columns, learning: Learning, terms: Terms, rows: Rows) -> Callable[[str], Classifier]:
+    """Return a function that makes the classifier for a label column."""
+    from discern.classifier import Classifier
+
+    def made(label: str) -> Classifier:
+        try:
+            return Classifier(
+                **{**settings_of(columns, learning, terms), "label": label}, embed=rows.embed, threads=rows.threads
+            )
+        except ValueError as error:
+            raise typer.BadParameter(" ".join(str(error).split())) from error
+
+    return made
 
 
 def _effort(how: Reading, started: float) -> dict[str, Any]:
@@ -319,7 +338,7 @@ def _effort(how: Reading, started: float) -> dict[str, Any]:
 
 def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> None:
     """Learn the best model, and show the leaderboard."""
-    from discern.cli.show import leaderboard_shown, show_leaderboard
+    from discern.cli.screen.show import leaderboard_shown, show_leaderboard
 
     with leaderboard_shown(out.quiet or out.json) as watch:
         classifier.fit(data, reading=how, watch=watch)
@@ -340,15 +359,18 @@ FACTS = (
 
 def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> None:
     """Print what was learned."""
+    from discern.cli.training.label_column import doubt_labels
+
     described = classifier.info()
     labels: dict[str, int] = described["rows_per_label"] or dict.fromkeys(classifier.labels, 0)
+    doubts = doubt_labels(classifier, out)
     if out.json:
-        print_json({**facts, **{name: described[name] for name in FACTS}, "left_out": classifier.left_out})
+        known = {name: described[name] for name in FACTS}
+        print_json({**facts, **known, "left_out": classifier.left_out, "warnings": doubts})
         return
-    if not classifier.settings.columns:
-        found = ", ".join(feature.described for feature in classifier.features)
-        left_out = "".join(f"; {name!r} is ignored: {reason}" for name, reason in classifier.left_out.items())
-        out.say(f"columns inferred: {found}{left_out}")
+    out.say(f"columns: {', '.join(feature.described for feature in classifier.features)}")
+    for name, reason in classifier.left_out.items():
+        out.say(f"  {name!r} is left out: {reason}")
     if described["added_features"]:
         out.say(f"added because validation favors it: {', '.join(described['added_features'])}")
     listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discern.cli.options import Input, Label, Output, Top, argument, command
-from discern.cli.output import loaded, print_json, visible
+from discern.cli.output import loaded, print_json, visible, warn
 
 if TYPE_CHECKING:
     from discern.data.batch import Batch
@@ -25,7 +25,7 @@ def info(
     *,
     file: str = argument(..., "FILE", "A model file, or rows in any format."),
     top: Top = 8,
-    label: Label = "label",
+    label: Label = None,
     rows: Input,
     out: Output,
 ) -> None:
@@ -38,11 +38,14 @@ def info(
         _show_model(Path(file), top, out)
         return
     with rows.reading([file], out.quiet) as how:
+        from discern.data.labels import guess_label
         from discern.data.readers import batches
         from discern.data.roles import leading_rows
 
         first, stream = leading_rows(batches(file, how))
-        seen = Seen(label, roles=_roles(first, label) if first is not None else {})
+        if label is None and first is not None:
+            label = guess_label(first).name
+        seen = Seen(label or "label", roles=_roles(first, label or "label") if first is not None else {})
         for batch in stream:
             seen.add(batch)
     _show_data(file, seen, sum(how.faults.values()), rows.format, out)
@@ -67,7 +70,8 @@ def _show_model(path: Path, top: int, out: Output) -> None:
         words = {label: [term.to_dict() for term in strongest[label]] for label in frequent}
         print_json({**about, "strongest": words})
         return
-    from discern.cli.show import console, show_info
+    from discern.cli.screen.show import show_info
+    from discern.cli.screen.tables import console
 
     show_info(console(), about, strongest, len(classifier.labels))
 
@@ -86,12 +90,14 @@ class Seen:
     def add(self, batch: Batch) -> None:
         """Count more rows."""
         from discern.data.batch import values_of
+        from discern.data.roles import MISSING
         from discern.data.values import canonical, written
 
         for name, column in batch.columns.items():
             self.missing[name] += self.rows if name not in self.missing and self.rows else 0
             texts = [written(value) or "" for value in values_of(column)]
-            self.missing[name] += texts.count("")
+            means_nothing = MISSING if self.roles.get(name) in ("number", "category", "flag") else ("",)
+            self.missing[name] += sum(text.strip() in means_nothing for text in texts)
             self.examples[name] = self.examples.get(name) or next(filter(None, texts), "")
             if name == self.label and len(self.labels) < MOST_COUNTED:
                 self.labels.update(map(canonical, filter(None, texts)))
@@ -106,7 +112,7 @@ def _roles(batch: Batch, label: str) -> dict[str, str]:
 
     features, left_out = infer(batch, label)
     roles = {feature.name: feature.role for feature in features}
-    roles.update({name: f"ignored: {reason}" for name, reason in left_out.items()})
+    roles.update({name: f"left out: {reason}" for name, reason in left_out.items()})
     return {name: "label" if name == label else roles.get(name, "") for name in batch.columns}
 
 
@@ -128,9 +134,16 @@ def _show_data(file: str, seen: Seen, bad: int, given: str | None, out: Output) 
     if out.json:
         print_json({**about, "columns": columns, "labels": labels})
         return
-    from discern.cli.show import show_data
+    from discern.cli.screen.show import show_data
+    from discern.data.labels import doubts_about_labels, doubts_about_values
 
     show_data(about, columns, labels, MOST_LABELS)
+    values = [label for label, rows in labels.items() for _ in range(rows)] if len(labels) > seen.rows / 2 else []
+    for doubt in [
+        *doubts_about_values(seen.label, values),
+        *(doubts_about_labels(seen.label, labels) if labels else []),
+    ]:
+        warn(doubt, out.quiet)
 
 
 @command("discern drift january.discern june.discern")
@@ -153,7 +166,7 @@ def drift(
     if out.json:
         print_json([{**asdict(one), "change": one.change} for one in moved])
         return
-    from discern.cli.show import console, plain_table, show
+    from discern.cli.screen.tables import console, plain_table, show
 
     table = plain_table("term", "label", "before", "now", "change", left=2)
     for one in moved:

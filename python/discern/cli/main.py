@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
 import sys
 from collections.abc import Mapping
@@ -24,11 +26,19 @@ from discern.cli.options import EXAMPLES
 from discern.cli.predict import predict
 from discern.cli.serve import serve
 
-COMMANDS = (
-    fit, predict, evaluate, decide, report, compare, explain, info, similar, drift, learn, forget, relabel, merge,
-    filter, serve, datasets, demo,
-)  # fmt: skip
-"""All commands, in the order of the help."""
+GROUPS = {
+    "Get started": (demo, datasets, info),
+    "Train and change a model": (fit, learn, forget, relabel, merge),
+    "Predict and explain": (predict, explain, similar),
+    "Evaluate and decide": (evaluate, compare, report, decide, drift),
+    "Run": (serve, filter),
+}
+"""All commands by task, in the order of the help."""
+COMMANDS = tuple(itertools.chain.from_iterable(GROUPS.values()))
+EXTRAS = {report: "plot", serve: "serve"}
+"""What a command needs beside discern itself, as an extra of the package."""
+HELP = {"help_option_names": ["-h", "--help"]}
+MARKUP: Any = {"rich_markup_mode": "markdown"}  # the other one, rich, would take discern[serve] for a style
 EXIT_CODES = {
     0: "success (also if the output pipe is closed early)",
     1: "bad data or a bad model file: one sentence on stderr states what is wrong, where, and what to do",
@@ -127,19 +137,32 @@ def application(
     """Train a classifier from a CSV file in seconds. Every prediction comes with a calibrated probability and the words
     that drove it.
 
-    Data are files such as CSV, JSON lines, Parquet or mailboxes (all: --format), plain or compressed (.gz, .bz2, .xz,
-    .zst), patterns such as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, or - for stdin.
-    Results go to stdout, messages to stderr. To begin, run: discern demo
+    Data are files: CSV, JSON lines, Parquet, mailboxes and others (see --format), plain or compressed. A pattern such
+    as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, and - for stdin work too. Results go to
+    stdout, messages to stderr.
+
+    To begin, run discern demo. Or: discern fit DATA -o MODEL, then discern explain MODEL "some text".
     """
 
 
 def _build() -> typer.Typer:
     codes = "\n\n".join(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())
-    built = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+    built = typer.Typer(
+        cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP, **MARKUP
+    )
     built.callback(epilog=f"Exit codes\n\n{codes}")(application)
-    for one in COMMANDS:
-        built.command(epilog="Examples\n\n" + "\n\n".join(EXAMPLES[one]))(one)
+    for task, commands in GROUPS.items():
+        for one in commands:
+            epilog = "Examples\n\n" + "\n\n".join(EXAMPLES[one])
+            short = summary(one)
+            built.command(rich_help_panel=task, epilog=epilog, short_help=short, context_settings=HELP)(one)
     return built
+
+
+def summary(command: Any) -> str:
+    """Return the first sentence about a command, and the extra that it needs."""
+    first = " ".join(str(inspect.getdoc(command)).split("\n\n")[0].split()).partition(". ")[0].rstrip(".")
+    return f"{first}. Needs discern[{EXTRAS[command]}]." if command in EXTRAS else f"{first}."
 
 
 app = _build()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,10 +13,11 @@ from importlib import import_module
 from inspect import Parameter
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin, get_type_hints
 
 import typer
 from typer._types import TyperChoice
+from typer.models import ArgumentInfo
 
 from discern.cli.output import counted, progress_bar, say
 
@@ -60,9 +62,10 @@ def command(*examples: str) -> Callable[[Function], Function]:
         parameters: list[Parameter] = []
         for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
             if is_dataclass(parameter.annotation):
-                groups[name] = parameter.annotation
-                kinds = get_type_hints(parameter.annotation, include_extras=True)
-                parameters += [_parameter(one.name, kinds[one.name], one) for one in fields(parameter.annotation)]
+                group = groups[name] = parameter.annotation
+                kinds = get_type_hints(group, include_extras=True)
+                panel = vars(group).get("panel")
+                parameters += [_parameter(one.name, kinds[one.name], one, panel) for one in fields(group)]
             else:
                 parameters.append(_parameter(name, parameter.annotation, parameter.default))
 
@@ -84,15 +87,25 @@ def command(*examples: str) -> Callable[[Function], Function]:
     return expanded
 
 
-def _parameter(name: str, kind: Any, default: Any) -> Parameter:
-    """Return a parameter as typer takes it: with its declaration in the type."""
+def _parameter(name: str, kind: Any, default: Any, panel: str | None = None) -> Parameter:
+    """Return a parameter as typer takes it: with its declaration in the type. The help shows it in its ``panel``."""
     if isinstance(default, Field):
         declared = default.metadata.get("declared")
         default = Parameter.empty if default.default is MISSING else default.default
         if declared is not None:
             is_switch = kind is bool and default is False and not declared.args
-            kind = Annotated[kind, declared(f"--{name.replace('_', '-')}") if is_switch else declared()]
+            made = declared(f"--{name.replace('_', '-')}") if is_switch else declared()
+            kind = Annotated[kind, made]
+        if panel is not None and get_origin(kind) is Annotated and hasattr(get_args(kind)[1], "param_decls"):
+            plain, made = get_args(kind)[:2]
+            kind = Annotated[plain, _in_panel(made, panel)]
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+def _in_panel(declared: Any, panel: str) -> Any:
+    made = copy.copy(declared)
+    made.rich_help_panel = None if isinstance(made, ArgumentInfo) else panel
+    return made
 
 
 class OneOf(TyperChoice[str]):
@@ -121,6 +134,7 @@ MODELS = OneOf("discern.models.registry", "public_models")
 class Output:
     """How results and messages are printed."""
 
+    panel: ClassVar[str] = "Output"
     json: bool = option(False, "Write the result to stdout as JSON.")
     quiet: bool = option(False, "Print results only: no messages, no progress bar.", "--quiet", "-q")
 
@@ -143,8 +157,8 @@ Embed = Annotated[
     ),
 ]
 DATA_HELP = (
-    "Rows to read: files in a format of --format, also as .gz, .bz2, .xz or .zst; a Maildir, or a folder whose "
-    "sub-folders are the labels; - is stdin."
+    "Files with rows: CSV or another --format, plain or compressed (.gz, .bz2, .xz, .zst); a Maildir; a folder whose "
+    "sub-folders are the labels; or - for stdin."
 )
 
 
@@ -152,6 +166,7 @@ DATA_HELP = (
 class Input:
     """How rows are read."""
 
+    panel: ClassVar[str] = "Reading data"
     format: str | None = option(
         None,
         "The format of the data.",
@@ -166,7 +181,7 @@ class Input:
     )
     on_error: str = option(
         "stop",
-        "For a row that cannot be read: stop, skip it, or keep what is readable. Bad rows are counted.",
+        "What to do with a row that cannot be read: stop, skip it, or keep what is readable.",
         click_type=OneOf("discern.data.source", "ON_ERROR"),
     )
     embed: Embed = None
@@ -223,7 +238,9 @@ def _report_faults(how: Reading) -> None:
 
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="The number of threads. It does not change the result.", show_default="all cores"),
+    typer.Option(
+        min=1, help="The number of threads. It does not change the result.", metavar="N", show_default="all cores"
+    ),
 ]
 
 
@@ -231,6 +248,7 @@ Threads = Annotated[
 class Rows(Input):
     """Rows from one or more sources."""
 
+    panel: ClassVar[str] = "Reading data"
     data: list[str] = argument(..., "DATA", DATA_HELP)
     threads: Threads = None
 
@@ -241,10 +259,13 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="The model file
 NewModelFile = Annotated[
     Path, typer.Option("--output", "-o", metavar="MODEL", help="The model file to write.", show_default=False)
 ]
-Label = Annotated[str, typer.Option(help="The column with the labels.")]
+Label = Annotated[
+    str | None,
+    typer.Option(help="The column with the labels.", metavar="COLUMN", show_default="label, or the obvious one"),
+]
 Text = Annotated[
     list[str] | None,
-    typer.Option(help="A column with text; may be given more than once.", show_default="inferred, as are the others"),
+    typer.Option(help="A column with text. May be given more than once.", metavar="COLUMN", show_default="inferred"),
 ]
 OtherText = Annotated[
     str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")

@@ -22,6 +22,12 @@ def say(message: str) -> None:
     typer.echo(message, err=True)
 
 
+def warn(message: str, quiet: bool) -> None:
+    """Print a warning to stderr."""
+    if not quiet:
+        typer.echo(f"warning: {message}", err=True)
+
+
 def to_json(value: Any) -> str:
     """Return a value as one line of JSON."""
     return json.dumps(value, ensure_ascii=False)

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 import typer
 
-from discern.cli.options import DATA_HELP, Input, ModelFile, OtherText, Output, Threads, argument, command, option
+from discern.cli.inputs import Inputs, known_columns
+from discern.cli.options import ModelFile, OtherText, Output, command, option
 from discern.cli.output import counted, loaded, percent, refuse_bad_place, to_json, visible, whole_or_not, writing
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Written(StrEnum):
 class Columns:
     """The columns of the result, beside label and probability."""
 
+    panel: ClassVar[str] = "Columns of the result"
     append: bool = option(False, "Keep the columns of DATA, before those of the result.")
     proba: bool = option(False, "Add a column for each label: its probability.")
     unsure: float | None = option(
@@ -70,43 +72,35 @@ class Columns:
     "discern predict messages.discern new.csv > labels.csv",
     "discern predict messages.discern new.parquet -o labeled.parquet --append --unsure 0.9 --evidence 3",
     "tail -f log.txt | discern predict messages.discern - --format text --line-buffered --append",
-    'discern predict messages.discern --message "Claim your free prize now"',
+    'discern predict messages.discern "Claim your free prize now"',
+    "discern predict houses.discern --value rooms=3 --value city=Bergen",
 )
 def predict(
     *,
     model: ModelFile,
-    data: list[str] | None = argument(None, "DATA", DATA_HELP + " Not with --message."),
-    message: list[str] | None = option(
-        None, "Classify this text instead of DATA; may be given more than once.", metavar="TEXT"
-    ),
+    inputs: Inputs,
     output: Path | None = option(None, "Where to write.", "--output", "-o", metavar="FILE", show_default="stdout"),
     to: Written | None = option(None, "The format of the result.", show_default="by the name of FILE; csv for stdout"),
     columns: Columns,
     line_buffered: bool = option(False, "Write each prediction as soon as its row is read."),
     text: OtherText = None,
-    threads: Threads = None,
-    rows: Input,
     out: Output,
 ) -> None:
-    """Print a label and its probability for each row, in the order of the rows.
+    """Predict the label of a text, a row or each row of files, with its probability, in the order of the rows.
 
     The result is CSV, TSV, JSON lines (also with --json) or Parquet. Its columns are label and probability, and those
     that options add. With --append, a column whose name is already in DATA is called "predicted label" and so on.
     """
-    if bool(message) == bool(data):
-        raise typer.BadParameter("pass either DATA or --message")
     kind = _kind(output, to, out.json)
-    classifier = loaded(model, text, threads, embed=rows.embed)
+    classifier = loaded(model, text, inputs.threads, embed=inputs.embed)
     if columns.may_be_unsure and UNSURE in classifier.labels:
         raise typer.BadParameter("the model already has a label 'unsure'; leave --unsure and --max-false-alarms out")
     on_terminal = output is None and sys.stdout.isatty()
-    if message and on_terminal and kind == "csv" and columns == Columns():
-        _print_messages(predictions(classifier, message, None, columns))
-        return
-    from discern.data.readers import Sources
-
-    with rows.reading(data or [], out.quiet, on_terminal, line_buffered) as how:
-        found = _started(predictions(classifier, message or Sources(tuple(data or ())), how, columns))
+    with inputs.source(classifier, out.quiet, on_terminal, line_buffered) as (source, how):
+        found = _started(predictions(classifier, source, how, columns))
+        if on_terminal and not inputs.files and to is None and kind == "csv" and columns == Columns():
+            _print_messages(found)
+            return
         count = _write(found, kind, output, Layout(classifier.labels, columns), line_buffered)
     if output is not None:
         out.say(f"wrote {output}: {counted(count, 'row')}")
@@ -171,11 +165,7 @@ def predictions(classifier: Classifier, data: Any, how: Reading | None, columns:
 def _evidence(classifier: Classifier, batch: Batch, most: int) -> list[list[dict[str, Any]]]:
     if not most:
         return []
-    from dataclasses import replace
-
-    names = [feature.name for feature in classifier.features]
-    if len(batch.columns) > 1:  # else the only column is meant, whatever its name
-        batch = replace(batch, columns={name: batch.column(name) for name in names})
+    batch = known_columns(batch, classifier)
     rows = (classifier.explain(batch.row(place)) for place in range(batch.rows))
     return [
         [

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from discern.data.bins import assign
 from discern.data.hashes import value_hashes
 from discern.data.strings import DataError, Strings
 from discern.data.text import VIEWS
-from discern.data.values import canonical
+from discern.data.values import canonical, is_moment
 from discern.data.vectors.column import lengths_of, seems_vectors
 from discern.data.vectors.grid import COARSE, Grid
 
@@ -29,9 +30,15 @@ LENGTH = "length"
 EMBEDDING = "embedding"
 """The view of a text as a vector."""
 NUMBERS = ("gaussian", "quantile", "uniform", "mdl")
-MISSING_LEVELS = ("", "?")
-"""Values of a category or flag that mean a missing one."""
-MISSING_NUMBERS = ("", "?", "NA", "N/A", "NaN", "nan", "null", "None")
+IGNORED = "ignored"
+"""The role of a column that a user has left out."""
+OTHERS = "*"
+"""In the place of a name: all columns whose role was not given."""
+MISSING = (
+    "", "?", "-", "--", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "NaN", "nan", "NaT", "NULL", "Null", "null",
+    "None",
+)  # fmt: skip
+"""Values of a number, category or flag that mean a missing one."""
 MOST_NUMBER = float(np.finfo(np.float64).max)
 """The greatest number; beyond it is only infinity, which has no sum."""
 TRUTH = {"true": 1.0, "false": 0.0}
@@ -64,7 +71,7 @@ class Feature:
     def __post_init__(self) -> None:
         if self.view and self.view not in {"text": VIEWS, "vector": (EMBEDDING,)}.get(self.role, ()):
             raise ValueError(f"the column {self.name!r} cannot be viewed as {self.view!r}")
-        if self.role not in (*ROLES, LENGTH):
+        if self.role not in (*ROLES, LENGTH, IGNORED):
             raise ValueError(f"the role of {self.name!r} must be one of {', '.join(ROLES)}, not {self.role!r}")
         if self.edges is not None and not (
             self.role == "number" and len(self.edges) > 1 and all(low < high for low, high in pairwise(self.edges))
@@ -99,7 +106,8 @@ class Feature:
             return f"{self.view or self.role} of {self.name!r}"
         if self.role == "vector" and self.grid is not None:
             return f"vector {self.name!r} of {len(self.grid)} numbers"
-        bins = "" if self.edges is None else f" in {len(self.edges) - 1} bins"
+        count = len(self.edges or ()) - 1
+        bins = "" if self.edges is None else f" in {count} bin{'s' if count != 1 else ''}"
         return f"{self.role} {self.name!r}{bins}"
 
     @property
@@ -199,8 +207,9 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
-    huge = np.flatnonzero(np.isinf(numbers))
-    if len(huge):
+    is_huge = np.isinf(numbers)
+    if is_huge.any():
+        huge = np.flatnonzero(is_huge)
         raise DataError(
             f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
             "number; correct it, leave it empty, or use the column as a category"
@@ -213,10 +222,30 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     if typed is not None:
         return typed
     texts = batch.texts(name)
-    numbers, odd = _native.numbers(texts)
+    numbers, odd, _ = _native.numbers(texts)
     if len(odd):
         numbers[odd] = _read_odd_numbers(_strings_at(texts, odd), odd, batch, name)
     return numbers
+
+
+def with_numbers_read(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Return a batch in which texts of numbers are read already, where nothing can tell the difference.
+
+    Examples
+    --------
+    >>> batch = Batch({"size": Strings.of(["1.50", ""]), "other": Strings.of(["NA", "2"])}, 2)
+    >>> read = with_numbers_read(batch, [Feature("size", "number"), Feature("other", "number")])
+    >>> read.columns["size"], type(read.columns["other"])
+    (array([1.5, nan]), <class 'discern.data.strings.Strings'>)
+    """
+    columns = dict(batch.columns)
+    for feature in features:
+        column = columns.get(feature.name)
+        if feature.role == "number" and isinstance(column, Strings):
+            numbers, _, is_plain = _native.numbers(column.native())
+            if is_plain:
+                columns[feature.name] = numbers
+    return replace(batch, columns=columns)
 
 
 def _strings_at(texts: Any, places: NDArray[np.int64]) -> Strings:
@@ -245,7 +274,7 @@ def _read_odd_numbers(texts: Strings, rows: NDArray[np.int64], batch: Batch, nam
 def _number(text: str) -> float | None:
     """Return the number that a text holds, NaN for a missing one, None if it holds none."""
     text = canonical(text.strip())
-    if text in MISSING_NUMBERS:
+    if text in MISSING:
         return float("nan")
     if text in TRUTH:
         return TRUTH[text]
@@ -270,7 +299,7 @@ def levels_of(batch: Batch, feature: Feature) -> tuple[NDArray[np.int64], list[s
     found = np.full(len(offsets) - 1, -1, np.int64)
     for number, value in enumerate(Strings(offsets, data).to_list()):
         level = canonical(value.strip())
-        if level in MISSING_LEVELS:
+        if level in MISSING:
             continue
         if feature.role == "flag":
             level = yes_or_no(level)
@@ -353,8 +382,12 @@ def _joined_strings(read: list[Batch], rows: int) -> Batch:
     return replace(read[0], columns=columns, rows=rows)
 
 
-def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
+def infer(
+    batch: Batch, label: str, given: Mapping[str, Feature] = MappingProxyType({})
+) -> tuple[list[Feature], dict[str, str]]:
     """Infer the role of each column except the label; also return the columns that are left out, with the reason.
+
+    Columns in ``given`` have the role that is given there; if it has ``OTHERS``, all others are left out.
 
     Examples
     --------
@@ -366,11 +399,19 @@ def infer(batch: Batch, label: str) -> tuple[list[Feature], dict[str, str]]:
     for name in batch.columns:
         if name == label:
             continue
+        if name in given:
+            features.append(given[name])
+            continue
+        if OTHERS in given:
+            left_out[name] = BY_USER
+            continue
         role = "text" if batch.is_text(name) else _role_of(some, name)
         if role in ROLES:
             features.append(Feature(name, role))
         else:
             left_out[name] = role
+    left_out |= {feature.name: BY_USER for feature in features if feature.role == IGNORED}
+    features = [feature for feature in features if feature.role != IGNORED]
     strings = [name for name, reason in left_out.items() if reason == DIFFERENT]
     if not features and strings:  # there is no other predictor
         features.append(Feature(strings[0], "text"))
@@ -383,6 +424,8 @@ NAMES_OF_IDS = ("id", "index", "row", "")
 FEW_NUMBERS = 100
 """Of a column with at least so many numbers, the first are looked at to tell it from a flag."""
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has a different value", "it numbers the rows"
+BY_USER = "you chose to ignore it"
+DATES = "it holds dates; add columns such as the year, month or weekday to use them"
 
 
 def _role_of(batch: Batch, name: str) -> str:
@@ -392,14 +435,14 @@ def _role_of(batch: Batch, name: str) -> str:
         return "vector"
     if _is_clearly_number(batch, name):
         return "number"
-    return _role(name, _canonical_values(batch, name))
+    return _role(name, values_as_levels(batch, name))
 
 
 def _is_clearly_number(batch: Batch, name: str) -> bool:
     """Return whether a column holds numbers that are neither a flag nor the numbers of the rows; if in doubt, not."""
     numbers = typed_numbers(batch.columns[name], truth=False)
     if numbers is None:
-        numbers, odd = _native.numbers(batch.texts(name))
+        numbers, odd, _ = _native.numbers(batch.texts(name))
         if len(odd):
             return False
     known = numbers[~np.isnan(numbers)]
@@ -410,7 +453,7 @@ def _is_clearly_number(batch: Batch, name: str) -> bool:
 
 
 def _role(name: str, values: list[str]) -> str:
-    texts = [text for text in values if text not in MISSING_NUMBERS]
+    texts = [text for text in values if text not in MISSING]
     if not texts:
         return EMPTY
     if texts[0].startswith("[") and seems_vectors(texts):
@@ -420,8 +463,10 @@ def _role(name: str, values: list[str]) -> str:
         return "flag"
     if all(_number(text) is not None for text in distinct):
         return NUMBERED if _numbers_rows(name, texts) else "number"
-    words = sum(len(text.split()) for text in texts) / len(texts)
     various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
+    if various and all(map(is_moment, distinct)):
+        return DATES
+    words = sum(len(text.split()) for text in texts) / len(texts)
     if words > 2.5 or (various and words > 1.2):
         return "text"
     if various and len(texts) >= 20:
@@ -437,7 +482,7 @@ def _numbers_rows(name: str, values: list[str]) -> bool:
     return name.lower() in NAMES_OF_IDS or (len(values) > 2 and steps == {1})
 
 
-def _canonical_values(batch: Batch, name: str) -> list[str]:
+def values_as_levels(batch: Batch, name: str) -> list[str]:
     """Return the values of a column as levels are compared."""
     texts = as_texts(batch.columns[name], f"column {name!r} of {batch.source}", batch.start)
     numbers, offsets, data = _native.distinct(texts)

@@ -18,6 +18,10 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+")
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
+_DATE = re.compile(
+    r"(?:[0-9]{4}([-/.])([0-9]{1,2})\1([0-9]{1,2})|([0-9]{1,2})[-/.]([0-9]{1,2})[-/.](?:[0-9]{4}|[0-9]{2}))"
+    r"(?:[T ]+[0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?: ?[AaPp][Mm])?(?: ?(?:Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?)?"
+)
 _FOLDED_STARTS = frozenset("0123456789-TF")
 _DAYS_OR_MORE, _MINUTES_OR_MORE, _FINE = ("Y", "M", "W"), ("h", "m"), ("ps", "fs", "as")
 
@@ -125,6 +129,21 @@ def folded_moment(text: str) -> str:
     if not (zone or fraction):
         return shown.removesuffix(" 00:00:00")
     return shown + (f".{fraction}" if fraction else "") + ("Z" if zone else "")
+
+
+def is_moment(text: str) -> bool:
+    """Return whether a text is a date, or a date and time: as ISO 8601 has it, or with day and month in any order.
+
+    Examples
+    --------
+    >>> [is_moment(text) for text in ("2024-01-02", "2024-01-02 03:04:05Z", "31/12/2024", "12.31.24 9:05", "1.10")]
+    [True, True, True, True, False]
+    """
+    found = _DATE.fullmatch(text)
+    if not found:
+        return False
+    day, month = int(found[2] or found[4]), int(found[3] or found[5])
+    return 1 <= min(day, month) <= 12 and max(day, month) <= 31
 
 
 def _offset(zone: str) -> timedelta:

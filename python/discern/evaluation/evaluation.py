@@ -178,6 +178,19 @@ class Evaluation:
         return ratio(self.sums[0], self.rows << UNIT)
 
     @property
+    def known_log_loss(self) -> float:
+        """The log loss over the rows whose label the model knows; not a number if there are none.
+
+        A row of an unseen label has the probability 0, which counts as ``TINY``: one such row in a hundred adds 7 nats
+        to the log loss.
+        """
+        known = self.rows - self.unseen
+        if not known:
+            return float("nan")
+        unseen = exact_sum(np.full(self.unseen, -np.log(TINY)))
+        return ratio(self.sums[0] - unseen, known << UNIT)
+
+    @property
     def brier(self) -> float:
         """The mean squared distance of the probabilities from the truth."""
         return ratio(self.sums[2], self.rows << UNIT)
@@ -390,6 +403,7 @@ class Evaluation:
             "accuracy": self.accuracy,
             "error": self.error,
             "log_loss": self.log_loss,
+            "known_log_loss": None if self.unseen == self.rows else self.known_log_loss,
             "brier": self.brier,
             "calibration_error": self.calibration_error,
             "mcc": self.mcc,
@@ -419,12 +433,47 @@ class Evaluation:
         ranking = self.ranking(label)
         return {"positive": label, "auc": ranking.auc, "average_precision": ranking.average_precision}
 
+    def summary(self) -> list[tuple[str, str, str]]:
+        """Return the main figures for people: name, value, and what it means."""
+        known = self.rows - self.unseen
+        loss = f"{self.known_log_loss:.4f}" if known else "–"
+        over = f", over the {known:,} rows whose label the model knows" if self.unseen else ""
+        found = [
+            ("accuracy", f"{self.accuracy:.2%}", f"{self.correct:,} of {self.rows:,} rows"),
+            ("log loss", loss, f"nats a row{over}"),
+            ("Brier score", f"{self.brier:.4f}", ""),
+        ]
+        if self.unseen:
+            note = f"rows have a label that the model does not know ({self._unseen_labels()}) and count as wrong"
+            found.append(("unseen", f"{self.unseen:,}", note))
+        return found
+
+    def _unseen_labels(self, most: int = 5) -> str:
+        if self.parts is None:
+            return "not listed"
+        known = {label for part in self.parts for label in part.columns}
+        names = [label for label in self.labels if label not in known and self._counts(self.labels.index(label))[2]]
+        return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+
+    def __str__(self) -> str:
+        figures = [f"{name:11}  {value:>8}  {note}".rstrip() for name, value, note in self.summary()]
+        longest = max([5, *map(len, self.labels)])
+        head = f"{'label':{longest}}  precision   recall       F1  {'rows':>8}"
+        table = [
+            f"{label:{longest}}  {row['precision']:9.2%}  {row['recall']:7.2%}  {row['f1']:7.2%}  {row['rows']:8,}"
+            for label, row in self.per_label().items()
+        ]
+        return "\n".join([*figures, "", head, *table])
+
     def _repr_html_(self) -> str:
         """Show the figures in a notebook."""
         from discern.evaluation.markup import matrix_table, record_table, section
 
         intervals = self.intervals()
         rows = [("rows", f"{self.rows:,}", "")]
+        rows += [(name, value, note) for name, value, note in self.summary()[3:]]
+        if self.unseen:
+            rows.append(("log loss, known labels", self.summary()[1][1], ""))
         for name in ("accuracy", "log_loss", "brier", "auc"):
             if name in intervals:
                 value = self.auc() if name == "auc" else getattr(self, name)

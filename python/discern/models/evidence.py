@@ -165,6 +165,21 @@ class Evidence:
             lines.append(f"  {NOTHING_KNOWN}")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Show the evidence in a notebook: the label, and a table of the terms with their nats and odds."""
+        from discern.evaluation.markup import record_table, section
+
+        rows = [("prior", self.prior), (FADED, self.faded), ("absent words", self.absent)]
+        shown = [(name, "", f"{weight:+.2f}", "") for name, weight in rows if weight]
+        several = len({term.column for term in self.terms}) > 1
+        for term in self.terms:
+            name = f"{term.column}: {term.described}" if several else term.described
+            shown.append((name, f"×{term.count}" if term.count > 1 else "", f"{term.weight:+.2f}", f"{term.odds:.3g}"))
+        if self.unknown:
+            shown.append((f"{self.unknown} unknown, skipped", "", "", ""))
+        title = f"{self.label} ({self.probability:.1%}), against {self.against}"
+        return section(title, record_table(("term", "", "nats", "odds"), shown))
+
 
 def by_words(
     terms: Sequence[TermEvidence], texts: Iterable[tuple[str, str, TextSettings, TextSettings]]

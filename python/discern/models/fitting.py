@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
-from discern.data.readers import batches, can_be_read_again
-from discern.data.roles import Feature, leading_rows, with_grid
+from discern.data.readers import Sources, batches, can_be_read_again
+from discern.data.roles import Feature, leading_rows, with_grid, with_numbers_read
 from discern.data.source import Reading
 from discern.data.strings import DataError
 from discern.models.embedding import embedded_features, with_embeddings
@@ -52,6 +53,7 @@ def fit(
     if embedder is not None:
         features, stream = embedded_rows(features, stream, embedder)
     job = Job(settings, suited, features, threads, embedder)
+    stream = (with_numbers_read(batch, features) for batch in stream)
     if settings.is_sum:
         return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
     rows = [with_names(batch, features) for batch in stream if batch.rows]
@@ -111,10 +113,13 @@ class Job:
     def _validated(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, salt: bytes | None
     ) -> tuple[Resolved, Sums, Ledger | None]:
-        from discern.models.validation.rows import Sample, keep
+        from discern.models.validation.rows import Sample, Spool, keep
 
         label, again = self.settings.label, self.embedder is None and can_be_read_again(data)
-        kept, whole = keep(stream, thin=again)
+        is_file = isinstance(data, str | os.PathLike | Sources)
+        is_spooled = again and is_file and all(feature.role not in ("text", "vector") for feature in self.features)
+        spool = Spool([label, *self.names]) if is_spooled else None
+        kept, whole = keep(spool.passed(stream) if spool else stream, thin=again)
         if not kept:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
@@ -125,7 +130,9 @@ class Job:
             return resolved, sample.sums(resolved.features, resolved.text), ledger
         if whole:
             return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
-        rest = batches(data, reading) if again else itertools.chain(kept, stream)
+        rest = spool.batches() if spool else None
+        if rest is None:
+            rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
 
     # --------------------------------------------------------------------------------------- a vector space
@@ -170,7 +177,8 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
-            if pipeline is not None and pipeline.is_sum:
+            assert pipeline is not None
+            if pipeline.is_sum:
                 return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)

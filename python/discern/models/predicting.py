@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discern.data.batch import Batch
 from discern.data.readers import batches
-from discern.data.roles import Feature
+from discern.data.roles import IGNORED, Feature
 from discern.data.source import Reading
+from discern.data.strings import DataError
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
 from discern.models.embedding import needed
@@ -104,7 +106,9 @@ class Predictor(Exclusive):
     @property
     def features(self) -> tuple[Feature, ...]:
         """The predictor columns: those learned from, or before that those given."""
-        return self.settings.columns if self._fitted is None else self._fitted.resolved.columns
+        if self._fitted is None:
+            return tuple(feature for feature in self.settings.columns if feature.role != IGNORED)
+        return self._fitted.resolved.columns
 
     @property
     def decision(self) -> Decision | None:
@@ -166,9 +170,8 @@ class Predictor(Exclusive):
         >>> from discern import Classifier
         >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
         >>> model = Classifier().fit(rows)
-        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
-        >>> bool(usual < 0.95), bool(unusual > 0.95)
-        (True, True)
+        >>> model.novelty(["lunch today 3x", "purple elephants"]).round(2).tolist()
+        [0.15, 1.0]
         """
         found = [part.novelty for part in self.predictions(data, novelty=True, reading=reading)]
         return np.concatenate([part for part in found if part is not None] or [np.zeros(0)])
@@ -210,8 +213,12 @@ class Predictor(Exclusive):
         """Evaluate the model on rows with labels."""
         return self.fitted.evaluated(batches(data, reading), self.threads)
 
-    def explain(self, row: str | Mapping[str, Any]) -> Evidence:
+    def explain(self, row: Any) -> Evidence:
         """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.
+
+        Parameters
+        ----------
+        row : str, mapping of column to value, Series with the columns as its index, or frame of one row
 
         Examples
         --------
@@ -225,8 +232,7 @@ class Predictor(Exclusive):
             +0.693  y2
           1 unknown, skipped
         """
-        [batch] = batches([row])
-        return self.fitted.explained(batch)
+        return self.fitted.explained(one_row(row))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
         """Return the strongest terms for a label, with their mean log odds against the other labels, in nats.
@@ -250,3 +256,25 @@ class Predictor(Exclusive):
         [('prize', '2 : 0'), ('win', '1 : 0')]
         """
         return self.fitted.strongest(label_text(label), top)
+
+
+def one_row(row: Any) -> Batch:
+    """Return a text, a mapping, a Series or a frame of one row as a batch.
+
+    Examples
+    --------
+    >>> one_row("win a prize").columns, one_row({"size": [3], "text": ["win"]}).row(0)
+    ({'text': ['win a prize']}, {'size': 3, 'text': 'win'})
+    """
+    if isinstance(row, str):
+        return Batch({"text": [row]}, 1)
+    if isinstance(row, Mapping):
+        listed = bool(row) and all(isinstance(value, list) and len(value) == 1 for value in row.values())
+        return next(batches(row if listed else [row]))
+    if hasattr(row, "to_dict") and hasattr(row, "index") and not hasattr(row, "columns"):  # a Series of pandas
+        return next(batches([{str(name): value for name, value in row.to_dict().items()}]))
+    parts = [part for part in batches(row) if part.rows]
+    if len(parts) != 1 or parts[0].rows != 1:
+        rows = sum(part.rows for part in parts)
+        raise DataError(f"explain takes one row, not {rows:,}; pass a text, a mapping, or a frame of one row")
+    return parts[0]

@@ -51,7 +51,7 @@ class ModelKind:
     on_tables: int = 0
     """The same where there is no text."""
     on_vectors: int = 0
-    """The same where there are vectors and no text."""
+    """The same where there are vectors, with or without text."""
     is_public: bool = True
     """Whether it can be asked for by name."""
 
@@ -151,8 +151,8 @@ MODELS: Registry[ModelKind] = Registry(
         ),
         ModelKind(
             "ridge",
-            "Least squares on the best terms",
-            "least squares on selected terms",
+            "Ridge regression on the labels",
+            "ridge regression",
             statistic="Products",
             solve=_additive("solve_ridge"),
             cost=MASS_OF_100,
@@ -164,8 +164,8 @@ MODELS: Registry[ModelKind] = Registry(
         ),
         ModelKind(
             "lda",
-            "Linear discriminant analysis of the best terms",
-            "a discriminant of selected terms",
+            "Linear discriminant analysis",
+            "a linear discriminant",
             statistic="Products",
             solve=_additive("solve_linear_discriminant"),
             cost=MASS_OF_100,
@@ -178,8 +178,8 @@ MODELS: Registry[ModelKind] = Registry(
         ),
         ModelKind(
             "qda",
-            "Quadratic discriminant analysis of the best terms",
-            "a discriminant of selected terms",
+            "Quadratic discriminant analysis",
+            "a quadratic discriminant",
             statistic="ClassProducts",
             solve=_additive("solve_quadratic_discriminant"),
             cost=MASS_OF_100,

@@ -112,12 +112,12 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
     from discern.models.candidates import Candidate
     from discern.models.search import ENOUGH
 
+    has_vectors = any(feature.role == "vector" for feature in features)
     if all(feature.role != "text" for feature in features):
-        has_vectors = any(feature.role == "vector" for feature in features)
         return [_candidate(settings, kind.name, "") for kind in searched(False, has_vectors)]
     words, free = settings.text.analyzer == "word", settings.ngrams is None
     terms = "words and pairs of words" if words and free else f"{settings.text.analyzer} n-grams"
-    found = [_candidate(settings, kind.name, terms) for kind in searched(has_text=True)]
+    found = [_candidate(settings, kind.name, terms) for kind in searched(not has_vectors, has_vectors)]
     if words:
         both = Candidate("linear-svm", f"{terms}, characters", pipeline_of(settings, "linear-svm", CHARACTERS))
         found.insert(2, both)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
-from discern.data.roles import LENGTH, NUMBERS, Feature, infer, with_grid
+from discern.data.labels import guess_label
+from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer, with_grid
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
@@ -39,7 +40,7 @@ class Settings:
 
     label: str = "label"
     columns: tuple[Feature, ...] = ()
-    """The predictor columns, if their roles were given."""
+    """The columns whose roles were given; those of the others are inferred."""
     model: str = "naive-bayes"
     naive_bayes: NaiveBayesSettings = field(default_factory=NaiveBayesSettings)
     """The settings of naive Bayes, or where validation starts."""
@@ -75,6 +76,7 @@ class Settings:
         category: str | Sequence[str] | None = None,
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
+        ignore: str | Sequence[str] | None = None,
         **others: Any,
     ) -> Settings:
         """Return the settings that the keyword arguments of a classifier stand for."""
@@ -82,7 +84,9 @@ class Settings:
         max_terms, select = others.get("max_terms"), others.get("select", "chi2")
         return cls(
             label=label,
-            columns=_columns(label, text=text, number=number, category=category, flag=flag, vector=vector),
+            columns=_columns(
+                label, text=text, number=number, category=category, flag=flag, vector=vector, **{IGNORED: ignore}
+            ),
             model=model,
             naive_bayes=_naive_bayes(model, smoothing, priors, normalization, max_terms, select),
             text=_text_settings(words),
@@ -182,11 +186,15 @@ class Settings:
         return replace(self, text=replace(self.text, min_word_length=batch.min_word_length))
 
     def features_of(self, batch: Batch) -> tuple[tuple[Feature, ...], dict[str, str]]:
-        """Return the predictor columns, inferred if none were given, and which are left out and why."""
-        if self.columns:
-            return tuple(with_grid(feature, batch) for feature in self.columns), {}
-        batch.column(self.label)
-        features, left_out = infer(batch, self.label)
+        """Return the predictor columns, and which are left out and why; roles that were not given are inferred."""
+        if self.label not in batch.columns:
+            raise DataError(_no_label(batch, self.label))
+        given = {feature.name: feature for feature in self.columns}
+        absent = [feature for feature in self.columns if feature.name not in (OTHERS, *batch.columns)]
+        for feature in absent if not batch.is_partial else ():
+            batch.column(feature.name)  # raises DataError with the names of all columns
+        features, left_out = infer(batch, self.label, given)
+        features += [feature for feature in absent if feature.role != IGNORED]
         if not features:
             raise DataError(
                 f"{batch.source_has} no predictor column besides the label {self.label!r}; add a column with text, "
@@ -252,6 +260,19 @@ _KINDS: dict[str, tuple[type, ...]] = {
 """The types of values in a file that are checked by nothing else."""
 
 
+def _no_label(batch: Batch, name: str) -> str:
+    """Return the message about rows without a column of labels: the closest name, or the likely columns."""
+    from difflib import get_close_matches
+
+    guess = guess_label(batch)
+    if get_close_matches(name, list(batch.columns), n=1, cutoff=0.6):  # mistyped
+        return f"{batch.source_has} no column {name!r}{did_you_mean(name, batch.columns)}"
+    likely = f"{guess.name!r}" if guess.name else guess.listed
+    if not likely:
+        return f"{batch.source_has} no column {name!r}{did_you_mean(name, batch.columns)}"
+    return f"{batch.source_has} no column {name!r}; name the column that holds the labels, such as {likely}"
+
+
 def _pair(values: Any) -> tuple[int, int] | None:
     if values is None:
         return None
@@ -286,7 +307,7 @@ def _columns(label: str, **names: str | Sequence[str] | None) -> tuple[Feature, 
     for role, given in names.items():
         for name in [given] if isinstance(given, str) else given or ():
             if name == label or name in [feature.name for feature in features]:
-                raise ValueError(f"the column {name!r} is given two roles")
+                raise ValueError(f"the column {name!r} has two roles; choose one")
             features.append(Feature(str(name), role))
     return tuple(features)
 

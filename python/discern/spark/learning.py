@@ -12,7 +12,7 @@ import numpy as np
 import discern.models.validation.rows as samples
 from discern.classifier import Classifier
 from discern.data.batch import row_sizes
-from discern.data.roles import Feature
+from discern.data.roles import IGNORED, OTHERS, Feature
 from discern.data.strings import DataError
 from discern.models.fitted import Fitted
 from discern.models.registry import MODELS
@@ -117,16 +117,18 @@ def _fit_space(rows: Rows) -> Fitted:
 
 
 def features_of(frame: DataFrame, classifier: Classifier) -> tuple[Sequence[Feature], dict[str, str]]:
-    """Return the columns to decide by, and which are left out.
+    """Return the predictor columns, and which are left out and why.
 
-    The first rows are read to infer them if none were given, and to lay the grids of vectors.
+    The first rows are read to infer roles that were not given, and to lay the grids of vectors.
     """
-    given = classifier.settings.columns
-    if given and all(feature.role != "vector" for feature in given):
-        return given, {}
-    return classifier.settings.features_of(
-        first_rows(columns_of(frame, [one.name for one in given]) if given else frame)
-    )
+    given = {feature.name: feature for feature in classifier.settings.columns}
+    names = [name for name in frame.columns if name != classifier.label]
+    used = [one for one in given.values() if one.role != IGNORED]
+    if (OTHERS in given or {*given} >= {*names}) and all(one.role != "vector" for one in used):
+        places = {name: place for place, name in enumerate(names)}
+        return sorted(used, key=lambda one: places.get(one.name, len(places))), {}
+    needed = columns_of(frame, [classifier.label, *(one.name for one in used)]) if OTHERS in given else frame
+    return classifier.settings.features_of(first_rows(needed))
 
 
 @dataclass

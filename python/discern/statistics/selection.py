@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discern.data.encode import is_sparse
+from discern.statistics.by_class import add_by_class
 from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCORES = ("chi2", "mutual_information")
+_CELLS = 1 << 18
+"""Numbers of a dense table whose presence is looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Contingency:
         """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts nonzero values."""
         import scipy.sparse
 
+        if not is_sparse(matrix):
+            return cls._of_table(np.asarray(matrix), classes, labels, presence)
         matrix = scipy.sparse.csr_array(matrix)
         if presence and not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -67,6 +73,19 @@ class Contingency:
         table.eliminate_zeros()
         terms = np.repeat(np.arange(n_terms), np.diff(table.indptr))
         return cls(terms, table.indices.astype(np.int64), table.data, sizes, n_terms, presence)
+
+    @classmethod
+    def _of_table(cls, table: Any, classes: NDArray[Any], labels: int, presence: bool) -> Contingency:
+        """Sum the rows of a dense table by class."""
+        sums = np.zeros((labels, table.shape[1]))
+        numbers = np.asarray(classes, np.int32)
+        step = max(_CELLS // max(table.shape[1], 1), 1) if presence else max(len(table), 1)
+        for start in range(0, len(table), step):
+            part = slice(start, start + step)
+            add_by_class(table[part] != 0 if presence else table[part], numbers[part], None, sums)
+        terms, found = np.nonzero(sums.T)
+        sizes = np.bincount(classes, minlength=labels).astype(np.float64)
+        return cls(terms, found, sums.T[terms, found], sizes, table.shape[1], presence)
 
     @property
     def totals(self) -> NDArray[np.float64]:

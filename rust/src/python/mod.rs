@@ -13,6 +13,7 @@ mod kernel;
 mod lasso;
 mod logistic;
 mod margin;
+mod matrices;
 mod neighbors;
 mod numbers;
 mod perceptron;
@@ -54,5 +55,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;
+    matrices::register(module)?;
     work::register(module)
 }

@@ -31,7 +31,8 @@ def test_the_text_column_is_found() -> None:
     rows = [{"id": "1", "label": "a", "body": "the longest of all columns", "title": "a title"}]
     assert Classifier().fit(rows).resolved.text_column == "body"
     assert Classifier("title").fit(rows).resolved.text_column == "body"
-    assert Classifier(text="title").fit(rows).statistics.columns[0].terms.to_list() == ["title"]
+    only_title = Classifier(text="title", ignore=["id", "body"]).fit(rows)
+    assert only_title.statistics.columns[0].terms.to_list() == ["title"]
 
 
 def test_the_text_column_of_a_file_is_found(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ ROWS: list[dict[str, Any]] = [
     },
 ]
 ROLES: dict[str, Any] = {"text": ["subject", "body"], "number": "size", "category": "country", "flag": "paid"}
-DISCRETE: dict[str, Any] = {"text": ["subject", "body"], "category": "country", "flag": "paid"}
+DISCRETE: dict[str, Any] = {"ignore": "*", "text": ["subject", "body"], "category": "country", "flag": "paid"}
 ASKED = [
     {"subject": "win lunch", "body": "noon prize", "size": 3.0, "country": "fr", "paid": "yes"},
     {"subject": "", "body": "unheard words", "size": None, "country": "xx", "paid": None},
@@ -126,10 +126,37 @@ def test_what_is_left_out_is_said() -> None:
     assert {feature["name"]: feature["role"] for feature in info["features"]} == EXPECTED
 
 
+def test_a_role_changes_its_column_only() -> None:
+    model = Classifier(smoothing=1.0, category="size").fit(ROWS)
+    assert found_roles(model) == {**EXPECTED, "size": "category"}
+    assert [one.name for one in model.features] == [name for name in ROWS[0] if name != "label"]
+    assert found_roles(Classifier(smoothing=1.0, number="size").fit(ROWS)) == EXPECTED
+
+
+def test_columns_to_ignore() -> None:
+    model = Classifier(smoothing=1.0, ignore=["size", "paid"]).fit(ROWS)
+    assert set(found_roles(model)) == {"subject", "body", "country"}
+    assert set(model.left_out) == {"size", "paid"}
+    only = Classifier(smoothing=1.0, category="country", ignore="*").fit(ROWS)
+    assert found_roles(only) == {"country": "category"}
+    assert set(only.left_out) == set(EXPECTED) - {"country"}
+    assert (
+        only.log_joint(ROWS).tolist()
+        == Classifier(smoothing=1.0)
+        .fit([{"label": row["label"], "country": row["country"]} for row in ROWS])
+        .log_joint(ROWS)
+        .tolist()
+    )
+    with pytest.raises(DataError, match="no column 'contry'; did you mean 'country'"):
+        Classifier(ignore="contry").fit({name: [row.get(name) for row in ROWS] for name in ("label", "country")})
+    with pytest.raises(ValueError, match="'size' has two roles"):
+        Classifier(number="size", ignore="size")
+
+
 def test_a_column_has_one_role() -> None:
-    with pytest.raises(ValueError, match="'size' is given two roles"):
+    with pytest.raises(ValueError, match="'size' has two roles"):
         Classifier(number="size", category="size")
-    with pytest.raises(ValueError, match="'label' is given two roles"):
+    with pytest.raises(ValueError, match="'label' has two roles"):
         Classifier(text="label")
     with pytest.raises(ValueError, match="numbers must be one of"):
         Classifier(numbers="bins")
@@ -160,13 +187,13 @@ def test_columns_add_up(model: str, numbers: str) -> None:
     total = np.tile(whole.solved.prior, (len(ASKED), 1))
     for role, names in ROLES.items():
         for name in [names] if isinstance(names, str) else names:
-            alone = Classifier(**{role: name}, **settings).fit(ROWS)
+            alone = Classifier(**{role: name}, ignore="*", **settings).fit(ROWS)
             total = total + alone.log_joint(ASKED) - alone.solved.prior
     assert whole.log_joint(ASKED) == pytest.approx(total, rel=1e-12)
 
 
 def test_a_category() -> None:
-    model = Classifier(category="country", smoothing=0.5).fit(ROWS)
+    model = Classifier(category="country", smoothing=0.5, ignore="*").fit(ROWS)
     # Three levels; spam has fr, fr, de; ham has de, it and one that is missing.
     ham, spam = np.log(3 / 6), np.log(3 / 6)
     asked = [{"country": "fr"}, {"country": " de "}, {"country": "it"}, {"country": "?"}, {"country": "xx"}]
@@ -182,17 +209,17 @@ def test_a_category() -> None:
 
 def test_a_flag_has_two_levels() -> None:
     rows = [{"label": "a", "paid": "yes"}, {"label": "a", "paid": "1"}, {"label": "b", "paid": "true"}]
-    model = Classifier(flag="paid", smoothing=1.0).fit(rows)
+    model = Classifier(flag="paid", smoothing=1.0, ignore="*").fit(rows)
     prior = np.log([2 / 3, 1 / 3])
     found = model.log_joint([{"paid": "Yes"}, {"paid": ""}])
     assert found == pytest.approx(np.array([prior + np.log([3 / 4, 2 / 3]), prior]), rel=1e-13)
-    both = Classifier(flag="paid", smoothing=1.0).fit([*rows, {"label": "b", "paid": "no"}])
+    both = Classifier(flag="paid", smoothing=1.0, ignore="*").fit([*rows, {"label": "b", "paid": "no"}])
     expected = np.log([1 / 2, 1 / 2]) + np.log([1 / 4, 2 / 4])
     assert both.log_joint([{"paid": "0"}])[0] == pytest.approx(expected, rel=1e-13)
 
 
 def test_a_normal_density() -> None:
-    model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(ROWS)
+    model = Classifier(number="size", numbers="gaussian", smoothing=1.0, ignore="*").fit(ROWS)
     values = {"ham": np.array([5.0, 7.5, 6.0]), "spam": np.array([1.0, 2.0])}
     floor = 1e-9 * np.var(np.concatenate(list(values.values())))
     for asked in (3.0, -1.0, 6.25):
@@ -211,7 +238,7 @@ def test_a_normal_density() -> None:
 )
 def test_numbers_in_bins(numbers: str, inner: list[float]) -> None:
     rows = [row for row in ROWS if row["size"] is not None] * 4
-    model = Classifier(number="size", numbers=numbers, smoothing=0.3).fit(rows)
+    model = Classifier(number="size", numbers=numbers, smoothing=0.3, ignore="*").fit(rows)
     [feature] = model.features
     assert feature.edges is not None
     cuts = list(feature.edges[1:-1])
@@ -239,7 +266,7 @@ def test_missing_values_leave_their_column_out() -> None:
     for name in EXPECTED:
         others = [other for other in EXPECTED if other != name]
         asked = blank(ASKED[0], *others)
-        fewer = Classifier(smoothing=1.0, **without(name)).fit(ROWS)
+        fewer = Classifier(smoothing=1.0, ignore="*", **without(name)).fit(ROWS)
         assert model.log_joint([asked]) == pytest.approx(fewer.log_joint([ASKED[0]]), rel=1e-12)
     nothing = blank(ASKED[0])
     assert model.log_joint([nothing])[0] == pytest.approx(model.solved.prior, rel=1e-14)
@@ -292,7 +319,7 @@ def test_a_bad_number_in_a_file(tmp_path: Path) -> None:
 def test_numbers_far_away_stay_finite() -> None:
     for size in (1e-60, 5e-324, 1e-310, 1e155, 1e300, 4e307):
         rows = [{"label": label, "size": times * size} for label, times in (("a", 1), ("a", 2), ("b", 4), ("b", -4))]
-        model = Classifier(number="size", numbers="gaussian", smoothing=1.0).fit(rows)
+        model = Classifier(number="size", numbers="gaussian", smoothing=1.0, ignore="*").fit(rows)
         asked = [{"size": value} for value in (1e100, -1e100, 1e30, 0.0, 1.7e308, -1.7e308, 5e-324)]
         assert np.isfinite(model.log_joint(asked)).all()
         assert model.predict_proba(asked).sum(axis=1) == pytest.approx(np.ones(7))
@@ -394,7 +421,7 @@ def test_new_labels_and_levels_mid_stream(model_bytes: Bytes) -> None:
 def test_models_of_other_columns_do_not_merge() -> None:
     model = mixed()
     with pytest.raises(ValueError, match="cannot merge models with different"):
-        model.merge(mixed(text=["subject"]))
+        model.merge(mixed(text=["subject"], ignore="body"))
     with pytest.raises(ValueError, match="cannot merge models with different"):
         model.merge(mixed(numbers="mdl"))
 
@@ -503,7 +530,7 @@ def test_weights_for_and_against() -> None:
     assert names["paid=no"] == pytest.approx(np.log((2 + 1) / (3 + 2)) - np.log((0 + 1) / (2 + 2)))
     assert names["body: noon"] == pytest.approx(np.log((0 + 1) / (6 + 13)) - np.log((2 + 1) / (9 + 13)))
     assert names["subject: noon"] != names["body: noon"]
-    assert "noon" in dict(mixed(text="body").weights("spam", top=-8))
+    assert "noon" in dict(mixed(text="body", ignore="*").weights("spam", top=-8))
     assert dict(model.weights("ham", top=-1000)) == pytest.approx({name: -weight for name, weight in names.items()})
 
 
@@ -550,7 +577,7 @@ def test_what_was_chosen_is_saved(tmp_path: Path) -> None:
 
 def test_chosen_models_merge() -> None:
     rows = many(600)
-    settings: dict[str, Any] = {"text": ["subject", "body"], "category": "country", "flag": "paid"}
+    settings = DISCRETE
     larger, smaller = (Classifier(**settings, ngrams=(1, 1)).fit(part) for part in (rows[:400], rows[400:]))
     merged = smaller.merge(larger)
     assert merged.rows == 600
@@ -575,7 +602,7 @@ def test_bins_know_their_names() -> None:
     day = [1_700_000_000.0 + 86_400 * place for place in range(6)]
     assert len(set(Feature("when", "number", tuple(day)).bins())) == 5
     rows = [{"label": "ab"[place // 3], "when": moment} for place, moment in enumerate(day)] * 5
-    model = Classifier(number="when", numbers="quantile", smoothing=0.01).fit(rows)
+    model = Classifier(number="when", numbers="quantile", smoothing=0.01, ignore="*").fit(rows)
     assert model.predict(rows).tolist() == [row["label"] for row in rows]
     for wrong in (
         lambda: Feature("size", "number", (1.0, 1.0)),

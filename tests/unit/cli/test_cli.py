@@ -27,9 +27,10 @@ from typer.testing import CliRunner
 
 from discern.analysis.highlight import word_weights
 from discern.classifier import Classifier
-from discern.cli import demo, options, show
+from discern.cli import demo, options
 from discern.cli.fit import parse_smoothing
 from discern.cli.main import app
+from discern.cli.screen import tables
 from discern.data.text import TextSettings
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
@@ -293,8 +294,32 @@ def test_predict_message(model: Path) -> None:
     assert well("predict", model, "--message", "free prize").splitlines()[1].startswith("spam,0.9")
     lines = well("predict", model, "--message", "free", "--message", "lunch", "--json").splitlines()
     assert [json.loads(line)["label"] for line in lines] == ["spam", "ham"]
-    assert "either" in refused("predict", model, code=2)
-    assert "either" in refused("predict", model, "x.csv", "--message", "free", code=2)
+    for given in ([], ["x.csv", "--message", "free"], ["--message", "free", "--value", "text=free"]):
+        assert "one of --message" in refused("predict", model, *given, code=2), given
+
+
+@pytest.mark.parametrize("verb", ["predict", "explain"])
+def test_predict_and_explain_take_the_same_rows(verb: str, model: Path, tmp_path: Path) -> None:
+    path = write(tmp_path / "new.csv", [{"text": "free prize"}])
+    ways: list[list[Any]] = [
+        ["free prize"],
+        ["--message", "free prize"],
+        ["--value", "text=free prize"],
+        ["--row", '{"text": "free prize"}'],
+        [path],
+    ]
+    shown = [well(verb, model, *way, "--json") for way in ways]
+    shown.append(well(verb, model, "-", "--json", given="text\nfree prize\n"))
+    shown.append(well(verb, model, "-", "--format", "text", "--json", given="free prize\n"))
+    assert len(set(shown)) == 1
+    assert json.loads(shown[0])["label"] == "spam"
+    assert len(well(verb, model, path, path, "--json").splitlines()) == 2
+    assert "no such file: 'prize'" in refused(verb, model, "prize", code=2)
+    assert "--message" in refused(verb, model, "prize", code=2)
+    assert "did you mean 'text'" in refused(verb, model, "--row", '{"txt": "free"}', code=2)
+    assert "not JSON" in refused(verb, model, "--row", "free", code=2)
+    assert "JSON object" in refused(verb, model, "--row", "[1]", code=2)
+    assert "either texts or files" in refused(verb, model, "free prize", path, code=2)
 
 
 def test_predict_no_rows_gives_the_header_only(model: Path) -> None:
@@ -331,7 +356,7 @@ def test_evaluate_other_columns_and_unseen_labels(tmp_path: Path, model: Path) -
 def test_a_confusion_matrix_that_is_too_wide_becomes_a_list_of_mistakes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(show, "PIPE_WIDTH", 80)
+    monkeypatch.setattr(tables, "PIPE_WIDTH", 80)
     rows = [{"label": f"label {number}", "text": f"word{number // 2}"} for number in range(20)]
     path, model = write(tmp_path / "rows.csv", rows), tmp_path / "m.discern"
     well("fit", path, "-o", model)
@@ -365,7 +390,7 @@ def test_explain_on_a_terminal_has_colors(model: Path) -> None:
 
 
 def test_explain_as_json_and_from_stdin(model: Path) -> None:
-    evidence = json.loads(well("explain", model, "-", "--json", given="free prize\n"))
+    evidence = json.loads(well("explain", model, "-", "--format", "text", "--json", given="free prize\n"))
     assert evidence == Classifier.load(model).explain("free prize").to_dict()
 
 
@@ -522,23 +547,23 @@ def test_wrong_usage(data: Path) -> None:
 def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None:
     out = ["-o", tmp_path / "out.discern"]
     calls: dict[str, list[Any]] = {
-        "fit": [data, *out],
-        "predict": [model, "--message", "free"],
-        "evaluate": [model, data],
-        "decide": [tmp_path / "moving.discern", "--threshold", "0.6"],
-        "report": [model, data, "-o", tmp_path / "report.html"],
-        "compare": [data, "--folds", "2"],
-        "explain": [model, "free"],
+        "demo": ["-o", tmp_path / "demo.discern"],
+        "datasets": ["list"],
         "info": [model],
-        "similar": [tmp_path / "near.discern", "free", "--top", "1"],
-        "drift": [model, model, "--top", "2"],
+        "fit": [data, *out],
         "learn": [model, data, *out],
         "forget": [tmp_path / "out.discern", data, "-o", tmp_path / "less.discern"],
         "relabel": [tmp_path / "moving.discern", tmp_path / "moved.txt", "--from", "spam", "--to", "ham"],
         "merge": [model, model, *out],
+        "predict": [model, "--message", "free"],
+        "explain": [model, "free prize"],
+        "similar": [tmp_path / "near.discern", "free", "--top", "1"],
+        "evaluate": [model, data],
+        "compare": [data, "--folds", "2"],
+        "report": [model, data, "-o", tmp_path / "report.html"],
+        "decide": [tmp_path / "moving.discern", "--threshold", "0.6"],
+        "drift": [model, model, "--top", "2"],
         "filter": [model],
-        "datasets": ["list"],
-        "demo": out,
     }
     (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
     well("fit", data, data, "-o", tmp_path / "moving.discern")

@@ -197,7 +197,7 @@ def test_a_dry_run_of_a_long_file_that_is_sorted_by_label(tmp_path: Path, monkey
     told = json.loads(well("fit", long, "-o", tmp_path / "m.discern", "--dry-run", "--json").stdout)
     assert told["rows_per_label"] == {"a": 60_000, "b": 60_000}
     assert told["exact"]
-    monkeypatch.setattr("discern.cli.estimate.TIME_LIMIT", 0.0)
+    monkeypatch.setattr("discern.cli.training.estimate.TIME_LIMIT", 0.0)
     told = json.loads(well("fit", long, "-o", tmp_path / "m.discern", "--dry-run", "--json").stdout)
     assert not told["exact"]
     assert abs(told["rows"] - 120_000) < 6_000
@@ -227,7 +227,7 @@ def test_info_on_data(tmp_path: Path) -> None:
     assert told["labels"] == {"ham": 2, "spam": 1}
     assert {one["name"]: one["missing"] for one in told["columns"]} == {"id": 0, "label": 1, "text": 1, "size": 1}
     shown = well("info", path).stdout
-    assert "ignored: it numbers the rows" in shown
+    assert "left out: it numbers the rows" in shown
     assert "spam" in shown
     told = json.loads(well("info", path, "--json", "--label", "size").stdout)
     assert told["labels"] == {"3": 1, "4": 1, "5": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,29 +64,31 @@ class NativeTerms:
         lowercase = vectorizer.lowercase and vectorizer.preprocessor is None and vectorizer.strip_accents is None
         ngrams = tuple(vectorizer.ngram_range)
         if vectorizer.analyzer in ("char", "char_wb"):
-            return TextSettings(analyzer=vectorizer.analyzer, tokenizer="sklearn", lowercase=lowercase, ngrams=ngrams)
+            return _text_settings(analyzer=vectorizer.analyzer, lowercase=lowercase, ngrams=ngrams)
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
         if stop_words:  # scikit-learn's warning about stop words that the tokenizer would cut
             preprocess, tokenize = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
             vectorizer._check_stop_words_consistency(frozenset(stop_words), preprocess, tokenize)
-        common: dict[str, Any] = {
-            "tokenizer": "sklearn",
-            "lowercase": lowercase,
-            "ngrams": ngrams,
-            "stop_words": stop_words,
-        }
+        common: dict[str, Any] = {"lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}
         runs = _RUNS.fullmatch(vectorizer.token_pattern)
         if runs:
             least = len(runs[1]) // 2 + int(runs[2] or 1)
-            return TextSettings(min_word_length=least, **common)
+            return _text_settings(min_word_length=least, **common)
         pattern = linear_pattern(vectorizer.token_pattern)
         if pattern is None or not _is_ascii(documents):
             return None
-        return TextSettings(analyzer="pattern", pattern=pattern, **common)
+        return _text_settings(analyzer="pattern", pattern=pattern, **common)
 
 
+@lru_cache(maxsize=64)
+def _text_settings(**settings: Any) -> TextSettings:
+    """Return settings, the same object for equal ones: their native form takes longer to make than a text to read."""
+    return TextSettings(tokenizer="sklearn", **settings)
+
+
+@lru_cache(maxsize=64)
 def linear_pattern(pattern: str) -> str | None:
     r"""Translate a pattern of Python's ``re`` for the linear-time engine, if both mean the same on ASCII text.
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
 from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import StrOptions
 
 import discern._native as _native
 from discern.data.strings import Strings
@@ -28,6 +29,8 @@ def _matrix_class() -> Any:
 
 
 MATRIX = _matrix_class()
+PUBLIC_KEY = int.from_bytes(b"discern, public!", "big")
+"""The key of hashing vectorizers that have none of their own."""
 
 
 class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
@@ -206,16 +209,18 @@ def _check_columns(columns: NDArray[Any], n_columns: int) -> None:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Turn documents into a matrix of hashed term counts, with a key that only the model knows.
+    """Turn documents into a matrix of hashed term counts, with a key of your own if you want one.
 
-    Parameters are scikit-learn's and one more. With a public hash, anybody can look for a word that falls into the
-    column of a bad word with the opposite sign and so erase it; the key prevents that.
+    Parameters are scikit-learn's and one more. By default the key of the hash is public, so that vectorizers with equal
+    parameters return equal columns, in every process and on every machine. Anybody can then look for a word that falls
+    into the column of a bad word with the opposite sign and so erase it. Where texts come from people who want to
+    mislead the model, use a secret key. The columns are not those of scikit-learn, which hashes by another function.
 
     Parameters
     ----------
-    key : int, optional
-        The secret key, below 2**128. By default each vectorizer draws its own at its first use (``key_``); give the
-        same key to vectorizers that must agree.
+    key : int or "secret", optional
+        The key of the hash, below 2**128. ``"secret"`` draws a random one at the first use and keeps it with the
+        model, also when it is pickled; ``key_`` shows it. By default a fixed public key is used.
 
     Examples
     --------
@@ -227,7 +232,7 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_o
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **sklearn_text.HashingVectorizer._parameter_constraints,
-        "key": [Integral, None],
+        "key": [Integral, StrOptions({"secret"}), None],
     }
 
     input: str = "content"
@@ -246,12 +251,14 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_o
     norm: str | None = "l2"
     alternate_sign: bool = True
     dtype: Any = np.float64
-    key: int | None = None
+    key: int | str | None = None
 
     @property
     def key_(self) -> int:
         """The key in use."""
-        if self.key is not None:
+        if self.key is None:
+            return PUBLIC_KEY
+        if self.key != "secret":
             return int(self.key)
         if "_key" not in self.__dict__:
             self._key = secrets.randbits(128)
@@ -266,10 +273,17 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_o
         counter.add(documents, np.zeros(rows, np.int32), 1, default_threads())
         key = self.key_ % (1 << 128)
         starts, columns, values = counter.hashed((key >> 64, key % (1 << 64)), self.n_features, self.alternate_sign)
-        matrix = MATRIX((values, columns, starts), shape=(rows, self.n_features)).astype(self.dtype)
+        matrix = MATRIX((values, columns, starts), shape=(rows, self.n_features))
+        if matrix.dtype != self.dtype:
+            matrix = matrix.astype(self.dtype)
         matrix.sum_duplicates()
         if self.binary:
             matrix.data.fill(1)
-        if self.norm is not None and rows:
-            matrix = normalize(matrix, norm=self.norm, copy=False)
+        return matrix if self.norm is None or not rows else self._normalized(matrix)
+
+    def _normalized(self, matrix: Any) -> Any:
+        if matrix.dtype != np.float64 or self.norm == "max":
+            return normalize(matrix, norm=self.norm, copy=False)
+        starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+        _native.weigh(starts, terms, matrix.data, False, None, False, self.norm, default_threads())
         return matrix

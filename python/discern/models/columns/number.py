@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from discern.statistics.counts import Seen
 
 
+MOST_REMEMBERED = 1 << 18
+"""Of scores with more bytes only the last are remembered."""
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 NARROWEST, WIDEST = float(np.nextafter(0, 1)), float(np.finfo(np.float64).max)
@@ -101,13 +103,16 @@ class NumberRows(ColumnRows):
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        if not self._scored or self._scored[0] is not folds:  # they depend on no setting
-            self._scored[:] = [folds, self._scores(folds)]
-        found: tuple[Array, NDArray[Any]] = self._scored[1]
-        return found
+        known = next((found for scored, found in self._scored if scored is folds), None)
+        if known is None:  # they depend on no setting
+            known = self._scores(folds)
+            if folds.are_single:
+                kept = self._scored[-1:] if known[0].nbytes <= MOST_REMEMBERED else []
+                self._scored[:] = [*kept, (folds, known)]
+        return known
 
     @cached_property
-    def _scored(self) -> list[Any]:
+    def _scored(self) -> list[tuple[Folds, tuple[Array, NDArray[Any]]]]:
         """The folds that were scored last, and their scores."""
         return []
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-COSTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
+COSTS = (10.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
 """The costs of an error to choose from: inverses of masses."""
 MOST_VALIDATED = 20_000
 """The most rows that the cost is chosen and the calibration fitted by."""
@@ -171,7 +171,7 @@ def validated(
     sample: Sample, features: Sequence[Feature], pipeline: Pipeline, *, choose_cost: bool
 ) -> tuple[Pipeline, Temperature | None]:
     """Choose the cost of an error by the log loss of held-out rows, and fit the calibration to them."""
-    if sample.rows < 2 * FOLDS:
+    if sample.rows < 2 * FOLDS or len(sample.labels) < 2:
         return pipeline, None
     folds = stratified(sample.classes, sample.keys, FOLDS)
     if len(folds.ends) < 2:  # all rows are the same

@@ -2,7 +2,8 @@
 
 Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
 (:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
-rows. Unlike naive Bayes these models are not additive: they cannot be updated, forget rows or be merged.
+rows. Some of these models are sums over rows, as naive Bayes is (:mod:`discern.models.vector_space.additive`). The others
+are not additive: they cannot be updated, forget rows or be merged.
 """
 
 from __future__ import annotations
@@ -128,8 +129,8 @@ class SpaceModel:
 
     @property
     def prior(self) -> Array:
-        """The logarithm of the share of each label in the rows learned."""
-        return np.asarray(np.log(self.class_rows / self.class_rows.sum()))
+        """The logarithm of the prior of each label: its share of the rows learned, if none was given."""
+        return log_priors(self.labels, self.class_rows, self.pipeline.priors)
 
     @property
     def features(self) -> tuple[Feature, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,9 @@ HANDING_OVER = {
 checks of sizes and bounds for every value. Large types have room for any 500 rows, so bytes are not limited."""
 
 
-def fit_on_spark(classifier: Classifier, url: str, rows: Rows, slim: bool) -> Classifier:
+def fit_on_spark(
+    classifier_for: Callable[[str], Classifier], label: str | None, url: str, rows: Rows, slim: bool
+) -> Classifier:
     """Learn on Spark from paths of any file system that Spark can read, and return the trained classifier."""
     from discern.data.formats import FORMATS
 
@@ -44,10 +46,21 @@ def fit_on_spark(classifier: Classifier, url: str, rows: Rows, slim: bool) -> Cl
         with _session(url) as session:
             frames = [_read(session, path, rows.format, rows.encoding) for path in rows.data]
             whole = reduce(lambda one, other: one.unionByName(other), frames)
+            classifier = classifier_for(label or _label_of(whole))
             fitted: Classifier = discern.spark.fit(whole, classifier, slim=slim)
             return fitted
     except PySparkException as error:
         raise ValueError(_sentence(error)) from error
+
+
+def _label_of(frame: Any) -> str:
+    """Return the label column of a frame: the usual one, or else the one that its first rows make obvious."""
+    if "label" in frame.columns:
+        return "label"
+    from discern.data.labels import guess_label
+    from discern.spark.frames import first_rows
+
+    return guess_label(first_rows(frame)).name or "label"
 
 
 def _sentence(error: Exception) -> str:

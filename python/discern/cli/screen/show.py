@@ -8,14 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
+from discern.cli.screen.tables import INDENT, FittedTable, console, plain_table, show
 from discern.data.roles import Feature
 from discern.models.evidence import FADED, MOST_FLIPPED, NOTHING_KNOWN
 
@@ -26,35 +25,12 @@ if TYPE_CHECKING:
     from discern.models.evidence import Evidence
     from discern.models.strongest import StrongTerm
 
-PIPE_WIDTH = 1000
-"""Wide enough that nothing is wrapped or cut where there is no terminal."""
-BAR = 16
+BAR, NARROW_BAR, ROOMY = 16, 10, 100
+"""The longest bar, that of a narrow terminal, and the columns from which a terminal is not narrow."""
+NO_EVIDENCE = "No evidence: nothing in this row counts for or against a label, and the labels have equal priors."
 NO_BREAK = "\u00a0"
 CLEAR, STRONG = 0.5, 1.5
 """The nats from which a word is colored, and colored strongly."""
-
-
-def console() -> Console:
-    """Return a console on stdout."""
-    return Console(file=sys.stdout, highlight=False, emoji=False, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-
-def plain_table(*columns: str, left: int = 1) -> Table:
-    """Return an empty table: the first ``left`` columns hold words, the others numbers."""
-    table = Table(box=SIMPLE_HEAD, header_style="dim", pad_edge=False, show_edge=False)
-    for index, name in enumerate(columns):
-        table.add_column(name, justify="left" if index < left else "right", no_wrap=True)
-    return table
-
-
-def show(screen: Console, *parts: Any) -> None:
-    """Print parts, indented by two columns, each followed by an empty line."""
-    for part in parts:
-        with screen.capture() as captured:
-            screen.print(Padding(part, (0, 0, 0, 2), expand=False))
-        lines = captured.get().splitlines()
-        # Padding that nobody sees on a terminal would be seen in a file.
-        screen.file.write("\n".join(lines if screen.is_terminal else map(str.rstrip, lines)) + "\n\n")
 
 
 # ------------------------------------------------------------------------------------------- evaluations
@@ -62,20 +38,17 @@ def show(screen: Console, *parts: Any) -> None:
 
 def show_evaluation(screen: Console, evaluation: Evaluation) -> None:
     """Print accuracy, log loss, the confusion matrix and a table of the labels."""
-    correct = round(evaluation.accuracy * evaluation.rows)
     summary = Table.grid(padding=(0, 2))
-    summary.add_row("accuracy", Text(f"{evaluation.accuracy:.2%}", "bold"), f"{correct:,} of {evaluation.rows:,} rows")
-    summary.add_row("log loss", Text(f"{evaluation.log_loss:.4f}", "bold"), "nats a row")
-    summary.add_row("Brier score", Text(f"{evaluation.brier:.4f}", "bold"))
-    if evaluation.unseen:
-        summary.add_row(
-            "unseen", Text(f"{evaluation.unseen:,}", "bold"), "rows have a label that the model does not know"
-        )
+    for name, value, note in evaluation.summary():
+        summary.add_row(name, Text(value, "bold"), visible(note))
     matrix = confusion_table(evaluation)
-    if screen.measure(matrix).minimum + 2 > screen.width:
-        matrix = mistakes_table(evaluation)
     screen.print()
-    show(screen, summary, matrix, label_table(evaluation))
+    if matrix.needs(screen) + INDENT <= screen.width:
+        show(screen, summary, matrix, label_table(evaluation))
+        return
+    mistakes = mistakes_table(evaluation)
+    listed = [Text("the most frequent mistakes", "dim"), mistakes] if mistakes.row_count else []
+    show(screen, summary, *listed, label_table(evaluation))
 
 
 def show_novelty(screen: Console, found: NoveltyEvaluation) -> None:
@@ -96,9 +69,9 @@ def _share(value: float, digits: int = 0) -> str:
     return "no such rows" if value != value else f"{value:.{digits}f}" if digits else f"{value:.2%}"
 
 
-def confusion_table(evaluation: Evaluation) -> Table:
+def confusion_table(evaluation: Evaluation) -> FittedTable:
     """Return the confusion matrix: predicted in rows, true in columns."""
-    table = plain_table("predicted ↓  true →", *map(visible, evaluation.labels))
+    table = plain_table("predicted ↓  true →", *map(visible, evaluation.labels), cut_heads=True)
     for row, label in enumerate(evaluation.labels):
         cells = [_count(int(rows), row == column) for column, rows in enumerate(evaluation.confusion[row])]
         table.add_row(visible(label), *cells)
@@ -109,7 +82,7 @@ def _count(rows: int, correct: bool) -> Text:
     return Text(f"{rows:,}", "dim" if not rows else "bold green" if correct else "bold red")
 
 
-def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
+def mistakes_table(evaluation: Evaluation, most: int = 20) -> FittedTable:
     """Return the most frequent mistakes, where the confusion matrix is too wide to show."""
     labels, confusion = evaluation.labels, evaluation.confusion
     mistakes = [
@@ -117,15 +90,15 @@ def mistakes_table(evaluation: Evaluation, most: int = 20) -> Table:
         for row, column in zip(*confusion.nonzero(), strict=True)
         if row != column
     ]
-    table = plain_table("predicted", "true", "most frequent mistakes", left=2)
+    table = plain_table("predicted", "true", "rows", left=2)
     for rows, predicted, true in sorted(mistakes, key=lambda mistake: (-mistake[0], *mistake[1:]))[:most]:
         table.add_row(visible(predicted), visible(true), _count(rows, False))
     return table
 
 
-def label_table(evaluation: Evaluation) -> Table:
-    """Return precision, recall, F1 and the number of rows of each label."""
-    table = plain_table("label", "precision", "recall", "F1", "rows")
+def label_table(evaluation: Evaluation) -> FittedTable:
+    """Return precision, recall, F1 and the number of rows of each label; F1 is dropped first, then precision."""
+    table = plain_table("label", "precision", "recall", "F1", "rows", drop=("F1", "precision"))
     for label, row in evaluation.per_label().items():
         shares = [f"{row[name]:.2%}" for name in ("precision", "recall", "f1")]
         table.add_row(visible(label), *shares, f"{row['rows']:,}")
@@ -143,11 +116,17 @@ def show_evidence(
         (visible(evidence.label), "bold green"), f"  {percent(evidence.probability)}", (_runner_up(evidence), "dim")
     )
     screen.print()
-    colored = colored_message(classifier, message, evidence, marked=not screen.is_terminal)
-    unknown = [Text(NOTHING_KNOWN, "bold")] if evidence.is_unknown else []
-    show(screen, verdict, *unknown, colored, evidence_table(evidence, top))
+    shown = [colored_message(classifier, message, evidence, marked=not has_color(screen))] if message else []
+    show(screen, verdict, *([Text(NOTHING_KNOWN, "bold")] if evidence.is_unknown else []), *shown)
+    table = evidence_table(evidence, top, BAR if screen.width >= ROOMY else NARROW_BAR)
+    show(screen, table if table.row_count else Text(NO_EVIDENCE, "dim"))
     if legend and evidence.label != evidence.against:
         show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
+
+
+def has_color(screen: Console) -> bool:
+    """Return whether colors are shown: on a terminal that has them, unless NO_COLOR is set."""
+    return screen.is_terminal and not screen.no_color and screen.color_system is not None
 
 
 def _runner_up(evidence: Evidence) -> str:
@@ -169,13 +148,13 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
 
 def _legend(screen: Console, evidence: Evidence) -> Text:
     label, against = visible(evidence.label), visible(evidence.against)
-    if not screen.is_terminal:
-        return Text(f"+ is evidence for {label}, - for {against}; one nat multiplies the odds by 2.72")
+    if not has_color(screen):
+        return Text(f"+ is evidence for {label}, - for {against}. One nat multiplies the odds by 2.72.")
     return Text.assemble(
         ("green", "bold green"),
-        f" is evidence for {label}, ",
+        f" and + are evidence for {label}, ",
         ("red", "bold red"),
-        f" for {against}; one nat multiplies the odds by 2.72",
+        f" and - for {against}. One nat multiplies the odds by 2.72.",
         style="dim",
     )
 
@@ -201,8 +180,8 @@ def _style(weight: float) -> str:
     return color if abs(weight) >= CLEAR else "dim"
 
 
-def evidence_table(evidence: Evidence, top: int) -> Table:
-    """Return the terms of the sum that decided, the strongest first."""
+def evidence_table(evidence: Evidence, top: int, bar: int = BAR) -> FittedTable:
+    """Return the terms of the sum that decided, the strongest first; the bars are dropped first."""
     shown = evidence.terms[:top]
     rows = [("prior", "", evidence.prior)] if evidence.prior else []
     if evidence.faded:
@@ -213,7 +192,7 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     for term in shown:
         place = f"{visible(term.column)}: " if several else ""
         rows.append((place + visible(term.described), f"×{term.count}" if term.count > 1 else "", term.weight))
-    table = _bars(rows)
+    table = _bars(rows, bar)
     rest = evidence.terms[len(shown) :]
     if rest:
         table.add_row(Text(f"{len(rest)} more", "dim"), "", Text(f"{sum(term.weight for term in rest):+.2f}", "dim"))
@@ -222,23 +201,24 @@ def evidence_table(evidence: Evidence, top: int) -> Table:
     return table
 
 
-def _bars(rows: Sequence[tuple[str, str, float]]) -> Table:
+def _bars(rows: Sequence[tuple[str, str, float]], bar: int) -> FittedTable:
     longest = max((abs(weight) for _, _, weight in rows), default=1.0) or 1.0
-    table = plain_table("term", "", "nats", "", "", left=1)
+    table = plain_table("term", "", "nats", "", "")
     table.columns[-1].justify = "left"
+    table.drop = (len(table.columns) - 1, len(table.columns) - 2)
     for term, count, weight in rows:
-        bar = Text("█" * round(BAR * abs(weight) / longest), "green" if weight > 0 else "red")
-        table.add_row(term, Text(count, "dim"), f"{weight:+.2f}", *(("", bar) if weight > 0 else (bar, "")))
+        drawn = Text("█" * round(bar * abs(weight) / longest), "green" if weight > 0 else "red")
+        table.add_row(term, Text(count, "dim"), f"{weight:+.2f}", *(("", drawn) if weight > 0 else (drawn, "")))
     return table
 
 
 # ------------------------------------------------------------------------------------------ which is best
 
 
-def leaderboard_table(results: Sequence[Mapping[str, Any]]) -> Table:
-    """Return the models that were compared, the best first."""
-    table = plain_table("model", "terms", "rows", "accuracy", "log loss", "seconds", "", left=2)
-    table.columns[-1].justify = "left"
+def leaderboard_table(results: Sequence[Mapping[str, Any]]) -> FittedTable:
+    """Return the models that were compared, the best first; status, seconds and rows are dropped, in this order."""
+    heads = ("model", "terms", "rows", "accuracy", "log loss", "seconds", "status")
+    table = plain_table(*heads, left=2, names=("status",), drop=("status", "seconds", "rows"))
     for one in results:
         figures = (f"{one['rows']:,}", f"{one['accuracy']:.2%}", f"{one['log_loss']:.4f}", f"{one['seconds']:.1f}")
         table.add_row(one["model"], Text(one["terms"], "dim"), *figures, Text(one["status"], "dim"))
@@ -253,14 +233,13 @@ def leaderboard_shown(quiet: bool) -> Iterator[Callable[[Sequence[Mapping[str, A
         return
     from rich.live import Live
 
-    with Live(console=Console(stderr=True, highlight=False, emoji=False), transient=True) as live:
+    with Live(console=console(stderr=True), transient=True) as live:
         yield lambda results: live.update(leaderboard_table(results))
 
 
 def show_leaderboard(results: Sequence[Mapping[str, Any]]) -> None:
     """Print the models that were compared, on stderr."""
-    width = None if sys.stderr.isatty() else PIPE_WIDTH
-    show(Console(stderr=True, highlight=False, emoji=False, width=width), leaderboard_table(results))
+    show(console(stderr=True), leaderboard_table(results))
 
 
 # ----------------------------------------------------------------------------------------- what a model is
@@ -328,8 +307,7 @@ def show_data(
     facts.add_row(Text("format", "dim"), Text(about["format"]))
     bad = f", {about['bad_rows']:,} bad ones" if about["bad_rows"] else ""
     facts.add_row(Text("rows", "dim"), Text(f"{about['rows']:,}{bad}"))
-    table = plain_table("column", "role", "missing", "example", left=2)
-    table.columns[-1].justify = "left"
+    table = plain_table("column", "role", "missing", "example", wraps=("role",), names=("example",), drop=("example",))
     for column in columns:
         example = visible(" ".join(column["example"].split()))
         table.add_row(visible(column["name"]), column["role"], f"{column['missing']:,}", Text(example, "dim"))
@@ -375,10 +353,10 @@ def _text_settings(about: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[StrongTerm]]) -> Table:
+def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[StrongTerm]]) -> FittedTable:
     counted = "" if about["slim"] or about["pipeline"] else " (rows of the label : of others)"
-    table = plain_table("label", "prior", "rows", f"strongest words, in nats{counted}", left=1)
-    table.columns[-1].justify, table.columns[-1].no_wrap = "left", False
+    head = f"strongest words, in nats{counted}"
+    table = plain_table("label", "prior", "rows", head, wraps=(head,), drop=("prior",))
     for label, words in strongest.items():
         rows = "" if about["slim"] else f"{about['rows_per_label'][label]:,}"
         listed = Text("  ").join(map(_strong_term, words, itertools.repeat(label)))

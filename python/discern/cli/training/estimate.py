@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from discern.cli.output import counted, in_bytes, print_json
+from discern.data.readers import Sources
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -33,11 +34,12 @@ VALIDATION = 1 << 26
 """Bytes of rows that naive Bayes keeps for validation; all other models keep all rows."""
 
 
-def show(classifier: Classifier, data: Sequence[str], how: Reading, out: Output) -> None:
+def show(classifier: Classifier, data: Any, how: Reading, out: Output) -> None:
     """Print what fit would do; nothing is written."""
     found = skim(classifier.label, data, how)
     features, left_out = classifier.settings.features_of(found.first or found.kept[0])
-    estimate = estimate_of(classifier, found, data)
+    sources = tuple(data) if isinstance(data, Sources) else ("-",)
+    estimate = estimate_of(classifier, found, sources)
     if out.json:
         roles = [feature.to_json() for feature in features]
         facts = {"dry_run": True, "label": classifier.label, "features": roles, "left_out": left_out}
@@ -48,7 +50,7 @@ def show(classifier: Classifier, data: Sequence[str], how: Reading, out: Output)
     out.say(_labels_in_words(classifier.label, found))
     out.say("columns: " + ", ".join(feature.described for feature in features))
     for name, reason in left_out.items():
-        out.say(f"{name!r} is ignored: {reason}")
+        out.say(f"  {name!r} is left out: {reason}")
     for line in _in_words(estimate):
         typer.echo(line)
 
@@ -109,14 +111,14 @@ class Skimmed:
         return sum(batch.size for batch in self.kept)
 
 
-def skim(label: str, data: Sequence[str], how: Reading) -> Skimmed:
+def skim(label: str, data: Any, how: Reading) -> Skimmed:
     """Read for a few seconds, and keep rows from all parts: files are often sorted by label."""
     from discern.data.readers import batches
     from discern.data.roles import leading_rows
     from discern.data.strings import DataError
 
     started, found, stride = time.perf_counter(), Skimmed([], 0, 0, {}, True), 1
-    found.first, stream = leading_rows(batches(iter(data), how))
+    found.first, stream = leading_rows(batches(data, how))
     for number, batch in enumerate(stream):
         _count(batch, label, found)
         if number % stride == 0 and batch.rows:

@@ -1,0 +1,1 @@
+"""Parts of ``discern fit``: the label column, estimates of time and memory, Spark."""
