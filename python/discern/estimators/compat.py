@@ -85,6 +85,7 @@ LEFT_ALONE: dict[str, dict[str, str]] = {
         "LogisticRegression": _ITERATES,
         "Perceptron": "it shuffles rows in another order",
         "RidgeClassifier": _ITERATES,
+        "SGDClassifier": "on sparse rows it stops by the penalty of all weights, not of those of the last row",
     },
     "sklearn.neighbors": {"KNeighborsClassifier": "it ranks equally near rows in another order"},
     "sklearn.svm": {"LinearSVC": _ITERATES, "SVC": _ITERATES},

@@ -241,7 +241,7 @@ class SVC(BaseClassifier):
 
     def _called(self, X: Any, others: Any) -> Array:
         assert callable(self.kernel)
-        values = self.kernel(X, others)
+        values: Any = self.kernel(X, others)
         values = np.asarray(values.toarray() if is_sparse(values) else values, np.float64)
         expected = _num_samples(X), _num_samples(others)
         if values.shape != expected:
@@ -340,7 +340,7 @@ class SVC(BaseClassifier):
                 lines.append(part)
                 column += 1
         sparse = is_sparse(self.support_vectors_)
-        weights = (scipy.sparse.csr_matrix(np.array(lines)) if sparse else np.array(lines)) @ self.support_vectors_
+        weights: Any = (scipy.sparse.csr_matrix(np.array(lines)) if sparse else np.array(lines)) @ self.support_vectors_
         weights = -weights if len(self.classes_) == 2 else weights
         (weights.data if sparse else weights).flags.writeable = False  # changes would have no effect
         return weights

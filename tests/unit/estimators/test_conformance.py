@@ -205,6 +205,14 @@ def test_joblib_carries_every_estimator_to_another_process():
         np.testing.assert_array_equal(array, result(model, data_of(model)), err_msg=name_of(model))
 
 
+@pytest.mark.parametrize("kind", [discern.LinearDiscriminantAnalysis, discern.QuadraticDiscriminantAnalysis])
+def test_priors_are_copied(kind):
+    priors = np.array([0.3, 0.7])
+    model = kind(priors=priors).fit([[0.0], [1.0], [4.0], [6.0]], [0, 0, 1, 1])
+    priors[0] = 0.9
+    assert model.priors_.tolist() == [0.3, 0.7]
+
+
 # -------------------------------------------------------------------------------------------- names and frames
 
 

@@ -61,7 +61,9 @@ class TargetSolution:
                     f"for more than {MOST_COLUMNS:,} columns pass one number for alpha, and positive=False"
                 )
             rows = self.rows()
-            found, intercepts, steps = solve_rows(rows, float(alpha), model.fit_intercept, model.tol, model.max_iter)
+            found, intercepts, steps = solve_rows(
+                rows, float(model.alpha), model.fit_intercept, model.tol, model.max_iter
+            )
             return found, intercepts, Choice(alpha, np.nan), steps
         normal = self.normal()
         choice = choose_penalty(normal, self.rows()) if isinstance(alpha, str) else Choice(alpha, np.nan)

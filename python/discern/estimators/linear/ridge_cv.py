@@ -246,5 +246,5 @@ class Told(BaseClassifier):
     def predict(self, X: Any) -> Array:
         """Return the class, or the set of labels, that the targets decide for."""
         if self.sets:
-            return (X > 0).astype(np.int64)
+            return np.asarray(X > 0).astype(np.int64)
         return np.asarray(self.classes_[(X[:, 0] > 0).astype(int) if X.shape[1] == 1 else X.argmax(axis=1)])

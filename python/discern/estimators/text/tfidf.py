@@ -16,7 +16,7 @@ from discern.estimators.text.vectorizers import MATRIX, CountVectorizer
 from discern.statistics.weighting import Weighting
 
 
-class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):
+class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn a matrix of term counts into tf–idf weights, as scikit-learn's ``TfidfTransformer`` does, faster.
 
     All parameters and attributes are scikit-learn's.

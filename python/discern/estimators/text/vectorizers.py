@@ -208,7 +208,7 @@ def _check_columns(columns: NDArray[Any], n_columns: int) -> None:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):
+class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Turn documents into a matrix of hashed term counts, with a key of your own if you want one.
 
     Parameters are scikit-learn's and one more. By default the key of the hash is public, so that vectorizers with equal
