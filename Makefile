@@ -4,6 +4,7 @@
 #   make test ARGS="-k bayes -x"    pass arguments to pytest (also: check, fuzz, soak)
 #   make test WORKERS=0             run the tests in one process (default: a process per core, at most 8)
 #   make bench JOB=name             run one benchmark
+#   make sweep ONLY=LinearSVC       run the cells of a name, a family or a glob (THREADS=2: the main cells)
 #   make fuzz RUNS=100000           set the number of inputs per target
 #   make mutate COUNT=60            set the number of mutants per module
 #   make PYTHON=python3.13 test     use another interpreter (run `make clean` first)
@@ -11,6 +12,8 @@
 PYTHON ?= python3
 ARGS ?=
 JOB ?=
+ONLY ?=
+THREADS ?= 1
 RUNS ?= 10000000
 COUNT ?= 60
 WORKERS ?= $(shell cores=$$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN); echo $$((cores < 8 ? cores : 8)))
@@ -35,7 +38,7 @@ export PYTHONNOUSERSITE := 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo check test lint format bench peers accuracy instructions fuzz mutate audit sbom soak docs clean
+.PHONY: help demo check test lint format bench sweep peers accuracy instructions fuzz mutate audit sbom soak docs clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +97,10 @@ format: $(MADE)/lint ## rewrite the sources in the agreed format
 bench: $(MADE)/native $(MADE)/bench peers ## measure speed, memory and accuracy (JOB=name for one)
 	@echo "==> benchmarks$(if $(JOB), --job $(JOB))"
 	@$(BIN)/python -m benchmarks $(if $(JOB),--job $(JOB))
+
+sweep: $(MADE)/native $(MADE)/bench ## measure every estimator on many shapes against its peer (ONLY=name, THREADS=2)
+	@echo "==> benchmarks.sweep"
+	@$(BIN)/python -m benchmarks.sweep --threads $(THREADS) $(if $(ONLY),--only '$(ONLY)')
 
 accuracy: $(MADE)/native $(MADE)/bench ## train every method and peer on every data set
 	@echo "==> benchmarks --accuracy"

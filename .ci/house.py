@@ -65,7 +65,7 @@ MEASURES = (
 ALLOWED = {
     "width": MEASURES,  # of a density, a bin, a margin, a terminal, a picture
     "widths": MEASURES,
-    "patience": ("perceptron",),  # early stopping, as scikit-learn calls it
+    "patience": ("perceptron", "descent"),  # early stopping, as scikit-learn calls it
 }
 
 

@@ -14,12 +14,12 @@ from discern.cli.main import COMMANDS, EXIT_CODES, app, application
 from discern.cli.options import EXAMPLES
 from discern.data.formats import FORMATS
 
-PAGE = Path(__file__).with_name("cli.md")
+FOLDER = Path(__file__).with_name("cli")
 DATA = Path(__file__).with_name("data.md")
 OPENING = """\
 # The command line
 
-<!-- Written by docs/build.py from the commands themselves: change those, then run `make docs`. -->
+{note}
 
 {summary}
 
@@ -33,16 +33,19 @@ OPENING = """\
 
 {contents}
 
-`discern --version` prints the version; `--help` after any command prints what stands here.
+`discern --version` prints the version. `--help` after a command prints its options, as on its page here.
 
 ## Defaults
 
-Every option but `--output` can be given a default. The command line is strongest, then the environment, then a file:
+You can set a default for every option except `--output`. The command line overrides the environment, and the
+environment overrides the file:
 
-- `DISCERN_FIT_SMOOTHING=0.5` for one command, `DISCERN_THREADS=2` for all that have the option; several values are
-  separated by spaces, a switch is `1` or `0` (`DISCERN_DATA` alone is the folder of data sets, no default of `--data`);
-- the file that `DISCERN_CONFIG` names, or else `discern.toml` in the current folder, or else
-  `~/.config/discern/config.toml` (`$XDG_CONFIG_HOME` counts). What stands above all sections is for all commands:
+- **Environment.** `DISCERN_FIT_SMOOTHING=0.5` is for one command, `DISCERN_THREADS=2` for all commands that have the
+  option. Separate several values by spaces. A switch is `1` or `0`. `DISCERN_DATA` is the folder of data sets, not a
+  default of `--data`.
+- **File.** discern reads the file that `DISCERN_CONFIG` names, else `discern.toml` in the current folder, else
+  `config.toml` in `~/.config/discern` (or in `$XDG_CONFIG_HOME/discern`). Settings above all sections are for all
+  commands:
 
 ```toml
 quiet = true
@@ -55,7 +58,7 @@ text = ["subject", "body"]
 spam-cutoff = 0.99
 ```
 
-What is in the file and is no option is an error.
+An entry of the file that is not an option is an error.
 
 ## Completion
 
@@ -66,23 +69,36 @@ _DISCERN_COMPLETE=source_bash discern > ~/.local/share/bash-completion/completio
 _DISCERN_COMPLETE=source_zsh discern > ~/.zfunc/_discern      # with ~/.zfunc in $fpath, before compinit
 _DISCERN_COMPLETE=source_fish discern > ~/.config/fish/completions/discern.fish
 ```
+
+```{{toctree}}
+:hidden:
+
+{pages}
+```
 """
+MOST_CHOICES = 3
+"""The most values of an option that stand beside its name; more are listed in its meaning."""
+NOTE = "<!-- Written by docs/build.py from the commands themselves: change those, then run `make docs`. -->"
 
 
-def page() -> str:
-    """Return the page of the command line."""
+def pages() -> dict[str, str]:
+    """Return the pages of the command line: an index, and one for each command."""
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
-    contents = "\n".join(f"- [`discern {one.__name__}`](#discern-{one.__name__})" for one in COMMANDS)
-    opening = OPENING.format(summary=inspect.getdoc(application), codes=codes, contents=contents)
     group: Any = typer.main.get_command(app)
-    return "\n".join([opening, *(section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS)])
+    names = [one.__name__ for one in COMMANDS]
+    lines = [f"| [`discern {name}`]({name}.md) | {' '.join(group.commands[name].help.split())} |" for name in names]
+    contents = "\n".join(["| command | job |", "| --- | --- |", *lines])
+    summary, listed = inspect.getdoc(application), "\n".join(names)
+    opening = OPENING.format(summary=summary, note=NOTE, codes=codes, contents=contents, pages=listed)
+    sections = {one.__name__: section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS}
+    return {"index": opening, **sections}
 
 
 def section(command: Any, examples: Sequence[str]) -> str:
-    """Return the section of one command."""
+    """Return the page of one command."""
     arguments = [one for one in command.params if one.param_type_name == "argument"]
     options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
-    parts = [f"## discern {command.name}", command.help, usage(command, arguments, options)]
+    parts = [f"# discern {command.name}", NOTE, command.help, usage(command, arguments, options)]
     if arguments:
         parts.append(table("argument", arguments))
     parts += [table("option", options), "```sh\n" + "\n".join(examples) + "\n```"]
@@ -109,13 +125,16 @@ def values(option: Any) -> str:
     if option.metavar or option.is_flag:
         return option.metavar or ""
     choices = getattr(option.type, "choices", ())
+    if len(choices) > MOST_CHOICES:
+        return "NAME"
     return "|".join(choices) or ("N" if option.type.name.startswith("int") else "TEXT")
 
 
 def help_text(parameter: Any) -> str:
     """Return the help of a parameter."""
-    least = getattr(parameter.type, "min", None)
-    return parameter.help + (f" At least {least}." if least is not None else "")
+    least, choices = getattr(parameter.type, "min", None), getattr(parameter.type, "choices", ())
+    names = f" One of {', '.join(f'`{name}`' for name in choices)}." if len(choices) > MOST_CHOICES else ""
+    return parameter.help + names + (f" At least {least}." if least is not None else "")
 
 
 def default(parameter: Any) -> str:
@@ -150,9 +169,15 @@ def with_formats(page: str) -> str:
 
 def main() -> None:
     """Write the pages."""
-    PAGE.write_text(page(), "utf-8")
+    FOLDER.mkdir(exist_ok=True)
+    written = pages()
+    for old in FOLDER.glob("*.md"):
+        if old.stem not in written:
+            old.unlink()
+    for name, text in written.items():
+        FOLDER.joinpath(f"{name}.md").write_text(text, "utf-8")
     DATA.write_text(with_formats(DATA.read_text("utf-8")), "utf-8")
-    print(f"wrote {PAGE.name} and the formats of {DATA.name}")
+    print(f"wrote {len(written)} pages of {FOLDER.name} and the formats of {DATA.name}")
 
 
 if __name__ == "__main__":

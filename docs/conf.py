@@ -44,6 +44,7 @@ nitpick_ignore_regex = [(r"py:.*", r"(?!discern\.).*"), (r"py:class", INTERNAL)]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
 
+smartquotes = False  # -- is the beginning of an option
 autosummary_generate = True
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -58,6 +59,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "discern"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_favicon = "_static/icon.svg"
 html_show_sourcelink = False
 html_copy_source = False
@@ -71,8 +73,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],
     "secondary_sidebar_items": ["page-toc"],
-    "pygments_light_style": "friendly",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": [], "start": []}
 

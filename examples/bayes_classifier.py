@@ -2,9 +2,9 @@
 The best there is
 =================
 
-If the densities of the classes were known there would be nothing to learn. The *Bayes classifier* says the class for
-which prior times density, :math:`\\pi_k f_k(x)`, is largest, and no other rule errs less. Every method of this course
-tries to come near to it without being told the densities.
+If you know the densities of the classes, there is nothing to learn. The *Bayes classifier* predicts the class with the
+largest prior times density, :math:`\\pi_k f_k(x)`, and no other classifier errs less. Every method of this course tries
+to come close to it without knowing the densities.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Probabilities from distances
 ============================
 
-A line gives a distance, not a probability: :math:`d(x) = (w\\cdot x - t)/\\lVert w\\rVert`. Rows that were not used
-for training say what a distance is worth.
+A linear classifier returns a distance, not a probability: :math:`d(x) = (w\\cdot x - t)/\\lVert w\\rVert`. Calibration
+maps distances to probabilities, on rows that were not used for training.
 """
 
 import matplotlib.pyplot as plt

@@ -2,8 +2,8 @@
 Defaults, and two kinds of errors
 =================================
 
-Of 10,000 holders of credit cards 333 do not pay. A classifier that says "all is well" to everybody is wrong for 3.33
-% only, so the error rate alone says little. What matters is which errors: the textbook ISLR shows it in its Tables
+Of 10,000 holders of credit cards 333 do not pay. A classifier that always predicts "pays" is wrong for only
+3.33%, so the error rate alone is not enough. What matters is the kind of error: the textbook ISLR shows it in Tables
 4.4 and 4.5, by linear discriminant analysis on balance and student.
 
 Its data cannot be passed on with this library. This page computes the tables from the counts that they print, and

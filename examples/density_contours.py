@@ -40,7 +40,7 @@ DensityContourDisplay.from_estimator(fitted, X, y)
 plt.show()
 
 # %%
-# What independence costs, and whether it is worth it, is for the data to say. Here, on the training rows:
+# Is the assumption of independence worth its cost? It depends on the data. Here, on the training rows:
 
 for name, method in {"naive Bayes": GaussianNB(), "QDA": QuadraticDiscriminantAnalysis()}.items():
     print(f"{name}: {np.mean(method.fit(X.to_numpy(), y).predict(X.to_numpy()) != y):.1%} wrong")

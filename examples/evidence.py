@@ -2,8 +2,8 @@
 Why a message is spam
 =====================
 
-The score of naive Bayes is a sum, so an answer can show its terms: the waterfall begins at the prior, each word moves
-it by what it said, and it ends at the log odds.
+The score of naive Bayes is a sum, so an explanation can show its terms. The waterfall starts at the prior, each word
+adds its contribution, and it ends at the log odds.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ EvidenceDisplay.from_evidence(evidence)
 plt.show()
 
 # %%
-# The same numbers by label instead of by message: the words that speak most for each.
+# The same numbers by label instead of by message: the words with the most evidence for each.
 
 WordWeightsDisplay.from_estimator(model, top=8)
 plt.show()

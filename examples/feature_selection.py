@@ -2,8 +2,8 @@
 Words worth keeping
 ===================
 
-Most words of a vocabulary say nothing about the class. Two scores tell which do, and both are computed from the counts
-that training made anyway: no second pass over the texts.
+Most words of a vocabulary tell nothing about the class. Two scores find those that do. Both use the counts of training,
+so they need no second pass over the texts.
 """
 
 import matplotlib.pyplot as plt
@@ -21,7 +21,7 @@ answers = np.array([row["label"] for row in held_out])
 
 # %%
 # :math:`\chi^2` compares how often a term occurs in each class with how often it would if classes did not matter.
-# Mutual information asks how many nats the presence of the term says about the class:
+# Mutual information is the number of nats that the presence of the term tells about the class:
 #
 # .. math:: I(U;C) = \sum_{u\in\{0,1\}}\sum_k P(u,k)\log\frac{P(u,k)}{P(u)P(k)}
 
@@ -63,6 +63,6 @@ for name, score in {"χ²": chi2, "mutual information": mutual_information}.item
     ax.plot(numbers, accuracies, marker="o", label=name)
     assert accuracies[4] > accuracies[0]
     assert accuracies[4] > 0.85
-ax.set(xscale="log", xlabel="words kept", ylabel="share of held-out messages right")
+ax.set(xscale="log", xlabel="words kept", ylabel="accuracy on held-out messages")
 ax.legend(frameon=False)
 plt.show()

@@ -2,13 +2,13 @@
 Which language is it?
 =====================
 
-Say which language a sentence is in, by its character n-grams::
+Find the language of a sentence by its character n-grams::
 
     python examples/language_identification.py                    # a few sentences in ten languages, below
     python examples/language_identification.py sentences.csv      # columns "label" and "text"; also .bz2, .gz, .zst
 
-A naive Bayes model of the n-grams of one to four characters within words is all it takes: there is nothing to look up,
-no word list and no alphabet. Of a file, seven tenths of the sentences are learned, the others decided.
+A naive Bayes model of the n-grams of one to four characters within words is enough: it needs no word list and no
+alphabet. From a file, the script trains on seven tenths of the sentences and predicts the others.
 """
 
 import sys

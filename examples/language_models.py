@@ -2,8 +2,8 @@
 Models of a language
 ====================
 
-A *unigram language model* says how probable a string is: it draws every word independently. Naive Bayes for texts is
-nothing else than one such model for each class, and Bayes' rule.
+A *unigram language model* assigns a probability to a string, as if every word were drawn independently. Naive Bayes for
+texts is one such model for each class, and Bayes' rule.
 """
 
 import matplotlib.pyplot as plt

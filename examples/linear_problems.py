@@ -2,9 +2,9 @@
 Three problems with straight boundaries
 =======================================
 
-Which method is best? It depends on the problem, and simulated ones tell why: many samples are drawn, every method
-learns each of them, and all are evaluated on the same new rows. ISLR does so in section 4.5 with six scenarios. In the
-first three the best boundary is a line.
+Which method is best? It depends on the problem, and simulated problems show why. Draw many samples, train
+every method on each, and evaluate all of them on the same new rows. ISLR does so in section 4.5 with six scenarios. In
+the first three the best boundary is a line.
 """
 
 import matplotlib.pyplot as plt

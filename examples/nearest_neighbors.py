@@ -36,8 +36,8 @@ assert errors["logistic regression"] > 0.35
 assert errors["9 nearest neighbors"] < 0.05
 
 # %%
-# How many neighbors? One follows every accident of the sample: its training error is zero, and says nothing. Many blur
-# the shape. ``n_neighbors="auto"`` lets every training row be decided by the others.
+# How many neighbors? One follows every accident of the sample: its training error is zero, which means nothing. Many
+# blur the shape. ``n_neighbors="auto"`` predicts every training row from the others.
 
 numbers = [1, 3, 5, 9, 15, 25, 45, 75, 121, 201]
 fitted = [KNeighborsClassifier(number).fit(X, y) for number in numbers]

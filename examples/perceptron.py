@@ -19,8 +19,8 @@ from discern.analysis.plots.planes import DecisionBoundaryDisplay
 
 # %%
 # Four functions of two inputs can be learned, and one cannot: no line has (0, 1) and (1, 0) on one side and (0, 0)
-# and (1, 1) on the other. Training then ends at its limit, and says so. The rate r only scales the weights: 1 is as
-# good as any other.
+# and (1, 1) on the other. Training then ends at its limit, and reports that. The rate r only scales the weights: 1 is
+# as good as any other.
 
 INPUTS = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], float)
 FUNCTIONS = {"or": [0, 1, 1, 1], "and": [0, 0, 0, 1], "nand": [1, 1, 1, 0], "nor": [1, 0, 0, 0]}

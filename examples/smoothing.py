@@ -3,7 +3,7 @@ Smoothing and its prior
 =======================
 
 A word that a class has never seen would have the probability 0, and a single such word would veto everything else a
-document says. Smoothing is what is believed before counting.
+document says. Smoothing is the belief before counting.
 """
 
 import matplotlib.pyplot as plt
@@ -67,5 +67,5 @@ plt.show()
 # Which one, and how much? Counting is done once and smoothing is applied afterwards, so the question is answered by
 # trying: ``Classifier(smoothing="auto")``, the default, chooses by leave-one-out.
 #
-# A word outside the vocabulary is another matter. No smoothing gives it an estimate, since there is nothing to
+# A word outside the vocabulary is another matter. No smoothing provides an estimate, since there is nothing to
 # divide: it is skipped, and counted so that you are told.

@@ -75,7 +75,7 @@ RocDisplay.from_evaluation(evaluation, positive="spam", chosen=chosen.threshold)
 plt.show()
 
 # %%
-# **Explaining.** Why that one? Each word of each column says its part.
+# **Explaining.** Why this label? Each word of each column contributes.
 
 example = next(row for row in held_out if row["label"] == "spam" and len(row["body"]) > 60)
 example = {name: value for name, value in example.items() if name != "label"}

@@ -2,7 +2,7 @@
 Moving the threshold
 ====================
 
-Between a probability and a decision stands a threshold. 0.5 gives the fewest errors if probabilities are right; other
+A threshold turns a probability into a decision. 0.5 gives the fewest errors if probabilities are calibrated; other
 thresholds trade one kind of error for the other. The customers are those of :ref:`the tables before
 <sphx_glr_course_confusion_matrices.py>`: real with ``DEFAULT_CSV``, else drawn.
 """
@@ -22,8 +22,8 @@ plt.show()
 
 # %%
 # Where the threshold should be is a question of costs. If a missed default costs ten times a false alarm, and the
-# probabilities are right, it is 1/11: expected costs are equal there. Chosen on the rows instead, it comes with an
-# interval that says how sure that is.
+# probabilities are calibrated, it is 1/11: expected costs are equal there. Chosen on the rows instead, it comes with an
+# interval.
 
 shares = model.predict_proba(X)
 chosen = choose_threshold(y, shares, model.classes_, "Yes", LeastCost(1, 10))

@@ -31,7 +31,7 @@ assert np.allclose(no, [1 / 3, 2 / 3, 2 / 3, 1 / 3, 1 / 3, 2 / 3])
 
 # %%
 # Two things change. That Chinese occurs three times does not count, once is enough. And the words that are *absent*
-# speak too, by :math:`1 - P`: no Beijing, no Shanghai, no Macao. The answer is now no.
+# count as evidence, too, by :math:`1 - P`: no Beijing, no Shanghai, no Macao. The answer is now no.
 
 joint = np.exp(model.predict_joint_log_proba(asked))[0]
 posterior = model.predict_proba(asked)[0]
@@ -42,7 +42,7 @@ assert model.predict(asked).tolist() == ["no"]
 assert MultinomialNB().fit(counts, about_china).predict(asked).tolist() == ["yes"]
 
 # %%
-# What each word said in either model, in nats in favor of yes:
+# The contribution of each word in either model, in nats for yes:
 
 number = asked.toarray()[0]
 multinomial = MultinomialNB().fit(counts, about_china)

@@ -56,8 +56,8 @@ ax.legend(frameon=False)
 plt.show()
 
 # %%
-# Its weights are never negative, so a column can never speak *against*. Balanced Winnow has two weights a column and
-# learns "not both", too.
+# Its weights are never negative, so a column can never be evidence *against*. Balanced Winnow has two weights a column
+# and learns "not both", too.
 
 inputs, not_both = [[0, 0], [0, 1], [1, 0], [1, 1]], [1, 1, 1, 0]
 assert BalancedWinnow(tol=None).fit(inputs, not_both).predict(inputs).tolist() == not_both

@@ -1,4 +1,4 @@
-"""The figures that README and site show, written between markers from the recorded results.
+"""The figures and pictures of README and site, written from the recorded results; figures stand between markers.
 
 ``python -m benchmarks`` writes them after recording, ``python -m benchmarks --figures`` alone; a test compares them.
 """
@@ -8,13 +8,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-from benchmarks.accuracy.scores import Scores
+from benchmarks.accuracy.scores import DEFAULT, Scores
 from benchmarks.harness import pictures
 from benchmarks.harness.report import HERE, quantity
 
 ROOT = HERE.parent
-README, PERFORMANCE = ROOT / "README.md", ROOT / "docs" / "performance.md"
+INDEX, PERFORMANCE = ROOT / "docs" / "index.md", ROOT / "docs" / "performance.md"
 SPEED_PICTURE = ROOT / "docs" / "_static" / "speed.svg"
+HEADLINES_PICTURE = ROOT / "docs" / "_static" / "speed-headlines.svg"
 ACCURACY_PICTURE = ROOT / "docs" / "_static" / "accuracy.svg"
 HEADLINES = {
     "arrow-to-model": "Arrow column to naive Bayes",
@@ -30,7 +31,7 @@ HEADLINES = {
     "fasttext": "`NBSVM`, at least as accurate",
     "memory": "peak memory, CSV file to model",
 }
-"""The jobs that README shows, and what they are about."""
+"""The jobs that stand for all, and what they are about."""
 LIMITS = ("physical", "csv-to-model", "scaling", "two-cores")
 """The jobs, or groups of them, that tell how near the limits are."""
 
@@ -101,6 +102,22 @@ def _limit(row: dict[str, Any]) -> str:
     return f"| {row['job']}: {row['about']} | {ours} | {row['peer'] or '—'} | {theirs} | {ratio} |"
 
 
+def numbers(rows: Rows, scores: Scores) -> str:
+    """Return the three figures of the landing page, as a list of the site."""
+    raw = pictures.ratios(rows)["csv-to-model"]
+    [memory] = [row for row in rows if row["job"] == "memory"]
+    means = {point.method: f"{100 * point.accuracy:.1f}%" for point in scores.points()}
+    cards = {
+        f"{_round(raw)}×": "faster than pandas and scikit-learn from a CSV file to a naive Bayes model",
+        f"{quantity(memory['ours']['median'], 'bytes')}": f"of memory for it, instead of "
+        f"{quantity(memory['theirs']['median'], 'bytes')}",
+        means[DEFAULT]: f"mean accuracy on {len(scores.compared()[1])} data sets with default settings; scikit-learn's "
+        f"MultinomialNB has {means['MultinomialNB']}",
+    }
+    items = [f"<li><b>{figure}</b> {about}</li>" for figure, about in cards.items()]
+    return "\n".join(['<ul class="numbers">', *items, "</ul>"])
+
+
 # ------------------------------------------------------------------------------------------------------------ pages
 
 
@@ -116,15 +133,15 @@ def pages() -> dict[Path, str]:
     """Return every file that is made from the results, with its text."""
     results, scores = recorded(), Scores.recorded()
     rows = results["rows"]
-    readme = replaced(README.read_text("utf-8"), "speed", speed(results))
-    readme = replaced(readme, "accuracy", scores.summary())
-    performance = replaced(PERFORMANCE.read_text("utf-8"), "limits", limits(rows))
+    performance = replaced(PERFORMANCE.read_text("utf-8"), "speed", speed(results))
+    performance = replaced(performance, "limits", limits(rows))
     performance = replaced(performance, "accuracy", scores.summary())
     return {
-        README: readme,
+        INDEX: replaced(INDEX.read_text("utf-8"), "numbers", numbers(rows, scores)),
         PERFORMANCE: performance,
         HERE / "ACCURACY.md": scores.page(),
         SPEED_PICTURE: pictures.speed(rows),
+        HEADLINES_PICTURE: pictures.speed(rows, {job: about.replace("`", "") for job, about in HEADLINES.items()}),
         ACCURACY_PICTURE: pictures.accuracy(scores.points()),
     }
 

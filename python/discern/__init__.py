@@ -31,6 +31,7 @@ _HOMES = {
     "Dirichlet": "discern.learners.smoothing",
     "Discretizer": "discern.estimators.transformers.discretize",
     "Drift": "discern.analysis.drift",
+    "ENGLISH_STOP_WORDS": "discern.estimators.reexports",
     "Embedder": "discern.data.embedding.embedder",
     "Evaluation": "discern.evaluation.evaluation",
     "Evidence": "discern.models.evidence",
@@ -50,6 +51,7 @@ _HOMES = {
     "MultinomialNB": "discern.estimators.naive_bayes.counts",
     "NBSVM": "discern.estimators.linear.margins",
     "NaiveBayes": "discern.estimators.naive_bayes.columns",
+    "NearestCentroid": "discern.estimators.reexports",
     "NotSeparableError": "discern.learners.margins",
     "OnlineTextClassifier": "discern.estimators.text.streaming",
     "Perceptron": "discern.estimators.linear.perceptron",
@@ -57,8 +59,14 @@ _HOMES = {
     "QuadraticFeatures": "discern.estimators.transformers.basis",
     "Receipt": "discern.models.summing",
     "RidgeClassifier": "discern.estimators.linear.ridge",
+    "RidgeClassifierCV": "discern.estimators.linear.ridge_cv",
+    "SGDClassifier": "discern.estimators.linear.descent",
     "SVC": "discern.estimators.kernel",
+    "SelectFdr": "discern.estimators.reexports",
+    "SelectFpr": "discern.estimators.reexports",
+    "SelectFwe": "discern.estimators.reexports",
     "SelectKBest": "discern.estimators.transformers.select",
+    "SelectPercentile": "discern.estimators.reexports",
     "Separation": "discern.learners.logistic.separation",
     "SeparationWarning": "discern.learners.logistic.separation",
     "Similar": "discern.analysis.similarity",
@@ -82,6 +90,7 @@ _HOMES = {
     "doubtful": "discern.analysis.defense",
     "drift": "discern.analysis.drift",
     "estimate_priors": "discern.evaluation.decisions",
+    "f_classif": "discern.estimators.reexports",
     "find_separation": "discern.learners.logistic.separation",
     "load": "discern.classifier",
     "mcnemar": "discern.evaluation.significance",
@@ -120,6 +129,7 @@ if TYPE_CHECKING:
     from discern.estimators.kernel import SVC as SVC
     from discern.estimators.linear.bayesian import BayesianLogisticRegression as BayesianLogisticRegression
     from discern.estimators.linear.centroids import BasicLinearClassifier as BasicLinearClassifier
+    from discern.estimators.linear.descent import SGDClassifier as SGDClassifier
     from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.linear.discriminants import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.linear.logistic import LogisticRegression as LogisticRegression
@@ -127,6 +137,7 @@ if TYPE_CHECKING:
     from discern.estimators.linear.margins import LinearSVC as LinearSVC
     from discern.estimators.linear.perceptron import Perceptron as Perceptron
     from discern.estimators.linear.ridge import RidgeClassifier as RidgeClassifier
+    from discern.estimators.linear.ridge_cv import RidgeClassifierCV as RidgeClassifierCV
     from discern.estimators.linear.winnow import BalancedWinnow as BalancedWinnow
     from discern.estimators.linear.winnow import Winnow as Winnow
     from discern.estimators.naive_bayes.categorical import CategoricalNB as CategoricalNB
@@ -136,6 +147,13 @@ if TYPE_CHECKING:
     from discern.estimators.naive_bayes.counts import MultinomialNB as MultinomialNB
     from discern.estimators.naive_bayes.gaussian import GaussianNB as GaussianNB
     from discern.estimators.neighbors import KNeighborsClassifier as KNeighborsClassifier
+    from discern.estimators.reexports import ENGLISH_STOP_WORDS as ENGLISH_STOP_WORDS
+    from discern.estimators.reexports import NearestCentroid as NearestCentroid
+    from discern.estimators.reexports import SelectFdr as SelectFdr
+    from discern.estimators.reexports import SelectFpr as SelectFpr
+    from discern.estimators.reexports import SelectFwe as SelectFwe
+    from discern.estimators.reexports import SelectPercentile as SelectPercentile
+    from discern.estimators.reexports import f_classif as f_classif
     from discern.estimators.text.language import UnigramLanguageModel as UnigramLanguageModel
     from discern.estimators.text.streaming import OnlineTextClassifier as OnlineTextClassifier
     from discern.estimators.text.tfidf import TfidfTransformer as TfidfTransformer

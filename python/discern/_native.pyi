@@ -156,7 +156,14 @@ class Screen:
     def __new__(cls, count: int, slack: NDArray[np.float32], without: NDArray[np.int64] | None) -> Screen: ...
     def add(self, values: NDArray[np.float32], first: int) -> None: ...
     def nearest(
-        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, threads: int
+        self, rows: NDArray[np.float64], queries: NDArray[np.float64], count: int, cosine: bool, threads: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+
+@final
+class Tree:
+    def __new__(cls, rows: NDArray[np.float64]) -> Tree: ...
+    def nearest(
+        self, queries: NDArray[np.float64], count: int, without: NDArray[np.int64] | None, threads: int
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
 
 @final
@@ -183,6 +190,26 @@ def parse_csv(
     quote: int | None = 34,
     follows: bool = False,
 ) -> Parsed: ...
+_Compressed = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
+def add_dense_by_class(
+    table: NDArray[Any],
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    above: float | None,
+    sums: NDArray[np.float64],
+) -> None: ...
+def add_sparse_by_class(
+    table: _Compressed,
+    by_column: bool,
+    classes: NDArray[np.int32],
+    weights: NDArray[np.float64] | None,
+    above: float | None,
+    sums: NDArray[np.float64],
+) -> None: ...
+def add_products_of_rows(
+    table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]
+) -> None: ...
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],
@@ -201,7 +228,7 @@ def place_on_grid(
     units: NDArray[np.float64],
     largest: NDArray[np.float64],
 ) -> None: ...
-def numbers(strings: Any) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+def numbers(strings: Any) -> tuple[NDArray[np.float64], NDArray[np.int64], bool]: ...
 def value_hashes(strings: Any) -> tuple[NDArray[np.uint64], NDArray[np.int64]]: ...
 def number_hashes(numbers: NDArray[np.float64]) -> NDArray[np.uint64]: ...
 def moments_without(
@@ -305,6 +332,18 @@ def kernel_sums(
     threads: int,
 ) -> NDArray[np.float64]: ...
 def repeats_columns(starts: NDArray[np.int64], columns: NDArray[np.int32], n_columns: int) -> bool: ...
+def descend(
+    table: _Table,
+    weights: NDArray[np.float64],
+    classes: NDArray[np.int32],
+    positives: list[int],
+    factors: list[tuple[float, float]],
+    objective: tuple[str, float, float, str, float, float],
+    course: tuple[bool, float, bool, int, float, int, int, float],
+    seeds: list[int],
+    states: list[tuple[NDArray[np.float64], NDArray[np.float64], float, float]],
+    threads: int,
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64], float, float, int, bool]]: ...
 def learn_online(
     table: _Table,
     weights: NDArray[np.float64],
@@ -393,6 +432,17 @@ def logistic_sums(
 def logistic_probabilities(
     table: NDArray[np.float64], coefficients: NDArray[np.float64], threads: int
 ) -> NDArray[np.float64]: ...
+def lasso_step(
+    table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
+    curvature: NDArray[np.float64],
+    gradient: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    lasso: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    working: NDArray[np.int64],
+    share: float,
+    passes: int,
+) -> tuple[NDArray[np.float64], int]: ...
 def logistic_residuals(
     scores: NDArray[np.float64],
     intercepts: NDArray[np.float64],

@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.readers import batches
+from discern.data.readers import Sources, batches
 from discern.data.registry import imported
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.predicting import Predictor
+from discern.models.protocol.estimator import Estimator, Learned
+from discern.models.protocol.rows import ClassNames, Shape, as_rows, labeled, labels_of, repetitions
 from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
@@ -26,7 +27,11 @@ if TYPE_CHECKING:
     from discern.models.search import Watch
 
 
-class Classifier(Predictor):
+_BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
+"""What a classifier has beside its settings and what it learned."""
+
+
+class Classifier(Estimator):
     """Classify rows of text, numbers and categories: from raw rows to a decision with probability and evidence.
 
     Parameters
@@ -35,9 +40,10 @@ class Classifier(Predictor):
         The column that holds the labels.
     model : str
         ``"naive-bayes"``, or with a given event model for texts ``"multinomial"``, ``"binary"``, ``"bernoulli"`` or
-        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. These are sums over rows:
-        they learn, forget and merge. In a vector space, not as sums, and with all rows in memory: ``"logistic"``,
-        ``"linear-svm"``, ``"nbsvm"``, ``"ridge"``, ``"lda"``, ``"qda"``, ``"knn"``. Texts are then sublinear tf–idf of
+        ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
+        and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
+        ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. In a vector space texts are sublinear tf–idf of
         words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
         for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
         that suit the data, and keeps the winner (see ``leaderboard``).
@@ -71,15 +77,15 @@ class Classifier(Predictor):
     ledger : bool or str
         Keep a digest of every row beside the counts, so that :meth:`forget` refuses rows that were never learned
         (counts alone cannot tell). The digests are salted: with True by random bytes, or by 32 hexadecimal digits,
-        which models that are to be merged must share. For naive Bayes only.
+        which models that are to be merged must share. For models that are sums.
     ngrams : tuple of int, optional
         The shortest and longest n-grams; by default (1, 1), or what validation chooses; in a vector space (1, 2).
     characters : tuple of int, optional
         In a vector space: the shortest and longest character n-grams within words that are counted too.
     max_terms : int or "auto", optional
-        How many terms of a text are used, the best by ``select``; by default all, but 6,000 for ``"ridge"``, 1,000 for
-        ``"lda"`` and 100 for ``"qda"``. For naive Bayes they are selected when the model is solved: it still learns,
-        forgets and merges; and ``"auto"`` has validation choose.
+        How many terms of a text are used, the best by ``select``; by default all, but 10,000 for ``"centroids"``, 2,000
+        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. For naive Bayes they are
+        selected when the model is solved; and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     views : {"auto", "none"} or str
         For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:
@@ -92,6 +98,9 @@ class Classifier(Predictor):
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
         are stemmed, in the language that they seem to be of.
+    class_weight : mapping of class to whole number, optional
+        For ``fit(X, y)``: a class of weight 3 has each of its rows learned three times. To balance classes, pass
+        ``priors="uniform"``.
     threads : int, optional
         By default all cores. The result is the same with any number.
 
@@ -142,10 +151,13 @@ class Classifier(Predictor):
         views: str = "auto",
         budget: float = 60.0,
         ledger: bool | str = False,
+        class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "threads", "embed")}
-        self.settings, self.threads, self.embedder = Settings.of(**given), threads, embedder_of(embed)
+        beside = ("self", "threads", "class_weight", "embed")
+        self._given = {name: value for name, value in locals().items() if name not in (*beside, "beside")}
+        self.settings, self.threads, self.class_weight = Settings.of(**self._given), threads, class_weight
+        self._embed, self.embedder = embed, embedder_of(embed)
         self._fitted: Fitted | None = None
         self.make_lock()
 
@@ -153,8 +165,8 @@ class Classifier(Predictor):
     def of(cls, settings: Settings, fitted: Fitted | None = None, threads: int | None = None) -> Classifier:
         """Return a classifier with settings, and with what was learned elsewhere."""
         made = cls.__new__(cls)
-        made.settings, made.threads, made._fitted = settings, threads, fitted
-        made.embedder = None if fitted is None else fitted.embedder
+        made.settings, made.threads, made._fitted, made._given = settings, threads, fitted, None
+        made._embed = made.embedder = None if fitted is None else fitted.embedder
         made.make_lock()
         return made
 
@@ -174,30 +186,76 @@ class Classifier(Predictor):
         embedder = embedder_of(embed)
         assert embedder is not None
         self.take(self.fitted.embedding_with(embedder))
-        self.embedder = embedder
+        self.embedder, self._embed = embedder, embed
         return self
+
+    def _embedder_for(self, embed: Any) -> Embedder | None:
+        return self.embedder if embed is self._embed else embedder_of(embed)
 
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
-        copied = Classifier.of(self.settings, self._fitted, self.threads)
-        copied.embedder = self.embedder
-        return copied
+        made = Classifier.of(self.settings, self._fitted, self.threads)
+        for name in _BESIDE:
+            setattr(made, name, getattr(self, name))
+        return made
 
     # ------------------------------------------------------------------------------------------- learning
 
     @one_at_a_time
-    def fit(self, data: Any, *, reading: Reading | None = None, watch: Watch | None = None) -> Classifier:
+    def fit(
+        self,
+        data: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        reading: Reading | None = None,
+        watch: Watch | None = None,
+    ) -> Classifier:
         """Learn from rows, forgetting everything learned before. If that fails, nothing is changed.
 
-        With ``model="best"``, ``watch`` is called with the leaderboard each time that a model has been evaluated.
+        Parameters
+        ----------
+        data : rows with a label column; or with ``y``, rows without one
+            With ``y`` it may be a list of texts, a data frame, or a table of numbers.
+        y : labels, optional
+            One for each row. Predictions are then of the same type, and ``classes_`` has them sorted.
+        sample_weight : whole numbers, optional
+            For use with ``y``: a row of weight 3 is learned three times, one of weight 0 not at all. Counts are exact,
+            so fractions are refused: multiply them by a common factor and round.
+        reading : Reading, optional
+            How files are read.
+        watch : callable, optional
+            With ``model="best"``, called with the leaderboard each time that a model has been evaluated.
+
+        Examples
+        --------
+        >>> model = Classifier().fit(["win a prize", "lunch at noon"], [1, 0])
+        >>> model.predict(["a prize"]).tolist(), model.classes_.tolist()
+        ([1], [0, 1])
         """
-        fitted = fit(self.settings, data, reading, watch, self.threads, self.embedding)
+        if y is None and hasattr(data, "ndim") and not hasattr(data, "columns") and data.ndim != 1:
+            raise ValueError(
+                "Classifier requires y to be passed, but the target y is None: call fit(X, y), or pass labeled rows"
+            )
+        rows, learned = (data, None) if y is None else self._labeled(data, y, sample_weight)
+        if y is None and (sample_weight is not None or self.class_weight is not None):
+            raise ValueError("sample_weight and class_weight need the labels apart from the rows: call fit(X, y)")
+        fitted = fit(self.settings, rows, reading, watch, self.threads, self.embedding)
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
             message = f"no prior was given for the label {unnamed[0]!r}; its share of the rows is used"
             warnings.warn(message, stacklevel=3)
-        return self.take(fitted)
+        self.take(fitted)
+        self._learned = learned
+        return self
+
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sources, Learned]:
+        """Return rows with their labels, and what to remember of X and y."""
+        X, y = as_rows(X), labels_of(y)
+        names, repeats = ClassNames.of(y), repetitions(sample_weight, self.class_weight, y)
+        rows = Sources(tuple(labeled(X, y, names, self.settings.label, repeats)))
+        return rows, Learned(names, Shape.of(X))
 
     @one_at_a_time
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
@@ -365,11 +423,13 @@ class Classifier(Predictor):
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        return {"settings": self.settings, "threads": self.threads, "embedder": self.embedder, "content": content}
+        return {"settings": self.settings, "content": content, **{name: getattr(self, name) for name in _BESIDE}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]
-        self.settings, self.threads, self.embedder = state["settings"], state["threads"], state["embedder"]
+        self.settings = state["settings"]
+        for name in _BESIDE:
+            setattr(self, name, state[name])
         self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
         self.make_lock()
 

@@ -77,13 +77,17 @@ def test_every_method_has_a_docstring() -> None:
     assert without == []
 
 
+def test_the_pages_of_the_command_line_are_those_of_the_commands() -> None:
+    written = {path.stem: path.read_text("utf-8") for path in (DOCS / "cli").glob("*.md")}
+    assert written == loaded("build").pages(), "run: python docs/build.py"
+
+
 def test_every_parameter_of_a_command_has_help_and_stands_on_its_page() -> None:
-    page = (DOCS / "cli.md").read_text("utf-8")
     group: Any = typer.main.get_command(app)
     without, missing = [], []
     for command in group.commands.values():
         assert command.help, command.name
-        section = page.partition(f"## discern {command.name}\n")[2].partition("\n## ")[0]
+        section = (DOCS / "cli" / f"{command.name}.md").read_text("utf-8")
         for parameter in command.params:
             is_option = parameter.opts[0].startswith("-")
             written = max(parameter.opts, key=len) if is_option else (parameter.metavar or parameter.name.upper())

@@ -1,4 +1,4 @@
-"""The figures of README and site are those of the recorded results, and stand nowhere else."""
+"""The figures and pictures of README and site are those of the recorded results, and stand nowhere else."""
 
 from __future__ import annotations
 

@@ -1,64 +1,53 @@
-"""README as a newcomer follows it: every command and every line of Python, in the order in which they are printed."""
+"""README as a newcomer follows it: commands and Python, in the order and with the outputs in which they are printed."""
 
 from __future__ import annotations
 
-import os
-import re
+import doctest
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-README = (ROOT / "README.md").read_text("utf-8")
-STAYING = {"filter mail.discern --daemon": "answering at", "serve mail.discern": '"listening"'}
+from tests.docs.pages import FLAGS, NOT_RUN, ROOT, blocks, commands, environment, matches, prepare, run
+
+README = ROOT / "README.md"
+MOST_LINES = 160
+STAYING = {"serve spam.discern": '"listening"'}
 """Commands that stay until they are stopped, and what they print when they are ready."""
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.DOTALL | re.MULTILINE)
-
-
-def commands() -> list[str]:
-    return [line[2:] for block in blocks("console") for line in block.splitlines() if not line.startswith("$ make")]
+def shown() -> list[tuple[str, str]]:
+    """Return all commands with their outputs."""
+    return [pair for block in blocks(README, "console") for pair in commands(block)]
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return an empty folder with what a clone has."""
+    """Return the folder of a newcomer: empty but for what a checkout has."""
     place = tmp_path_factory.mktemp("newcomer")
-    (place / "python").symlink_to(ROOT / "python")
+    prepare(README, place)
     return place
 
 
-def environment() -> dict[str, str]:
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    # Any free port: the one that is printed may be taken on this machine.
-    return {**os.environ, "PATH": path, "COLUMNS": "100", "DISCERN_SERVE_PORT": "0"}
-
-
-def staying(command: str) -> str | None:
-    return next((ready for words, ready in STAYING.items() if words in command), None)
-
-
-def test_every_command_works_as_printed(folder: Path) -> None:
-    for command in commands():
-        ready = staying(command)
+def test_every_command_prints_what_is_shown(folder: Path) -> None:
+    for command, expected in shown():
+        ready = next((ready for words, ready in STAYING.items() if words in command), None)
         if ready:
             stays_until_stopped(command, ready, folder)
-            continue
-        done = subprocess.run(
-            ["bash", "-euc", command], cwd=folder, env=environment(), capture_output=True, timeout=200
-        )
-        assert done.returncode == 0, (command, done.stderr.decode())
+        elif not command.startswith(NOT_RUN):
+            found = run(command, README, folder)
+            assert not expected or matches(expected, found), (
+                command,
+                found,
+                "run: python -m tests.docs.pages README.md",
+            )
 
 
 def stays_until_stopped(command: str, ready: str, folder: Path) -> None:
     words = command.partition("#")[0].split()
     with subprocess.Popen(
-        words, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        words, cwd=folder, env=environment(README), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as running:
         assert running.stdout is not None
         try:
@@ -68,15 +57,23 @@ def stays_until_stopped(command: str, ready: str, folder: Path) -> None:
             running.communicate(timeout=60)
 
 
-def test_every_promised_step_is_among_the_commands() -> None:
-    shown = " ".join(commands())
-    for step in ("fit", "evaluate", "explain", "filter", "serve", "learn", "forget", "merge", "report", "decide"):
-        assert f"discern {step} " in shown
+def test_what_every_reader_needs_is_there_on_few_screens() -> None:
+    assert len(README.read_text("utf-8").splitlines()) <= MOST_LINES
+    words = " ".join(command for command, _ in shown())
+    for step in ("fit", "evaluate", "explain", "predict", "learn", "forget", "compare", "decide", "report", "serve"):
+        assert f"discern {step} " in words
+    with_output = [command.split()[1] for command, expected in shown() if command.startswith("discern") and expected]
+    assert with_output == ["fit", "explain", "evaluate"]
 
 
-def test_the_python_works_as_printed(folder: Path) -> None:
-    subprocess.run(["bash", "-euc", "\n".join(commands()[:2])], cwd=folder, env=environment(), check=True)
-    for block in blocks("python"):
-        call = [sys.executable, "-W", "error", "-c", block]
-        done = subprocess.run(call, cwd=folder, env=environment(), capture_output=True, timeout=200)
-        assert done.returncode == 0, done.stderr.decode()
+def test_the_python_prints_what_is_shown(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for command, _ in shown():
+        if "> t" in command:  # the files of rows
+            run(command, README, folder)
+    monkeypatch.chdir(folder)
+    code = "\n".join(blocks(README, "pycon"))
+    parsed = doctest.DocTestParser().get_doctest(code, {}, README.name, str(README), 0)
+    printed: list[str] = []
+    result = doctest.DocTestRunner(optionflags=FLAGS).run(parsed, out=printed.append)
+    assert result.attempted > 5
+    assert result.failed == 0, "".join(printed)

@@ -144,7 +144,7 @@ def test_no_canary_in_reports_or_what_is_printed(tmp_path: Path, run_python: Cal
 
 
 SHOWN = [
-    "/v1/feedback", "/", "/page/main.js", "/v1/model", "/v1/model/words?label=l0&top=1000", "/v1/model/evaluation",
+    "/v1/feedback", "/", "/page/main.js", "/v1/model", "/v1/model/words?label=l0&top=1000", "/v1/model/form", "/v1/model/evaluation",
     "/v1/model/evaluation.html", "/metrics", "/health", "/ready", "/openapi.json", "/problems",
 ]  # fmt: skip
 

@@ -138,6 +138,7 @@ class Machine(Walker):
 
     def _check_privacy(self, content: bytes, where: str, beside: set[str] = frozenset()) -> None:  # type: ignore[assignment]
         held = own_strings(self.reference.rows) | {*self._priors(self.reference.priors)} | beside | {UNSURE}
+        held |= self.reference.kept()
         found = [own for own in self.source.own - held if own.encode() in content]
         require(not found, f"{found[:1]} is forgotten, but still in {where}")
 
@@ -264,7 +265,7 @@ class Machine(Walker):
         rare = [
             word
             for word in self.source.own.intersection(*[set[str]().union(*texts)])
-            if sum(word in text for text in texts) < least
+            if sum(word in text for text in texts) < least and word not in self.reference.kept()
         ]
         require(not any(word.encode() in content for word in rare), "a rare word is in the slim file")
         self._rename_slim(small, random)
@@ -379,6 +380,8 @@ class Machine(Walker):
         return before
 
     def threads_on_a_fresh_one(self, random: Random) -> None:
+        if self.reference.in_space:  # laid out by the part that comes first
+            return
         settings = {**self.settings, "smoothing": 1.0, "calibrate": False, "numbers": "gaussian", "priors": "data"}
         model, parts = Classifier(**settings), [self.source.rows(random, 2) for _ in range(THREADS)]
         together([lambda part=part: model.learn(part) for part in parts])  # type: ignore[misc]
@@ -408,6 +411,8 @@ class Machine(Walker):
 
     def forget_strangers(self, random: Random) -> None:
         if {"words", "kind"}.isdisjoint(self.source.columns):
+            return
+        if self.reference.in_space and not self.settings["ledger"]:  # a word without an axis leaves no trace in the sums
             return
         strange = self.source.stranger(random, random.choice(self.reference.labels))
         rows = random.choice([[strange], [*self._held(random, 1), strange]])

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from discern.classifier import Classifier
+from discern.data.readers import batches
 from discern.evaluation.decisions import Decision
+from discern.models.fitted import Fitted
 from discern.models.settings import Settings
+from discern.models.summing import sum_rows
 from tests.machines.rows import UNSURE, Row, key
 
 Priors = str | dict[str, float]
@@ -131,6 +134,7 @@ class Reference:
         """Return the reference of a classifier that was just fitted on rows."""
         features = [feature.is_binned for feature in fitted.features]
         is_chosen = fitted.resolved.chosen is not None or fitted.resolved.calibration is not None or any(features)
+        is_chosen = is_chosen or fitted.resolved.space is not None
         given = (
             settings["smoothing"] != "auto" and settings["calibrate"] is not True and settings["numbers"] == "gaussian"
         )
@@ -175,15 +179,36 @@ class Reference:
 
     def fresh(self) -> Classifier:
         """Return the model that was fitted on the rows at once and then given the priors and the decision."""
-        fitted = quietly(lambda: self.chosen.fresh().fit(self.rows)).fitted
+        fitted = self._in_space() or quietly(lambda: self.chosen.fresh().fit(self.rows)).fitted
         like = fitted if self.chosen.model is None else self.chosen.model.fitted
         settings, resolved = like.settings, like.resolved
         priors = self.priors if isinstance(self.priors, str) else tuple(sorted(self.priors.items()))
         if not isinstance(settings.naive_bayes.priors, str):
             settings = replace(settings, naive_bayes=replace(settings.naive_bayes, priors=priors))
-        resolved = replace(resolved, naive_bayes=replace(resolved.naive_bayes, priors=priors))
+        pipeline = resolved.pipeline and resolved.pipeline.with_priors(priors)
+        resolved = replace(resolved, naive_bayes=replace(resolved.naive_bayes, priors=priors), pipeline=pipeline)
         decision = None if self.rule is None else self.rule.decision()
         return Classifier.of(settings, replace(fitted, settings=settings, resolved=resolved, decision=decision))
+
+    @property
+    def in_space(self) -> bool:
+        """Whether the model is a sum over rows in a vector space."""
+        return self.chosen.model is not None and self.chosen.model.resolved.space is not None
+
+    def kept(self) -> set[str]:
+        """Return the words and levels that have an axis, which a model in a vector space keeps."""
+        space = None if self.chosen.model is None else self.chosen.model.resolved.space
+        axes = [] if space is None else [part for part in space.axes if part.feature.role in ("text", "category")]
+        return {word for part in axes for place in range(len(part)) for word in _words_of(part, place)}
+
+    def _in_space(self) -> Fitted | None:
+        """Return what a model in a vector space learns of the rows at once, in the space that was chosen."""
+        like = None if self.chosen.model is None else self.chosen.model.fitted
+        if like is None or like.resolved.space is None:
+            return None
+        salt = None if like.ledger is None else like.ledger.salt
+        sums, ledger = sum_rows(batches(self.rows), like.resolved, "label", 1, salt)
+        return replace(like, sums=sums, ledger=ledger)
 
     def prior(self) -> dict[str, float]:
         """Return the probability that each label should have before a row is looked at."""
@@ -197,6 +222,10 @@ class Reference:
         return {
             label: named[label] / sum(named.values()) * rest if label in named else shares[label] for label in shares
         }
+
+
+def _words_of(axes: Any, place: int) -> list[str]:
+    return str(axes.levels[place] if axes.feature.role == "category" else axes.name(place)).split()
 
 
 def _given_priors(settings: dict[str, Any], fitted: Classifier) -> Priors:

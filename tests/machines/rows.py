@@ -96,6 +96,8 @@ def draw_settings(random: Random) -> dict[str, Any]:
     """Draw the settings of a classifier: the arguments of :class:`discern.Classifier`."""
     event = random.choice(["naive-bayes", "multinomial", "binary", "bernoulli", "complement"])
     columns = [name for name in ROLES if random.random() < (0.85 if name == "words" else 0.35)] or ["words"]
+    if random.random() < 0.3:
+        return draw_space_settings(random, columns)
     return {
         "model": event,
         "smoothing": _smoothing(random, event),
@@ -108,6 +110,25 @@ def draw_settings(random: Random) -> dict[str, Any]:
         "max_terms": random.choice([None, None, None, 3, 12]),
         "select": random.choice(["chi2", "mutual-information"]),
         "stem": None,
+        "ledger": SALT if random.random() < 0.4 else False,
+        "threads": 1,
+    }
+
+
+def draw_space_settings(random: Random, columns: Iterable[str]) -> dict[str, Any]:
+    """Draw the settings of a classifier that is a sum over rows in a vector space."""
+    model = random.choice(["lda", "qda", "ridge", "centroids"])
+    return {
+        "model": model,
+        "smoothing": "auto",
+        **{ROLES[name]: name for name in columns},
+        "numbers": random.choice(["gaussian", "quantile", "uniform", "mdl", "auto"]),
+        "priors": _priors(random) if model in ("lda", "qda") else "data",
+        "min_df": random.choice([None, 1, 2, 3]),
+        "ngrams": random.choice([None, (1, 1), (1, 2)]),
+        "calibrate": random.choice(["auto", True, False]),
+        "max_terms": random.choice([None, 3, 12]),
+        "select": random.choice(["chi2", "mutual-information"]),
         "ledger": SALT if random.random() < 0.4 else False,
         "threads": 1,
     }

@@ -67,6 +67,58 @@ def test_every_class_is_replaced_by_one_with_the_same_parameters() -> None:
             assert missing == set(), (name, missing)
 
 
+def test_what_is_left_alone_is_told(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from sklearn import svm\nfrom sklearn.linear_model import LogisticRegression\n"
+        "print(LogisticRegression.__module__, svm.SVC.__module__)\n",
+        "utf-8",
+    )
+    done = run("-m", "discern.patch", str(script))
+    assert done.stdout == "sklearn.linear_model._logistic sklearn.svm._classes\n"
+    assert done.stderr.splitlines() == [
+        "discern.patch: left alone sklearn.linear_model.LogisticRegression: "
+        "it finds the same optimum to another tolerance",
+        "discern.patch: left alone sklearn.svm.SVC: it finds the same optimum to another tolerance",
+        "discern.patch: nothing was replaced",
+    ]
+
+
+def test_every_class_that_discern_has_is_replaced_or_left_alone_with_a_reason() -> None:
+    from tests.scikit_learn.plugin import PLACES
+
+    public = {place: names for place, names in PLACES.items() if "._" not in place}
+    for place, names in public.items():
+        known = {*compat.NAMES.get(place, {}), *compat.LEFT_ALONE.get(place, {})}
+        assert known == set(names), place
+
+
+PROOFS = {
+    "sklearn.discriminant_analysis": "tests/test_discriminant_analysis.py",
+    "sklearn.feature_extraction.text": "feature_extraction/tests/test_text.py",
+    "sklearn.feature_selection": "feature_selection/tests/test_feature_select.py",
+    "sklearn.linear_model": "linear_model/tests/test_ridge.py",
+    "sklearn.naive_bayes": "tests/test_naive_bayes.py",
+}
+"""The file of scikit-learn's tests that proves the classes of a module equal."""
+
+
+@pytest.mark.parametrize("place", compat.NAMES)
+def test_what_is_replaced_has_no_open_difference(place: str) -> None:
+    from tests.scikit_learn import suite
+
+    left = [re.escape(name) for name in compat.LEFT_ALONE.get(place, {})]
+    found = [
+        test
+        for group in suite.differences()
+        if group["kind"] == "open"
+        for test in group["tests"]
+        if test.startswith(f"sklearn/{PROOFS[place]}::")
+        and (not left or not re.search(rf"\b({'|'.join(left)})\b", test + group["reason"]))
+    ]
+    assert found == []
+
+
 def test_a_script_keeps_its_arguments_folder_and_exit_code(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text("WORD = 'beside'\n", "utf-8")
     script = tmp_path / "script.py"

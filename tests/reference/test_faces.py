@@ -140,14 +140,35 @@ def test_vectorizer_takes_arrow_columns():
     )
 
 
-def test_hashing_is_keyed():
+def test_equal_hashing_vectorizers_return_equal_columns():
     documents = ["one fish two fish", "red fish"]
-    first, second = discern.HashingVectorizer(), discern.HashingVectorizer()
+    for key in (None, 5):
+        first, second = discern.HashingVectorizer(key=key), discern.HashingVectorizer(key=key)
+        assert (first.transform(documents) != second.transform(documents)).nnz == 0
+    # The default never changes: a model that was trained yesterday still finds its columns.
+    columns = discern.HashingVectorizer(n_features=1000).transform(["fish"]).indices
+    assert columns.tolist() == [701]
+
+
+def test_a_secret_key_is_drawn_once_and_kept_with_the_model():
+    documents = ["one fish two fish", "red fish"]
+    first, second = (discern.HashingVectorizer(key="secret") for _ in range(2))
     assert (first.transform(documents) != second.transform(documents)).nnz > 0
-    same = [discern.HashingVectorizer(key=5).transform(documents) for _ in range(2)]
-    assert (same[0] != same[1]).nnz == 0
+    assert (first.transform(documents) != discern.HashingVectorizer().transform(documents)).nnz > 0
     copy = pickle.loads(pickle.dumps(first))
-    assert (copy.transform(documents) != first.transform(documents)).nnz == 0
+    assert copy.key_ == first.key_ and (copy.transform(documents) != first.transform(documents)).nnz == 0
+    given = discern.HashingVectorizer(key=first.key_)
+    assert (given.transform(documents) != first.transform(documents)).nnz == 0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max", None])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_hashed_rows_have_unit_length(norm, dtype):
+    rows = discern.HashingVectorizer(norm=norm, dtype=dtype).transform([*DOCUMENTS, ""])
+    theirs = reference_text.HashingVectorizer(norm=norm, dtype=dtype).transform([*DOCUMENTS, ""])
+    assert rows.dtype == theirs.dtype == dtype
+    np.testing.assert_allclose(abs(rows).sum(axis=1), abs(theirs).sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(rows.multiply(rows).sum(axis=1), theirs.multiply(theirs).sum(axis=1), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ def test_the_optimum_is_libsvms(options, sparse):
     assert ours.objective_[0] == pytest.approx(mine, rel=1e-9)
     if options["kernel"] == "linear":
         line = np.asarray(theirs.coef_.todense() if sparse else theirs.coef_)
-        np.testing.assert_allclose(np.asarray(ours.coef_), line, atol=1e-4)
+        found = np.asarray(ours.coef_.todense() if sparse else ours.coef_)
+        np.testing.assert_allclose(found, line, atol=1e-4)
 
 
 def test_a_kernel_that_is_not_positive_definite_ends_too():

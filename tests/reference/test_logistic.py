@@ -251,9 +251,18 @@ def test_dependent_columns_are_named():
         discern.LogisticRegression(penalty=None).fit(np.hstack([X, X[:, :1] - 2 * X[:, 1:2]])[:, [0, 1, 2, 4]], y)
 
 
-@pytest.mark.parametrize("options", [{"penalty": "l1"}, {"l1_ratio": 0.5}, {"dual": True}])
+REFUSED = [
+    {"penalty": "l1", "solver": "lbfgs"},
+    {"l1_ratio": 0.5, "solver": "liblinear"},
+    {"l1_ratio": 0.5, "solver": "newton-cg"},
+    {"penalty": "elasticnet", "l1_ratio": None},
+    {"dual": True},
+]
+
+
+@pytest.mark.parametrize("options", REFUSED)
 def test_what_cannot_be_fitted_is_refused(options):
-    with pytest.raises(ValueError, match=r"l1|dual"):
+    with pytest.raises(ValueError, match=r"L1|l1_ratio|dual"):
         discern.LogisticRegression(**options).fit([[0.0], [1.0]], [0, 1])
 
 

@@ -313,7 +313,7 @@ def test_problems_say_what_to_do(client: Client) -> None:
 
 def test_a_model_that_is_no_sum_predicts_and_does_not_learn(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
-    Classifier(model="ridge", calibrate=False).fit(HELD_OUT[:60]).save(path)
+    Classifier(model="linear-svm", calibrate=False).fit(HELD_OUT[:60]).save(path)
     with in_process(Settings(path)) as (client, _):
         assert client.get("/v1/model")["can_learn"] is False
         assert client.post("/v1/predict", {"text": "win a prize"})["label"] in ("ham", "spam")

@@ -87,8 +87,8 @@ def test_typing_shows_label_bars_evidence_and_what_would_flip_it(page: Page, pla
     typed(page, TEXT)
     expected = Classifier.load(place / "messages.discern").explain(TEXT)
     assert page.inner_text("#label") == expected.label
-    assert page.locator(".bar").count() == 2
-    shown = [float(text.strip("%> \u00a0")) for text in page.locator(".bar .number").all_inner_texts()]
+    assert page.locator("#bars .bar").count() == 2
+    shown = [float(text.strip("%> \u00a0")) for text in page.locator("#bars .bar .number").all_inner_texts()]
     assert shown[0] == pytest.approx(100 * expected.probability, abs=0.01)
     marks = page.locator("#texts mark.for").all_inner_texts()
     assert "free" in marks
@@ -109,10 +109,14 @@ def test_teaching_with_one_click_and_undoing_it(page: Page, client: Client) -> N
     expect(page.locator("#feedback-list li").first).to_contain_text("my zebra is wonderful")
     expect(page.locator("#subtitle")).to_contain_text(f"{rows + 1} rows")
     assert page.inner_text("#probability") != before
+    shown = page.locator("#change .number").all_inner_texts()
+    assert float(shown[0].strip("%")) < float(shown[1].strip("%"))
+    expect(page.locator("#change")).to_contain_text("The label ")
     page.locator("#notice").get_by_role("button", name="Undo").click()
     expect(page.locator("#notice")).to_contain_text("Undone")
     expect(page.locator("#probability")).to_have_text(before)
     expect(page.locator("#subtitle")).to_contain_text(f"{rows} rows")
+    expect(page.locator("#change")).to_be_hidden()
     expect(page.locator("#feedback-list li").nth(1)).to_contain_text("undone by")
 
 
@@ -120,9 +124,9 @@ def test_a_label_of_ones_own(page: Page) -> None:
     typed(page, "an elephant trumpets in the evening")
     page.fill("#other-label", "大象")
     page.press("#other-label", "Enter")
-    expect(page.locator(".bar")).to_have_count(3)
+    expect(page.locator("#bars .bar")).to_have_count(3)
     page.locator("#notice").get_by_role("button", name="Undo").click()
-    expect(page.locator(".bar")).to_have_count(2)
+    expect(page.locator("#bars .bar")).to_have_count(2)
 
 
 def test_a_file_is_dropped_and_comes_back(page: Page, place: Path) -> None:
@@ -139,7 +143,7 @@ def test_a_file_is_dropped_and_comes_back(page: Page, place: Path) -> None:
         "() => { const data = new DataTransfer(); data.items.add(new File(['text\\n\"win\\na prize\"\\n'], 'a.csv')); return data; }"
     )
     page.dispatch_event("#drop", "drop", {"dataTransfer": transfer})
-    expect(page.locator("#upload-status")).to_have_text("Labeled 1 rows.")
+    expect(page.locator("#upload-status")).to_have_text("Labeled 1 row.")
     expect(page.locator("#preview td")).to_have_text(["spam", re.compile(r"0\.\d{4}"), "win\na prize"])
 
 
@@ -199,9 +203,9 @@ def test_the_keyboard_is_enough(page: Page) -> None:
             break
     page.keyboard.type("win a free prize")
     expect(page.locator("#teach-buttons button").first).to_be_visible()
-    for _ in range(4):
+    for _ in range(10):
         page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.tagName") == "BUTTON":
+        if page.evaluate("document.activeElement.parentElement.id") == "teach-buttons":
             break
     page.keyboard.press("Enter")
     expect(page.locator("#notice")).to_contain_text("Learned as")
@@ -220,6 +224,71 @@ def test_texts_of_every_script_and_kind(page: Page) -> None:
     assert page.locator("img").count() == 0
 
 
+def test_examples_are_made_by_the_model_and_have_its_labels(page: Page, client: Client) -> None:
+    examples = client.get("/v1/model/form")["examples"]
+    assert [one["label"] for one in examples] == ["ham", "spam"]
+    for place, one in enumerate(examples):
+        page.locator("#example-buttons button").nth(place).click()
+        expect(page.locator("textarea")).to_have_value(one["row"]["text"])
+        expect(page.locator("#label")).to_have_text(one["label"])
+
+
+def test_answer_and_evidence_are_on_the_first_screen_of_a_phone(
+    browser: Browser, client: Client, complaints: list[str]
+) -> None:
+    page = opened_page(browser, client, complaints, 390)
+    page.set_viewport_size({"width": 390, "height": 844})
+    typed(page, TEXT)
+    for name in ("#label", "#probability", "#texts .evidence-text", "#flip"):
+        box = page.locator(name).first.bounding_box()
+        assert box is not None
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 844, name
+    page.context.close()
+
+
+def test_problems_are_told_in_the_words_of_a_page(page: Page, client: Client, complaints: list[str]) -> None:
+    page.route("**/v1/explain", lambda route: route.abort())
+    page.fill("textarea", TEXT)
+    expect(page.locator("#notice.bad")).to_contain_text("The service cannot be reached.")
+    page.unroute("**/v1/explain")
+    page.fill("textarea", "word " * 200_001)
+    expect(page.locator("#notice.bad")).to_have_text("“text”: more than 200,000 words; shorten the text.")
+    page.fill("textarea", "free " + "zzqx " * 60_000)
+    expect(page.locator("#notice")).to_be_empty(timeout=60_000)
+    expect(page.locator("#texts mark").first).to_have_text("free")
+    page.wait_for_timeout(100)
+    complaints.clear()  # the browser notes the problems
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_the_reference_of_the_api(
+    browser: Browser, client: Client, complaints: list[str], width: int, scheme: str
+) -> None:
+    page = opened_page(browser, client, complaints, width, scheme)
+    page.goto(f"http://127.0.0.1:{client.port}/docs")
+    page.wait_for_selector("body[data-ready]")
+    known = {(path, kind) for path, kinds in client.get("/openapi.json")["paths"].items() for kind in kinds}
+    shown = page.locator(".operation summary").evaluate_all(
+        "all => all.map(one => [one.querySelector('code').textContent, one.querySelector('.method').textContent.toLowerCase()])"
+    )
+    assert {tuple(pair) for pair in shown} == known
+    first = page.locator(".operation", has_text="/v1/predict").first
+    first.locator("summary").click()
+    first.locator("textarea").fill('{"text": "win a free prize"}')
+    first.get_by_role("button", name="Send POST").click()
+    expect(first.locator("pre")).to_contain_text('"label": "spam"')
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    page.goto(f"http://127.0.0.1:{client.port}/problems#token")
+    expect(page.locator("dt#token")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    assert Axe().run(page).violations_count == 0
+    page.context.close()
+    assert complaints == []
+
+
 def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: list[str]) -> None:
     rows = [
         {"label": "ab"[n % 2], "note": f"word{n % 7}", "size": n / 3, "kind": "xy"[n % 3 == 0], "paid": n % 4 == 0}
@@ -229,6 +298,13 @@ def test_forms_for_mixed_columns(browser: Browser, tmp_path: Path, complaints: l
     Classifier(text="note", number="size", category="kind", flag="paid", smoothing=1.0).fit(rows).save(path)
     with in_process(Settings(path)) as (client, _):
         page = opened_page(browser, client, complaints)
+        assert page.locator("#field-2 option").all_inner_texts() == ["not known", "x", "y"]
+        low, _, high = page.inner_text(".field.number .range").removeprefix("mostly ").partition(" to ")
+        slider = page.locator(".field.number input[type=range]")
+        assert float(low) < 10 < float(high)
+        assert [slider.get_attribute(name) for name in ("min", "max")] == [low, high]
+        slider.evaluate("(one) => { one.value = 10; one.dispatchEvent(new Event('input', { bubbles: true })); }")
+        expect(page.locator("#field-1")).to_have_value(re.compile(r"^(9\.9|10)"))
         page.fill("#field-1", "12.5")
         page.select_option("#field-3", "yes")
         page.fill("textarea", "word3")

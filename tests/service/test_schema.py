@@ -72,8 +72,9 @@ def tried(folder: Path, model: Path, examples: int) -> int:
             check=False,
         )
     shown = "\n".join(line[:400] for line in done.stdout.splitlines())
-    assert done.returncode == 0, shown[-6000:] + done.stderr[-1000:]
-    assert not [line for line in journal.lines if '"failed"' in line]
+    failed = [line for line in journal.lines if '"failed"' in line]
+    assert done.returncode == 0, (shown[-6000:] + done.stderr[-1000:], failed[:3])
+    assert not failed
     found = re.search(r"(\d[\d,]*) generated", done.stdout)
     assert found, shown[-3000:]
     print(found.group())

@@ -47,8 +47,10 @@ class CrossValidation:
     --------
     >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(60)]
     >>> result = cross_validate(Classifier(smoothing=1.0), rows, folds=3)
-    >>> isinstance(result, CrossValidation), result.probabilities.shape, result.total.rows
-    (True, (60, 2), 60)
+    >>> result.accuracy, result.probabilities.shape
+    (1.0, (60, 2))
+    >>> result.values("log_loss").round(2).tolist()
+    [0.05, 0.05, 0.05]
     """
 
     folds: tuple[Evaluation, ...]
@@ -135,7 +137,7 @@ def cross_validate(
     sample = Sample.of(parts, classifier.label, names, classifier.threads)
     if classifier.model == "best":
         raise ValueError("cross_validate evaluates one model: fit model='best' first, and pass the name in its winner")
-    if folds == "leave-one-out" and not settings.is_sum:
+    if folds == "leave-one-out" and not settings.kind.event:
         raise ValueError(f"{classifier.model!r} is trained again for each fold: pass a number of folds, such as 10")
     if folds == "leave-one-out":
         left_out = Folds.one_by_one(np.argsort(sample.keys, kind="stable").astype(np.int64))
@@ -143,7 +145,7 @@ def cross_validate(
         left_out = stratified(sample.classes, sample.keys, folds)
     else:
         raise ValueError(f"folds must be a number or 'leave-one-out', not {folds!r}")
-    held_out_scores = _as_sums if settings.is_sum else _in_space
+    held_out_scores = _as_sums if settings.kind.event else _in_space
     scores, shares = held_out_scores(settings, sample, features, left_out)
     labels = np.array(sample.labels, dtype=np.str_)
     true, predicted = labels[sample.classes[left_out.order]], labels[scores.argmax(axis=1)]
@@ -172,12 +174,17 @@ def _as_sums(
 def _in_space(
     settings: Settings, sample: Sample, features: Sequence[Feature], left_out: Folds
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return scores and probabilities of held-out rows; a model in a vector space is trained again for each fold."""
+    """Return scores and probabilities of held-out rows; a model in a vector space is solved again for each fold."""
+    import discern.models.vector_space.additive as additive
     import discern.models.vector_space.model as spatial
 
-    pipeline = pipeline_of(settings, settings.model)
+    pipeline, calibration = pipeline_of(settings, settings.model), None
+    if pipeline.is_sum:
+        pipeline, calibration = additive.validated(sample, features, pipeline, choose_cost=True)
+    elif settings.calibrate is not False:
+        calibration = spatial.calibration_of(sample, features, pipeline)
     scores = spatial.held_out(sample, features, pipeline, left_out)
-    calibration = None if settings.calibrate is False else spatial.calibration_of(sample, features, pipeline)
+    calibration = None if settings.calibrate is False else calibration
     return scores, posterior(scores) if calibration is None else calibration(scores)
 
 

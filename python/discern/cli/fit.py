@@ -230,7 +230,7 @@ class Terms:
         "The number of terms of a text to use, the best by --select; auto: chosen by validation.",
         parser=parse_terms,
         metavar="N",
-        show_default="all; 6000 for ridge, 1000 for lda, 100 for qda",
+        show_default="all; 10000 for centroids, 2000 for ridge, 1000 for lda, 100 for qda",
     )
     views: str = option(
         "auto",

@@ -125,6 +125,12 @@ class Batch:
         columns = {name: _taken(column, places) for name, column in self.columns.items()}
         return replace(self, columns=columns, rows=len(places))
 
+    def repeated(self, times: NDArray[np.integer[Any]]) -> Batch:
+        """Return each row as often as ``times`` tells."""
+        places = np.repeat(np.arange(self.rows), times)
+        columns = {name: _taken(column, places) for name, column in self.columns.items()}
+        return replace(self, columns=columns, rows=len(places))
+
     def first(self, rows: int) -> Batch:
         """Return the first rows, without a copy."""
         if rows >= self.rows:
@@ -158,6 +164,8 @@ def row_sizes(batch: Batch) -> NDArray[np.int64]:
 
 def _value_sizes(column: Column) -> NDArray[np.int64] | int:
     """Return the approximate size of each value in bytes."""
+    if type(column) is np.ndarray and column.dtype == np.float64 and column.ndim == 1:
+        return 16
     listed = None if isinstance(column, Strings) else lengths_of(column)
     if listed is not None:
         return 8 + 4 * listed
@@ -178,6 +186,8 @@ def _lengths(column: Column) -> NDArray[np.int64] | None:
         return _arrow_lengths(column)
     if isinstance(column, np.ndarray) and column.dtype.kind in "biufMm":
         return None
+    if {*map(type, column)} == {str} and all(map(str.isascii, column)):
+        return np.fromiter(map(len, column), np.int64, len(column))
     texts = (value if isinstance(value, str | bytes) else "" for value in column)
     return np.array([len(text) if text.isascii() else _length(text) for text in texts], np.int64)
 
@@ -303,6 +313,8 @@ def typed_numbers(column: Column, truth: bool = True) -> NDArray[np.float64] | N
     >>> typed_numbers([1, 2.5, None]).tolist(), typed_numbers(["1"])
     ([1.0, 2.5, nan], None)
     """
+    if type(column) is np.ndarray and column.dtype == np.float64 and column.ndim == 1:  # quick, for wide tables
+        return column
     if isinstance(column, Strings | Vectors) or getattr(column, "ndim", 1) > 1:
         return None
     if is_arrow(column):

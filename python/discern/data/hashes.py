@@ -35,7 +35,8 @@ def value_hashes(batch: Batch, name: str) -> Hashes:
     True
     """
     column = batch.column(name)
-    if not isinstance(column, Strings) and lengths_of(column) is not None:
+    is_number = type(column) is np.ndarray and column.dtype == np.float64 and column.ndim == 1
+    if not isinstance(column, Strings) and not is_number and lengths_of(column) is not None:
         with suppress(DataError):  # lists of something else are compared by their text
             return _hashes_of_vectors(batch.vectors(name))
     numbers = typed_numbers(column, truth=False)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.batch import Batch, as_column, is_guessed, named_columns, part_of, without_index
+from discern.data.batch import Batch, Column, as_column, is_guessed, named_columns, part_of, without_index
 from discern.data.formats import FORMATS, Format
 from discern.data.source import COMPRESSIONS, Reading, compression_of, open_file, refuse_missing, refuse_pipe
 from discern.data.strings import DataError
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+MANY_ROWS = 100
+"""From so many rows on, columns of records become arrays."""
 ROWS_AT_ONCE = 1 << 15
 """The rows of a batch that holds vectors."""
 
@@ -70,6 +73,8 @@ def _batches(source: Any, reading: Reading) -> Iterator[Batch]:
         yield from _from_mapping(source)
     elif isinstance(source, np.ndarray) and source.ndim == 2:
         yield from _from_mapping({"vector": source})
+    elif isinstance(source, np.ndarray) and source.ndim == 1 and source.dtype.kind in "OUT":
+        yield from _from_rows(source.tolist())
     elif hasattr(source, "__arrow_c_stream__") or hasattr(source, "__arrow_c_array__"):
         yield from _from_arrow(source)
     elif isinstance(source, Sequence):
@@ -104,14 +109,36 @@ def _from_rows(rows: Sequence[Any]) -> Iterator[Batch]:
             yield Batch({"text": list(rows)}, len(rows))
         return
     for index, row in enumerate(rows):
-        if not isinstance(row, Mapping):
+        if type(row) is not dict and not isinstance(row, Mapping):  # the first is quick to tell
             kind = type(row).__name__
             raise DataError(f"row {index + 1} is a {kind}; each row must be a string or a mapping of column to value")
-    names = list(dict.fromkeys(str(name) for row in rows for name in row))
-    yield Batch({name: [row.get(name) for row in rows] for name in names}, len(rows), is_partial=True)
+    first = rows[0].keys()
+    if all(type(name) is str for name in first) and all(row.keys() == first for row in rows):
+        columns = {name: list(map(itemgetter(name), rows)) for name in first}
+    else:
+        names = list(dict.fromkeys(str(name) for row in rows for name in row))
+        columns = {name: [row.get(name) for row in rows] for name in names}
+    if len(rows) >= MANY_ROWS:
+        columns = {name: _typed(column) for name, column in columns.items()}
+    yield Batch(columns, len(rows), is_partial=True)
+
+
+def _typed(column: list[Any]) -> Column:
+    """Return values of one type as an array, which is faster to work with and means the same."""
+    kinds = {*map(type, column)}
+    kind = {float: np.float64, bool: np.bool_, int: np.int64}.get(kinds.pop()) if len(kinds) == 1 else None
+    try:
+        return column if kind is None else np.array(column, kind)
+    except OverflowError:
+        return column
 
 
 def _from_arrow(source: Any) -> Iterator[Batch]:
+    if _is_pandas(source):
+        numbers = _plain_numbers(source)
+        if numbers is not None:
+            yield from numbers
+            return
     import pyarrow as pa
 
     try:
@@ -134,6 +161,20 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
     for part in table.to_batches():  # in chunks, as they lie in memory
         yield Batch(named_columns(table.column_names, part.columns, "the table"), part.num_rows, "the table", start)
         start += part.num_rows
+
+
+def _plain_numbers(source: Any) -> Iterator[Batch] | None:
+    """Return the rows of a pandas frame whose columns are all numbers of one type of NumPy; None for another frame.
+
+    Arrow would copy them, column by column.
+    """
+    kinds = {*source.dtypes} if len(source) and len(source.columns) else set()
+    kind = kinds.pop() if len(kinds) == 1 else None
+    if not isinstance(kind, np.dtype) or kind.kind not in "biuf" or kind.itemsize > 8:
+        return None
+    values = source.to_numpy()
+    columns = named_columns([str(name) for name in source.columns], [*values.T], "the table")
+    return iter([Batch(columns, len(source), "the table")])
 
 
 def _is_pandas(source: Any) -> bool:

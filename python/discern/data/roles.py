@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
@@ -139,6 +140,23 @@ class Feature:
         grid = None if "grid" not in values else Grid.from_json(values["grid"])
         return cls(str(values["name"]), values["role"], edges, values.get("view", ""), grid)
 
+    def usual_range(self) -> list[float] | None:
+        """Return the rounded range and step of most numbers of a column in bins; None if there is one bin.
+
+        The outermost edges are infinite: the range goes one mean width of a bin beyond the others.
+
+        Examples
+        --------
+        >>> Feature("size", "number", (-np.inf, 10.0, 20.0, np.inf)).usual_range()
+        [0.0, 30.0, 0.1]
+        """
+        inner = [] if self.edges is None else self.edges[1:-1]
+        if not inner:
+            return None
+        reach = (inner[-1] - inner[0]) / (len(inner) - 1) if len(inner) > 1 else abs(inner[0]) or 1.0
+        least = 0.0 if inner[0] > 0 else -np.inf
+        return rounded_range(max(inner[0] - reach, least), inner[-1] + reach)
+
     def bins(self) -> list[str]:
         """Return the names of the bins in order; edges have as many digits as needed to tell them apart."""
         edges = [] if self.edges is None else self.edges[1:-1]
@@ -148,6 +166,27 @@ class Feature:
             return ["any"]
         between = [f"{low} to {high}" for low, high in pairwise(inner)]
         return [f"below {inner[0]}", *between, f"{inner[-1]} or more"]
+
+
+MOST_ROUNDED = 1e307
+"""The greatest end of a rounded range."""
+RANGE_STEPS = 200
+"""The least steps of a rounded range."""
+
+
+def rounded_range(low: float, high: float) -> list[float]:
+    """Return a range moved outward to round numbers, and the step between them: a power of ten.
+
+    Examples
+    --------
+    >>> rounded_range(2.871, 8.136), rounded_range(-3.0, 1204.0)
+    ([2.87, 8.14, 0.01], [-3.0, 1204.0, 1.0])
+    """
+    low, high = (min(max(end, -MOST_ROUNDED), MOST_ROUNDED) for end in (low, high))
+    span = max(high - low, 1e-12 * abs(low), 1e-290)
+    power = math.floor(math.log10(span / RANGE_STEPS))
+    step = float(f"1e{power}")
+    return [round(math.floor(low / step) * step, -power), round(math.ceil(high / step) * step, -power), step]
 
 
 def _edge_to_json(edge: float) -> float | str:
@@ -168,8 +207,9 @@ def numbers_of(batch: Batch, name: str) -> NDArray[np.float64]:
     [1.5, nan, 2.0, 1.0]
     """
     numbers = _read_numbers(batch, name)
-    huge = np.flatnonzero(np.isinf(numbers))
-    if len(huge):
+    is_huge = np.isinf(numbers)
+    if is_huge.any():
+        huge = np.flatnonzero(is_huge)
         raise DataError(
             f"row {batch.start + int(huge[0])} of {batch.source}, column {name!r}: {numbers[huge[0]]:g} is too large a "
             "number; correct it, leave it empty, or use the column as a category"
@@ -182,10 +222,30 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     if typed is not None:
         return typed
     texts = batch.texts(name)
-    numbers, odd = _native.numbers(texts)
+    numbers, odd, _ = _native.numbers(texts)
     if len(odd):
         numbers[odd] = _read_odd_numbers(_strings_at(texts, odd), odd, batch, name)
     return numbers
+
+
+def with_numbers_read(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Return a batch in which texts of numbers are read already, where nothing can tell the difference.
+
+    Examples
+    --------
+    >>> batch = Batch({"size": Strings.of(["1.50", ""]), "other": Strings.of(["NA", "2"])}, 2)
+    >>> read = with_numbers_read(batch, [Feature("size", "number"), Feature("other", "number")])
+    >>> read.columns["size"], type(read.columns["other"])
+    (array([1.5, nan]), <class 'discern.data.strings.Strings'>)
+    """
+    columns = dict(batch.columns)
+    for feature in features:
+        column = columns.get(feature.name)
+        if feature.role == "number" and isinstance(column, Strings):
+            numbers, _, is_plain = _native.numbers(column.native())
+            if is_plain:
+                columns[feature.name] = numbers
+    return replace(batch, columns=columns)
 
 
 def _strings_at(texts: Any, places: NDArray[np.int64]) -> Strings:
@@ -382,7 +442,7 @@ def _is_clearly_number(batch: Batch, name: str) -> bool:
     """Return whether a column holds numbers that are neither a flag nor the numbers of the rows; if in doubt, not."""
     numbers = typed_numbers(batch.columns[name], truth=False)
     if numbers is None:
-        numbers, odd = _native.numbers(batch.texts(name))
+        numbers, odd, _ = _native.numbers(batch.texts(name))
         if len(odd):
             return False
     known = numbers[~np.isnan(numbers)]

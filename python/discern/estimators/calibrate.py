@@ -33,12 +33,17 @@ def scores_of(model: Any, X: Any) -> Array:
         return np.asarray(np.maximum(np.log(model.predict_proba(X)), LEAST_LOG))
 
 
-def calibrated(estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any) -> Calibration:
-    """Fit a calibration to cross-fitted scores: those of copies of the estimator for rows that they have not seen."""
+def calibrated(
+    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any, keep_lone: bool = False
+) -> Calibration:
+    """Fit a calibration to cross-fitted scores: those of copies of the estimator for rows that they have not seen.
+
+    With ``keep_lone``, the only row of a class is never held out; its score is that of a copy fitted to all rows.
+    """
     classes, numbers = np.unique(y, return_inverse=True)
     scores = np.zeros((len(y), len(classes)))
     held = np.zeros(len(y), bool)
-    for train, test in _folds(cv, X, y):
+    for train, test in _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y):
         known, labels = _safe_split(estimator, X, y, train)
         copy = _fitted(clone(estimator), known, labels, _chosen(sample_weight, train))
         rows = _safe_split(estimator, X, y, test, train)[0]
@@ -60,6 +65,16 @@ def _folds(cv: Any, X: Any, y: Array) -> Any:
             raise ValueError("a class has only one row: calibration needs at least two rows of each class")
         cv = min(int(cv), least)
     return check_cv(cv, y, classifier=True).split(X, y)
+
+
+def _folds_with_lone_rows(most: int, y: Array) -> Any:
+    """Return folds in whose training part is every row that is alone in its class, and one that scores these rows."""
+    _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+    lone = counts[numbers] == 1
+    several, alone = np.flatnonzero(~lone), np.flatnonzero(lone)
+    folds = [] if not len(several) else list(_folds(most, several, y[several]))
+    found = [(np.sort(np.concatenate([several[train], alone])), several[test]) for train, test in folds]
+    return found if not len(alone) else [*found, (np.arange(len(y)), alone)]
 
 
 def _chosen(weights: Any, rows: Any) -> Any:

@@ -7,9 +7,9 @@
     patch()
     from sklearn.naive_bayes import MultinomialNB  # discern's
 
-Left out are classes whose results are equally good but not equal: those that iterate to a tolerance of their own
-(``LogisticRegression``, ``LinearSVC``, ``SVC``, ``Perceptron``, ``RidgeClassifier`` on sparse rows), that break ties in
-another way (``KNeighborsClassifier``), or that hash with a key of their own (``HashingVectorizer``).
+A class is replaced only if scikit-learn's own tests prove its results equal: ``tests/scikit_learn`` runs them, and no
+difference of such a class may be open there. ``LEFT_ALONE`` has the others, whose results are equally good but not
+equal, and why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from discern.estimators.linear import discriminants
+from discern.estimators.linear import discriminants, ridge_cv
 from discern.estimators.naive_bayes import categorical, counts, gaussian
 from discern.estimators.text import tfidf, vectorizers
 from discern.estimators.transformers import select
@@ -66,6 +66,7 @@ NAMES: dict[str, dict[str, Any]] = {
         "TfidfVectorizer": tfidf.TfidfVectorizer,
     },
     "sklearn.feature_selection": {"SelectKBest": select.SelectKBest, "chi2": select.chi2},
+    "sklearn.linear_model": {"RidgeClassifierCV": ridge_cv.RidgeClassifierCV},
     "sklearn.naive_bayes": {
         "BernoulliNB": counts.BernoulliNB,
         "CategoricalNB": categorical.CategoricalNB,
@@ -77,16 +78,33 @@ NAMES: dict[str, dict[str, Any]] = {
 """What is replaced, by the module that a script imports it from, and by what."""
 
 
+_ITERATES = "it finds the same optimum to another tolerance"
+LEFT_ALONE: dict[str, dict[str, str]] = {
+    "sklearn.feature_extraction.text": {"HashingVectorizer": "it hashes to other columns"},
+    "sklearn.linear_model": {
+        "LogisticRegression": _ITERATES,
+        "Perceptron": "it shuffles rows in another order",
+        "RidgeClassifier": _ITERATES,
+    },
+    "sklearn.neighbors": {"KNeighborsClassifier": "it ranks equally near rows in another order"},
+    "sklearn.svm": {"LinearSVC": _ITERATES, "SVC": _ITERATES},
+}
+"""What discern has, too, but does not replace, and why."""
+
+
+_PLACES = (*NAMES, *(place for place in LEFT_ALONE if place not in NAMES))
+
+
 class _Front(ModuleType):
     """A module of scikit-learn that hands out discern's classes, and notes which; its own code is not affected."""
 
     def __getattribute__(self, name: str) -> Any:
         own = ModuleType.__getattribute__(self, "__dict__")
         table = own["__discern__"]
-        if name not in table or _asked_by_an_insider():
+        if not (name in table or name in own["__discern_left__"]) or _asked_by_an_insider():
             return ModuleType.__getattribute__(self, name)
         own["__discern_used__"].setdefault(name)
-        return table[name]
+        return table[name] if name in table else ModuleType.__getattribute__(self, name)
 
 
 def _asked_by_an_insider() -> bool:
@@ -106,10 +124,11 @@ def patch() -> None:
     'discern.estimators.naive_bayes.counts'
     >>> unpatch()
     """
-    for place, classes in NAMES.items():
+    for place in _PLACES:
         module: Any = importlib.import_module(place)
         if not isinstance(module, _Front):
-            module.__dict__["__discern__"] = classes
+            module.__dict__["__discern__"] = NAMES.get(place, {})
+            module.__dict__["__discern_left__"] = LEFT_ALONE.get(place, {})
             module.__dict__["__discern_used__"] = {}
             module.__class__ = _Front
 
@@ -126,11 +145,12 @@ def unpatch() -> None:
     >>> script["MultinomialNB"].__module__
     'sklearn.naive_bayes'
     """
-    for place in NAMES:
+    for place in _PLACES:
         if isinstance(sys.modules.get(place), _Front):
             module: Any = sys.modules[place]
             module.__class__ = ModuleType
-            del module.__dict__["__discern__"], module.__dict__["__discern_used__"]
+            for name in ("__discern__", "__discern_left__", "__discern_used__"):
+                del module.__dict__[name]
 
 
 def replaced() -> list[str]:
@@ -144,9 +164,28 @@ def replaced() -> list[str]:
     ['sklearn.naive_bayes.GaussianNB']
     >>> unpatch()
     """
-    fronts = ((place, sys.modules.get(place)) for place in NAMES)
+    return [f"{place}.{name}" for place, name in _used() if name in NAMES.get(place, {})]
+
+
+def left_alone() -> dict[str, str]:
+    """Return the names that were asked for and not replaced although discern has such a class, and why.
+
+    Examples
+    --------
+    >>> patch()
+    >>> exec("from sklearn.svm import SVC", {"__name__": "__main__"})
+    >>> left_alone()
+    {'sklearn.svm.SVC': 'it finds the same optimum to another tolerance'}
+    >>> unpatch()
+    """
+    found = ((place, name) for place, name in _used() if name in LEFT_ALONE.get(place, {}))
+    return {f"{place}.{name}": LEFT_ALONE[place][name] for place, name in found}
+
+
+def _used() -> list[tuple[str, str]]:
+    fronts = ((place, sys.modules.get(place)) for place in _PLACES)
     return [
-        f"{place}.{name}"
+        (place, name)
         for place, module in fronts
         if isinstance(module, _Front)
         for name in sorted(module.__dict__["__discern_used__"])

@@ -10,11 +10,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import assert_all_finite, check_consistent_length, column_or_1d
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import _ovr_decision_function, check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, validate_data
 
 from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
@@ -24,6 +25,8 @@ from discern.evaluation.calibration import METHODS
 from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
 
 FOLDS = 5
+LARGEST_COST = 1e10
+"""What C=inf stands for: no row that can be separated reaches it, and sums of such costs keep their digits."""
 
 
 def gamma_of(gamma: Any, X: Any, weights: Array | None) -> float:
@@ -53,10 +56,12 @@ class SVC(BaseClassifier):
 
     - ``tol`` bounds the relative duality gap too, by a tenth of it, so that the objective is good to 1e-4 by default;
       small problems are solved to rounding.
-    - Weights are exactly repetitions: with ``gamma="scale"`` and ``class_weight="balanced"`` a row of weight 3 counts
-      as three rows.
+    - Weights are repetitions, also for ``gamma="scale"``: a row of weight 3 counts as three rows. As in scikit-learn,
+      ``class_weight="balanced"`` counts the rows of each class, whatever they weigh.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
-      ``predict`` returns. ``calibration`` chooses the map.
+      ``predict`` returns. ``calibration`` chooses the map. It is not deprecated here; scikit-learn's ``"deprecated"``
+      means False. ``probA_`` and ``probB_``, the sigmoids of LIBSVM, are therefore always empty.
+    - A model that was fitted on dense rows predicts sparse ones, too.
     - ``cache_size`` (in MB) bounds all that the solvers keep, above all cached kernel values, also when pairs are
       solved in parallel.
 
@@ -82,13 +87,13 @@ class SVC(BaseClassifier):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "C": [Interval(Real, 0.0, None, closed="neither")],
+        "C": [Interval(Real, 0.0, None, closed="right")],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "degree": [Interval(Integral, 0, None, closed="left")],
         "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0.0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "shrinking": ["boolean"],
-        "probability": ["boolean"],
+        "probability": ["boolean", StrOptions({"deprecated"})],
         "tol": [Interval(Real, 0.0, None, closed="neither")],
         "cache_size": [Interval(Real, 0, None, closed="neither")],
         "class_weight": [StrOptions({"balanced"}), dict, None],
@@ -106,7 +111,7 @@ class SVC(BaseClassifier):
     gamma: str | float = "scale"
     coef0: float = 0.0
     shrinking: bool = True
-    probability: bool = False
+    probability: bool | str = False
     tol: float = 1e-3
     cache_size: float = 200
     class_weight: Any = None
@@ -122,30 +127,48 @@ class SVC(BaseClassifier):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve the machine of each pair of classes."""
         self._validate_params()
-        X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
-        refuse_huge(X)
-        check_classification_targets(y)
+        X, y = self._checked_rows(X, y)
         weights = None if sample_weight is None else self._checked_weights(sample_weight, X)
         self._check_square(X)
         kept = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
         self.classes_ = np.unique(y[kept])
         if len(self.classes_) < 2:
-            raise ValueError(
-                f"The number of classes has to be greater than one; got {len(self.classes_)} class: pass rows of more."
-            )
+            raise ValueError(self._one_class(weights))
         numbers = np.searchsorted(self.classes_, y).clip(max=len(self.classes_) - 1)  # others have no weight
-        masses = np.bincount(numbers[kept], None if weights is None else weights[kept], len(self.classes_))
+        masses = np.bincount(numbers[np.isin(y, self.classes_)], minlength=len(self.classes_)).astype(np.float64)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, masses, positive=True)
         self._solve(X, numbers, kept, weights)
         self.shape_fit_ = X.shape if hasattr(X, "shape") else (len(X),)
-        self._calibration = self._calibrated(X, y, weights) if self.probability else None
+        self._calibration = self._calibrated(X, y, weights) if self._wants_probability() else None
         return self
 
+    def _checked_rows(self, X: Any, y: Any) -> tuple[Any, Array]:
+        """Return rows and labels, checked; rows for a kernel of one's own are what that kernel takes."""
+        if callable(self.kernel):
+            check_consistent_length(X, y)
+            y = column_or_1d(y, warn=True)
+        else:
+            X, y = validate_data(self, X, y, dtype=np.float64, order="C", accept_sparse="csr", y_numeric=False)
+            refuse_huge(X)
+        check_classification_targets(y)
+        return X, y
+
+    def _one_class(self, weights: Array | None) -> str:
+        if weights is None:
+            return "The number of classes has to be greater than one; got 1 class: pass rows of more."
+        return (
+            "Invalid input - all samples with positive weights belong to the same class, and the number of classes has "
+            "to be greater than one: pass rows of more with weights above 0"
+        )
+
+    def _wants_probability(self) -> bool:
+        return not isinstance(self.probability, str) and bool(self.probability)
+
     def _checked_weights(self, sample_weight: Any, X: Any) -> Array:
-        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
-        if not (weights > 0).any():
+        given = np.asarray(sample_weight)
+        if given.size and given.dtype.kind in "biuf" and not np.isnan(given).any() and not (given > 0).any():
             raise ValueError("Invalid input - all samples have zero or negative weights.")
-        return weights
+        return np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
 
     def _check_square(self, X: Any) -> None:
         if self.kernel != "precomputed":
@@ -158,10 +181,11 @@ class SVC(BaseClassifier):
             )
 
     def _solve(self, X: Any, numbers: Array, kept: Array, weights: Array | None) -> None:
-        self._rows_of_fit = X if callable(self.kernel) else None
-        self._gamma = gamma_of(self.gamma, X, weights) if self.kernel not in ("linear", "precomputed") else 1.0
-        costs = self.C * self.class_weight_[numbers] * (1.0 if weights is None else weights)
-        table = self._called(X, X) if callable(self.kernel) else X
+        own = callable(self.kernel)
+        self._rows_of_fit = X if own else None
+        self._gamma = 1.0 if own or self.kernel in ("linear", "precomputed") else gamma_of(self.gamma, X, weights)
+        costs = min(self.C, LARGEST_COST) * self.class_weight_[numbers] * (1.0 if weights is None else weights)
+        table = self._called(X, X) if own else X
         chosen = table[kept] if len(kept) < len(numbers) else table
         if len(kept) < len(numbers) and self._kernel.name == "precomputed":
             chosen = np.ascontiguousarray(chosen[:, kept])
@@ -189,7 +213,7 @@ class SVC(BaseClassifier):
         self.fit_status_ = int(not all(proof.converged for proof in machines.certificates))
         if self.fit_status_:
             warnings.warn(
-                f"Solver terminated early (max_iter={self.max_iter}). Consider pre-processing your data with "
+                f"Solver terminated early (max_iter={self.max_iter}).  Consider pre-processing your data with "
                 "StandardScaler or MinMaxScaler.",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -197,7 +221,7 @@ class SVC(BaseClassifier):
 
     def _calibrated(self, X: Any, y: Array, weights: Array | None) -> Any:
         plain = type(self)(**{**self.get_params(), "probability": False, "decision_function_shape": "ovr"})
-        return calibrated(plain, self.calibration, FOLDS, X, y, weights)
+        return calibrated(plain, self.calibration, FOLDS, X, y, weights, keep_lone=True)
 
     # ---------------------------------------------------------------------------------------------- predict
 
@@ -208,17 +232,21 @@ class SVC(BaseClassifier):
 
     def _called(self, X: Any, others: Any) -> Array:
         assert callable(self.kernel)
-        values = np.asarray(self.kernel(X, others), np.float64)
-        if values.shape != (X.shape[0], others.shape[0]):
-            raise ValueError(f"the kernel returned {values.shape} values, not {(X.shape[0], others.shape[0])}")
+        values = self.kernel(X, others)
+        values = np.asarray(values.toarray() if is_sparse(values) else values, np.float64)
+        expected = _num_samples(X), _num_samples(others)
+        if values.shape != expected:
+            raise ValueError(f"the kernel returned {values.shape} values, not {expected}")
+        assert_all_finite(values, input_name="the kernel's values")
         return np.ascontiguousarray(values)
 
     def _pairs(self, X: Any) -> Array:
         """Return the value of each pair of classes; a positive one is for the first."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._rows_of_fit is not None:
             X = self._called(X, self._rows_of_fit)
+        else:
+            X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._kernel.name == "precomputed":
             machines = self._machines.__class__(**{**self._machines.__dict__, "support": self._places})
             return machines.decide(X, None, self._kernel)
@@ -255,7 +283,7 @@ class SVC(BaseClassifier):
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
     def _has_probability(self) -> bool:
-        if not self.probability:
+        if not self._wants_probability():
             raise AttributeError("predict_proba is not available when probability=False")
         return True
 
@@ -264,7 +292,7 @@ class SVC(BaseClassifier):
         """Return the probability of each class for each row, from cross-fitted scores."""
         check_is_fitted(self)
         if self._calibration is None:
-            raise AttributeError("predict_proba needs fit with probability=True")
+            raise NotFittedError("predict_proba is not available when fitted with probability=False")
         pairs = self._pairs(X)
         if len(self.classes_) == 2:
             return np.asarray(self._calibration(-pairs.ravel()))
@@ -300,8 +328,27 @@ class SVC(BaseClassifier):
                     part[members] = dual[line, members]
                 lines.append(part)
                 column += 1
-        weights = np.array(lines) @ self.support_vectors_
-        return -weights if len(self.classes_) == 2 else weights
+        sparse = is_sparse(self.support_vectors_)
+        weights = (scipy.sparse.csr_matrix(np.array(lines)) if sparse else np.array(lines)) @ self.support_vectors_
+        weights = -weights if len(self.classes_) == 2 else weights
+        (weights.data if sparse else weights).flags.writeable = False  # changes would have no effect
+        return weights
+
+    @property
+    def probA_(self) -> Array:  # noqa: N802 (the name that scikit-learn gives it)
+        """Empty: probabilities come from ``calibration``, not from LIBSVM's sigmoids."""
+        return self._no_sigmoids("probA_")
+
+    @property
+    def probB_(self) -> Array:  # noqa: N802 (the name that scikit-learn gives it)
+        """Empty: probabilities come from ``calibration``, not from LIBSVM's sigmoids."""
+        return self._no_sigmoids("probB_")
+
+    def _no_sigmoids(self, name: str) -> Array:
+        check_is_fitted(self)
+        message = f"Attribute `{name}` was deprecated in scikit-learn 1.9 and is empty: use predict_proba"
+        warnings.warn(message, FutureWarning, stacklevel=3)
+        return np.empty(0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -82,7 +82,8 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._validate_params()
         for name in ("_known", "n_neighbors_", "classes_"):
             self.__dict__.pop(name, None)
-        if not hasattr(X, "shape") and isinstance(X, sklearn_neighbors.KDTree | sklearn_neighbors.BallTree):
+        trees = sklearn_neighbors.KDTree | sklearn_neighbors.BallTree | sklearn_neighbors.NearestNeighbors
+        if self.metric == "nan_euclidean" or (not hasattr(X, "shape") and isinstance(X, trees)):
             return self._fit_elsewhere(X, y)
         X, y = self._validated(X, y, reset=True)
         metric = self._own_metric(X, y)
@@ -241,7 +242,10 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             return distance_weights(distances)
         weights = np.asarray(self.weights(distances), np.float64)
         if bool(np.any(np.all(weights == 0, axis=1))):
-            raise ValueError("all neighbors of a row have no weight; change the function given as weights")
+            raise ValueError(
+                "All neighbors of some sample is getting zero weights. "
+                "Please modify 'weights' to avoid this case if you are using a user-defined function."
+            )
         return weights
 
     # --------------------------------------------------------------------------------------------------- files

@@ -2,7 +2,8 @@
 
     python -m discern.patch script.py arguments…
 
-Which names the script imported and got from discern is told on stderr when it ends.
+When the script ends, stderr tells which of its names discern replaced, and which it left alone and why: a class is
+replaced only if scikit-learn's own tests prove its results equal.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def main(arguments: list[str] | None = None) -> int:
     if not Path(given[0]).is_file():
         sys.stderr.write(f"no such script: {given[0]!r}\n{USAGE}\n")
         return 2
-    from discern.estimators.compat import patch, replaced  # takes as long as importing scikit-learn
+    from discern.estimators.compat import left_alone, patch, replaced  # takes as long as importing scikit-learn
 
     patch()
     try:
         _run(given)
     finally:
-        sys.stderr.write(report(replaced()))
+        sys.stderr.write(report(replaced(), left_alone()))
     return 0
 
 
@@ -47,8 +48,8 @@ def _run(given: list[str]) -> None:
     runpy.run_path(given[0], run_name="__main__")
 
 
-def report(names: list[str]) -> str:
-    """Describe what was replaced.
+def report(names: list[str], left: dict[str, str] | None = None) -> str:
+    """Describe what was replaced, and what was left alone and why.
 
     Examples
     --------
@@ -56,5 +57,9 @@ def report(names: list[str]) -> str:
     'discern.patch: replaced sklearn.naive_bayes.MultinomialNB\\n'
     >>> report([])
     'discern.patch: nothing was replaced\\n'
+    >>> report(["a.B"], {"c.D": "it differs"})
+    'discern.patch: left alone c.D: it differs\\ndiscern.patch: replaced a.B\\n'
     """
-    return f"discern.patch: replaced {', '.join(names)}\n" if names else "discern.patch: nothing was replaced\n"
+    lines = [f"discern.patch: left alone {name}: {why}\n" for name, why in (left or {}).items()]
+    lines.append(f"discern.patch: replaced {', '.join(names)}\n" if names else "discern.patch: nothing was replaced\n")
+    return "".join(lines)

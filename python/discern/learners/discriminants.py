@@ -134,7 +134,7 @@ class QuadraticDiscriminant:
         """Return the scores of rows, block by block."""
         matrices = [white.matrix for white in self.whitenings]
         groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
-        distances = [_Distances(self.means[group], matrices[group]) for group in groups]
+        distances = [_Distances(self.means[group], matrices[group], len(rows)) for group in groups]
         for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
                 scores = self.levels - np.hstack([part.of(rows[block]) for part in distances])
@@ -144,13 +144,14 @@ class QuadraticDiscriminant:
 class _Distances:
     """Buffers for ½‖(x − μ_k) W_k‖² of some rows and classes, computed by one product."""
 
-    def __init__(self, means: Array, whitenings: list[Array]) -> None:
+    def __init__(self, means: Array, whitenings: list[Array], rows: int) -> None:
         origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
         halved = [matrix * np.sqrt(0.5) for matrix in whitenings]
         shift = np.hstack([(mean - origin) @ matrix for mean, matrix in zip(means, halved, strict=True)])
         self._wide = np.hstack(halved)
         self._shape = (len(means), whitenings[0].shape[1])
-        self._size = int(np.clip(QUADRATIC_BYTES // (8 * max(len(shift), 1)), 64, LINEAR_BLOCK))
+        most = max(QUADRATIC_BYTES // (8 * max(len(shift), 1)), 64)
+        self._size = max(min(most, LINEAR_BLOCK, rows), 1)
         # Repeated for each row: one long subtraction is faster than many short ones.
         self._origins, self._shifts = np.tile(origin, (self._size, 1)), np.tile(shift, (self._size, 1))
         self._room, self._products = np.empty_like(self._origins), np.empty_like(self._shifts)

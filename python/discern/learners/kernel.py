@@ -181,7 +181,11 @@ def fit_machines(
         native_table(table), problems, kernel.native, settings.native(most), threads or default_threads()
     )
     # Both classes have rows, so that some coefficients are not zero at the optimum.
-    if not all(coefficients.any() and np.isfinite([*coefficients, *proof[:3]]).all() for coefficients, proof in fitted):
+    some = settings.most_steps != 0
+    if not all(
+        (not some or coefficients.any()) and np.isfinite([*coefficients, *proof[:3]]).all()
+        for coefficients, proof in fitted
+    ):
         raise ValueError("kernel values are not finite: scale the columns, or lower gamma or the degree")
     return _assemble(by_class, pairs, problems, fitted)
 

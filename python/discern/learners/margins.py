@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 PRIMAL_RATIO = 20
-"""With this many times more rows than columns, Newton's method on the primal is faster."""
+"""With this many times more sparse rows than columns, or more dense ones, Newton's method on the primal is faster."""
 HARD_PASSES = 200
 """If a hard margin is not found after this many passes, we test whether there is one."""
 MOST_POLISHED = 2000
@@ -136,7 +136,7 @@ class MarginSettings:
         if not self.cost > 0:
             raise ValueError(f"C must be above 0, not {self.cost!r}")
 
-    def chosen_solver(self, rows: int, columns: int) -> str:
+    def chosen_solver(self, rows: int, columns: int, sparse: bool = True) -> str:
         """Return the solver for a problem of this size."""
         if self.multiclass == "crammer_singer":
             return "crammer_singer"
@@ -144,7 +144,7 @@ class MarginSettings:
             return "dual"
         if self.solver != "auto":
             return self.solver
-        return "primal" if rows > PRIMAL_RATIO * columns else "dual"
+        return "primal" if rows > (PRIMAL_RATIO if sparse else 1) * columns else "dual"
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ def _solve(
     duals: bool,
 ) -> LinearMargins:
     table = _taken(X)
-    n_features = table[3] if isinstance(table, tuple) else table.shape[1]
-    solver = settings.chosen_solver(len(classes), n_features)
+    sparse = isinstance(table, tuple)
+    solver = settings.chosen_solver(len(classes), table[3] if sparse else table.shape[1], sparse)
     found = _native.fit_margins(
         table,
         np.ascontiguousarray(classes, np.int32),

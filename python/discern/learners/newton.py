@@ -267,4 +267,6 @@ class Inverse:
 def _lift(hessian: Array, outputs: int) -> Array:
     columns = len(hessian) // outputs
     level = np.diag(hessian).reshape(outputs, columns).mean(axis=0)
-    return np.kron(np.full((outputs, outputs), 1.0 / outputs), np.diag(positive(level)))
+    lift, places = np.zeros((outputs, columns, outputs, columns)), np.arange(columns)
+    lift[:, places, :, places] = (positive(level) / outputs)[:, None, None]
+    return lift.reshape(len(hessian), -1)

@@ -68,9 +68,14 @@ class TargetRows:
         return cls(table, targets(classes)[numbers], given * factor, np.minimum(given, 1.0) * factor)
 
 
-def normal_equations(scatter: Scatter, factors: Array | None = None, intercept: bool = True) -> Normal:
-    """Derive the normal equations from the sums; ``factors`` multiply the weights of the classes' rows."""
-    aims = targets(len(scatter.counts))
+def normal_equations(
+    scatter: Scatter, factors: Array | None = None, intercept: bool = True, aims: Array | None = None
+) -> Normal:
+    """Derive the normal equations from the sums; ``factors`` multiply the weights of the classes' rows.
+
+    ``aims`` are the targets of each class, a row a class; by default those of :func:`targets`.
+    """
+    aims = targets(len(scatter.counts)) if aims is None else aims
     counts = scatter.counts if factors is None else scatter.counts * factors
     rows = float(counts.sum())
     means = scatter.means()
@@ -138,7 +143,7 @@ class Choice:
 
 
 def choose_penalty(normal: Normal, rows: TargetRows | None = None) -> Choice:
-    """Choose the penalty by leave-one-out, in closed form.
+    """Choose the penalty by leave-one-out, in closed form, among multiples of the mean eigenvalue of A.
 
     When it is left out, a row has the residual r/(1−h), with h its leverage: 1/N + zᵀ(Λ+α)⁻¹z in the coordinates
     A = VΛVᵀ, z = Vᵀ(x−x̄). Where the rows are not available, the mean leverage stands for that of each row: generalized
@@ -152,39 +157,77 @@ def choose_penalty(normal: Normal, rows: TargetRows | None = None) -> Choice:
     >>> bool(choose_penalty(normal).penalty > 1)
     True
     """
-    values, vectors = np.linalg.eigh(normal.products)
-    values = np.maximum(values, 0.0)
-    level = float(values.mean()) or 1.0
-    penalties = PENALTIES * level
-    rotated = vectors.T @ normal.cross
-    shares = 1.0 / (values[:, None] + penalties)
-    if rows is None:
-        errors = _by_sums(normal, values, rotated, shares)
-    else:
-        errors = _by_rows(normal, vectors, rotated, shares, rows)
+    penalties = PENALTIES * (float(np.trace(normal.products)) / len(normal.products) or 1.0)
+    errors = errors_left_out(normal, penalties, rows).mean(axis=0)
     best = int(np.argmin(errors))
     return Choice(float(penalties[best]), float(errors[best]))
 
 
+def errors_left_out(normal: Normal, penalties: Array, rows: TargetRows | None = None) -> Array:
+    """Return the mean squared error of rows when each is left out: of each target (a row), for each penalty."""
+    values, vectors = np.linalg.eigh(normal.products)
+    values = np.maximum(values, 0.0)
+    rotated = vectors.T @ normal.cross
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.nan_to_num(1.0 / (values[:, None] + penalties), posinf=0.0)
+    if rows is None:
+        return _by_sums(normal, values, rotated, shares)
+    return _by_rows(normal, vectors, rotated, shares, rows)
+
+
 def _by_sums(normal: Normal, values: Array, rotated: Array, shares: Array) -> Array:
-    squared = (rotated**2).sum(axis=1)
-    residual = normal.squares.sum() + squared @ (values[:, None] * shares**2 - 2 * shares)
+    residual = normal.squares[:, None] + rotated.T**2 @ (values[:, None] * shares**2 - 2 * shares)
     freedom = normal.rows - int(normal.intercept) - values @ shares
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = normal.rows * np.maximum(residual, 0.0) / freedom**2 / rotated.shape[1]
+        errors = normal.rows * np.maximum(residual, 0.0) / freedom**2
     return np.where(freedom > 0, errors, np.inf)
 
 
 def _by_rows(normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: TargetRows) -> Array:
+    errors = np.zeros((rotated.shape[1], shares.shape[1]))
+    for block, left in _residuals(normal, vectors, rotated, shares, rows):
+        errors += np.einsum("i,ijk->jk", rows.weights[block], left**2)
+    return np.asarray(errors / normal.rows)
+
+
+def residuals_left_out(normal: Normal, penalties: Array, rows: TargetRows) -> Array:
+    """Return the residual of each row when it is left out: rows × targets × penalties."""
+    values, vectors = np.linalg.eigh(normal.products)
+    rotated = vectors.T @ normal.cross
+    with np.errstate(divide="ignore"):
+        shares = np.nan_to_num(1.0 / (np.maximum(values, 0.0)[:, None] + penalties), posinf=0.0)
+    found = np.empty((len(rows.aims), rotated.shape[1], len(penalties)))
+    for block, left in _residuals(normal, vectors, rotated, shares, rows):
+        found[block] = left
+    return found
+
+
+def _residuals(
+    normal: Normal, vectors: Array, rotated: Array, shares: Array, rows: TargetRows
+) -> Iterator[tuple[slice, Array]]:
+    """Yield the residuals of blocks of rows, each row left out: r/(1−h)."""
     size, count = rotated.shape[1], shares.shape[1]
     weighted = (rotated[:, :, None] * shares[:, None, :]).reshape(len(rotated), size * count)
-    errors = np.zeros(count)
     for block, parts in _rotated_blocks(rows.table, vectors, normal.mean):
         leverages = rows.units[block, None] * (int(normal.intercept) / normal.rows + parts**2 @ shares)
         fitted = normal.target[:, None] + (parts @ weighted).reshape(-1, size, count)
-        left = (rows.aims[block][:, :, None] - fitted) / np.maximum(1 - leverages, 1e-12)[:, None, :]
-        errors += np.einsum("i,ijk->k", rows.weights[block], left**2)
-    return np.asarray(errors / normal.rows / size)
+        yield block, (rows.aims[block][:, :, None] - fitted) / np.maximum(1 - leverages, 1e-12)[:, None, :]
+
+
+def compressed(table: Any) -> tuple[Array, Any]:
+    """Return fewer columns in which rows have the same products, and what turns weights for them into weights for all.
+
+    Examples
+    --------
+    >>> short, back = compressed(np.array([[3.0, 4.0, 0.0]]))
+    >>> np.abs(short).tolist(), np.abs(back(np.array([[5.0]]))).tolist()
+    ([[5.0]], [[3.0], [4.0], [0.0]])
+    """
+    products = table @ table.T
+    values, vectors = np.linalg.eigh(np.asarray(products.toarray() if hasattr(products, "toarray") else products))
+    kept = values > 1e-13 * max(float(values[-1]), 0.0)
+    roots, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return vectors * roots, lambda weights: np.asarray(table.T @ (vectors @ (weights / roots[:, None])))
 
 
 def _rotated_blocks(table: Any, vectors: Array, mean: Array) -> Iterator[tuple[slice, Array]]:

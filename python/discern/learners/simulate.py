@@ -34,8 +34,8 @@ class Problem:
     >>> X, y = problem.sample(1000, random_state=0)
     >>> X.shape, round(problem.bayes_rate().rate, 4)
     ((1000, 2), 0.1587)
-    >>> bool((problem.bayes.predict(X) == y).mean() > 0.8)
-    True
+    >>> print(f"{(problem.bayes.predict(X) != y).mean():.3f}")
+    0.160
     """
 
     name: str
@@ -133,8 +133,8 @@ def three_gaussians(distance: float = 3.0, correlation: float = 0.0) -> Problem:
 
     Examples
     --------
-    >>> 0.1 < three_gaussians().bayes_rate().rate < 0.12
-    True
+    >>> print(f"{three_gaussians().bayes_rate().rate:.3f}")
+    0.115
     """
     corners = distance / np.sqrt(3) * np.array([[np.cos(turn), np.sin(turn)] for turn in 2 * np.pi * np.arange(3) / 3])
     return Problem("three normal classes", BayesClassifier([_normal(corner, correlation) for corner in corners]))
@@ -163,8 +163,8 @@ def ring(radius: float = 3.0, width: float = 0.7) -> Problem:
     Examples
     --------
     >>> X, y = ring().sample(2000, random_state=0)
-    >>> bool(np.hypot(*X[y == 1].T).mean() > 2.9)
-    True
+    >>> [float(np.hypot(*X[y == label].T).mean().round(1)) for label in (0, 1)]
+    [1.3, 3.0]
     """
     whole = ndtr(radius / width)
 

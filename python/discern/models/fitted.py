@@ -23,7 +23,6 @@ from discern.data.roles import Feature
 from discern.data.strings import DataError
 from discern.data.values import label_text
 from discern.learners.bayes import posterior
-from discern.models.columns import statistics_of
 from discern.models.columns.kind import Scores
 from discern.models.embedding import matching
 from discern.models.naive_bayes import Model, described_groups, solve_columns
@@ -60,8 +59,8 @@ SLIM = "this model was saved slim, without its statistics: it can predict, but n
 class Fitted:
     """What was learned with which settings.
 
-    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model in a
-    vector space, is ``learned`` instead.
+    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model that is
+    no sum, is ``learned`` instead.
     """
 
     settings: Settings
@@ -86,6 +85,11 @@ class Fitted:
         if self.learned is not None:
             return self.learned
         resolved = self.resolved
+        if resolved.space is not None and resolved.pipeline is not None:
+            from discern.models.vector_space.additive import solve
+
+            temperature = cast("Temperature | None", resolved.calibration)
+            return solve(self.statistics, resolved.space, resolved.pipeline, temperature)
         calibration = cast("EvidenceScaling | None", resolved.calibration)
         return solve_columns(
             self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df, calibration
@@ -94,14 +98,19 @@ class Fitted:
     @property
     def statistics(self) -> Sums:
         """The sums over all rows learned; raises ValueError where there are none."""
-        if self.resolved.pipeline is not None:
-            phrase = MODELS[self.resolved.pipeline.model].phrase
-            raise ValueError(
-                f"{phrase} cannot learn more rows, forget or merge: train it again, or use model='naive-bayes'"
-            )
+        if not self.is_sum and self.resolved.pipeline is not None:
+            kind = MODELS[self.resolved.pipeline.model]
+            phrase = "a sum of several models" if kind.is_sum else kind.phrase
+            others = " or ".join(repr(name) for name in ("naive-bayes", "lda"))
+            raise ValueError(f"{phrase} cannot learn more rows, forget or merge: train it again, or use model={others}")
         if self.sums is None:
             raise ValueError(SLIM)
         return self.sums
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether the model is a sum over rows."""
+        return self.resolved.pipeline is None or self.resolved.pipeline.is_sum
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -111,7 +120,7 @@ class Fitted:
     @property
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
-        if self.resolved.pipeline is not None:
+        if not self.is_sum:
             model = self.model
             return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
         return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
@@ -119,7 +128,7 @@ class Fitted:
     @property
     def is_slim(self) -> bool:
         """Whether it can only predict, although its model is a sum."""
-        return self.sums is None and self.resolved.pipeline is None
+        return self.sums is None and self.is_sum
 
     @property
     def can_learn(self) -> bool:
@@ -131,7 +140,7 @@ class Fitted:
         """The name of the model that was learned; of ``"best"``, which one was."""
         if self.resolved.pipeline is not None:
             return self.resolved.pipeline.model
-        return self.settings.model if self.settings.is_sum else "naive-bayes"
+        return self.settings.model if self.settings.kind.event else "naive-bayes"
 
     def described(self) -> dict[str, Any]:
         """Return what the model is: settings, labels, sizes."""
@@ -340,7 +349,8 @@ class Fitted:
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
         decision = None if self.decision is None else self.decision.to_json()
-        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision}
+        space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
+        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision, "space": space}
 
     def _has_embedder_of(self, other: Fitted) -> bool:
         """Return whether both embed texts in the same way, but for rounding."""
@@ -395,7 +405,7 @@ class Fitted:
     def slim(self) -> Fitted:
         """Return a state that can predict, but not learn, forget or merge."""
         _ = self.statistics
-        slim = replace(self, sums=None, ledger=None, learned=self.model)
+        slim = replace(self, resolved=replace(self.resolved, space=None), sums=None, ledger=None, learned=self.model)
         if self.decision is not None and self.decision.max_false_alarms is not None and not slim.has_novelty:
             raise ValueError(unusual.NO_SLIM_NOVELTY)
         return slim
@@ -404,7 +414,7 @@ class Fitted:
 
     def content(self, slim: bool = False) -> Content:
         """Return what a model file holds, without the statistics if it shall be slim."""
-        slim = slim and self.resolved.pipeline is None
+        slim = slim and self.is_sum
         if slim and not self.is_slim:
             return self.slim().content(slim=True)
         settings = replace(self.settings, ledger=bool(self.settings.ledger)) if slim else self.settings
@@ -418,9 +428,10 @@ class Fitted:
                 "decision": None if self.decision is None else self.decision.to_json(),
             },
         }
-        if slim or self.resolved.pipeline is not None:
+        if slim or not self.is_sum:
             return self.model.arrays(), metadata
-        return {**self.statistics.arrays(), **({} if self.ledger is None else self.ledger.arrays())}, metadata
+        ledger = {} if self.ledger is None else self.ledger.arrays()
+        return {**self.resolved.arrays(), **self.statistics.arrays(), **ledger}, metadata
 
     def save(self, path: str | os.PathLike[str], *, slim: bool = False) -> str:
         """Write a model file, read it back, compare, put it in its place, and return its checksum."""
@@ -463,10 +474,11 @@ class Fitted:
         state = cls(settings, resolved, decision=_decision_of(described["decision"], labels))
         if state.winner != metadata["model"] or (state.winner != settings.model and settings.model != "best"):
             raise ValueError("the model is not the one that was asked for")
-        if described["slim"] or resolved.pipeline is not None:
+        if described["slim"] or not state.is_sum:
             return replace(state, learned=state._model_from(labels, dict(arrays)))
-        sums = Sums.from_arrays(labels, arrays, statistics_of(resolved.features))
-        state = replace(state, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
+        resolved = resolved.with_space(arrays)
+        sums = Sums.from_arrays(labels, arrays, resolved.statistics)
+        state = replace(state, resolved=resolved, sums=sums, ledger=Ledger.from_arrays(arrays, sums.rows))
         _ = state.model  # refuse now what cannot be solved
         return state
 

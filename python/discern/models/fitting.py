@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
-from discern.data.readers import batches, can_be_read_again
-from discern.data.roles import Feature, leading_rows, with_grid
+from discern.data.readers import Sources, batches, can_be_read_again
+from discern.data.roles import Feature, leading_rows, with_grid, with_numbers_read
 from discern.data.source import Reading
 from discern.data.strings import DataError
 from discern.models.embedding import embedded_features, with_embeddings
 from discern.models.fitted import Fitted
 from discern.models.resolved import Resolved
-from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of
+from discern.models.resolving import candidates, changes, choose, initial, needs_validation, pipeline_of, resolve
 from discern.models.settings import Settings
 from discern.models.summing import empty_ledger, sum_rows, with_names
 
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.data.embedding.identity import EmbedderIdentity
+    from discern.evaluation.calibration import Temperature
     from discern.models.search import Watch
     from discern.models.validation.rows import Sample
     from discern.models.vector_space.model import Pipeline, SpaceModel
@@ -51,6 +53,7 @@ def fit(
     if embedder is not None:
         features, stream = embedded_rows(features, stream, embedder)
     job = Job(settings, suited, features, threads, embedder)
+    stream = (with_numbers_read(batch, features) for batch in stream)
     if settings.is_sum:
         return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
     rows = [with_names(batch, features) for batch in stream if batch.rows]
@@ -110,19 +113,26 @@ class Job:
     def _validated(
         self, stream: Iterator[Batch], data: Any, reading: Reading | None, salt: bytes | None
     ) -> tuple[Resolved, Sums, Ledger | None]:
-        from discern.models.validation.rows import Sample, keep
+        from discern.models.validation.rows import Sample, Spool, keep
 
         label, again = self.settings.label, self.embedder is None and can_be_read_again(data)
-        kept, whole = keep(stream, thin=again)
+        is_file = isinstance(data, str | os.PathLike | Sources)
+        is_spooled = again and is_file and all(feature.role not in ("text", "vector") for feature in self.features)
+        spool = Spool([label, *self.names]) if is_spooled else None
+        kept, whole = keep(spool.passed(stream) if spool else stream, thin=again)
         if not kept:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
         sample = Sample.of(named, label, self.names, self.threads)
-        resolved = replace(choose(self.settings, sample, self.features), embedder=self.identity)
-        if whole:
+        resolved = replace(resolve(self.settings, sample, self.features), embedder=self.identity)
+        if whole and resolved.space is None:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
-        rest = batches(data, reading) if again else itertools.chain(kept, stream)
+        if whole:
+            return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
+        rest = spool.batches() if spool else None
+        if rest is None:
+            rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
 
     # --------------------------------------------------------------------------------------- a vector space
@@ -167,6 +177,9 @@ class Job:
         else:
             calibration = None if settings.calibrate is False else winner.calibration
             pipeline = winner.candidate.pipeline
+            assert pipeline is not None
+            if pipeline.is_sum:
+                return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
@@ -174,6 +187,21 @@ class Job:
     def _resolved(self, pipeline: Pipeline | None) -> Resolved:
         settings = self.settings
         return Resolved(settings.naive_bayes, settings.text, self.features, pipeline=pipeline, embedder=self.identity)
+
+    def _kept_space(
+        self,
+        sample: Sample,
+        pipeline: Pipeline,
+        calibration: Temperature | None,
+        leaderboard: tuple[dict[str, Any], ...],
+    ) -> Fitted:
+        """Learn the sum over rows in a vector space that has won."""
+        from discern.models.vector_space import additive
+
+        resolved = additive.in_space(self.settings, sample, self.features, pipeline, calibration, sample.rows)
+        resolved = replace(resolved, leaderboard=leaderboard, embedder=self.identity)
+        sums, _ = sum_rows(sample.batches, resolved, self.settings.label, self.threads, None, self.embedder)
+        return Fitted(self.given, resolved, sums)
 
     def _summed(self, sample: Sample, resolved: Resolved) -> Fitted:
         resolved = replace(resolved, embedder=self.identity)

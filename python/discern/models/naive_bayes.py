@@ -25,7 +25,7 @@ from discern.data.threads import default_threads
 from discern.learners.bayes import NaiveBayesSettings, log_priors, posterior
 from discern.models.columns import kind_of
 from discern.models.columns.arrays import float_array
-from discern.models.columns.kind import Column, ColumnSettings, Scores, total
+from discern.models.columns.kind import Column, ColumnSettings, ColumnSum, Scores, total
 from discern.models.columns.together import Together
 from discern.statistics.counts import Seen
 from discern.statistics.statistic import arrays_of
@@ -57,11 +57,20 @@ class Summing:
     (('a', 'b'), [1.0, 2.0])
     """
 
-    def __init__(self, features: Sequence[Feature], text: TextSettings, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        features: Sequence[Feature],
+        text: TextSettings,
+        threads: int | None = None,
+        whole: ColumnSum | None = None,
+    ) -> None:
+        """``whole`` adds up all columns together, in a vector space."""
         self._seen = Seen()
-        self._columns = [
-            kind_of(feature).sum(feature, text.view(feature.view), threads, self._seen) for feature in features
-        ]
+        self._columns = (
+            [kind_of(feature).sum(feature, text.view(feature.view), threads, self._seen) for feature in features]
+            if whole is None
+            else [whole]
+        )
 
     def add(self, batch: Batch, label: str) -> None:
         """Add a batch whose labels are in the column ``label``."""
@@ -158,6 +167,10 @@ class Model:
     def features(self) -> tuple[Feature, ...]:
         """The columns that rows must have."""
         return tuple(column.feature for column in self.columns if not column.feature.is_derived)
+
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Return what a form can offer for each column: levels, or a range of numbers."""
+        return {column.feature.name: column.choices() for column in self.columns if not column.feature.is_derived}
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Model:
         """Return the model for columns with other names."""

@@ -170,9 +170,8 @@ class Predictor(Exclusive):
         >>> from discern import Classifier
         >>> rows = [{"label": "ab"[i % 2], "text": f"{'win' if i % 2 else 'lunch'} today {i % 7}x"} for i in range(200)]
         >>> model = Classifier().fit(rows)
-        >>> usual, unusual = model.novelty(["lunch today 3x", "purple elephants"])
-        >>> bool(usual < 0.95), bool(unusual > 0.95)
-        (True, True)
+        >>> model.novelty(["lunch today 3x", "purple elephants"]).round(2).tolist()
+        [0.15, 1.0]
         """
         found = [part.novelty for part in self.predictions(data, novelty=True, reading=reading)]
         return np.concatenate([part for part in found if part is not None] or [np.zeros(0)])

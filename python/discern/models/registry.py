@@ -27,6 +27,10 @@ class ModelKind:
     """For naive Bayes: the event model of texts, or where validation starts."""
     learn: str = ""
     """In a vector space, ``module:function``: from a table and a regularization to a decider."""
+    statistic: str = ""
+    """In a vector space, the name of a sum over rows in :mod:`discern.statistics.products`, if that is all it needs."""
+    solve: str = ""
+    """With a statistic, ``module:function``: from its sums, the log priors and the shrinkage to a decider."""
     decider: str = "discern.models.vector_space.deciders:Linear"
     """The class of what is learned, as ``module:name``."""
     cost: float = 1.0
@@ -47,14 +51,24 @@ class ModelKind:
     on_tables: int = 0
     """The same where there is no text."""
     on_vectors: int = 0
-    """The same where there are vectors and no text."""
+    """The same where there are vectors, with or without text."""
     is_public: bool = True
     """Whether it can be asked for by name."""
 
     @property
     def is_sum(self) -> bool:
         """Whether the model is a sum over rows: it can then learn more, forget and merge."""
-        return bool(self.event)
+        return bool(self.event or self.statistic)
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether it is learned in a vector space."""
+        return bool(self.learn or self.statistic)
+
+    @property
+    def statistic_class(self) -> Any:
+        """The sum over rows in a vector space."""
+        return imported(f"discern.statistics.products:{self.statistic}")
 
     @property
     def is_linear(self) -> bool:
@@ -69,6 +83,14 @@ class ModelKind:
 
 def _deciders(name: str) -> str:
     return f"discern.models.vector_space.deciders:{name}"
+
+
+def _additive(name: str) -> str:
+    return f"discern.models.vector_space.additive:{name}"
+
+
+MASS_OF_100 = 0.01
+"""The cost of an error where the prior weighs as much as a hundred rows."""
 
 
 MODELS: Registry[ModelKind] = Registry(
@@ -129,19 +151,25 @@ MODELS: Registry[ModelKind] = Registry(
         ),
         ModelKind(
             "ridge",
-            "Least squares on the best terms",
-            "least squares on selected terms",
-            learn=_deciders("learn_ridge"),
+            "Ridge regression on the labels",
+            "ridge regression",
+            statistic="Products",
+            solve=_additive("solve_ridge"),
+            cost=MASS_OF_100,
             is_tuned=True,
-            max_terms=6000,
+            max_terms=2000,
+            on_spark=True,
             on_text=4,
             on_vectors=5,
         ),
         ModelKind(
             "lda",
-            "Linear discriminant analysis of the best terms",
-            "a discriminant of selected terms",
-            learn=_deciders("learn_linear_discriminant"),
+            "Linear discriminant analysis",
+            "a linear discriminant",
+            statistic="Products",
+            solve=_additive("solve_linear_discriminant"),
+            cost=MASS_OF_100,
+            is_tuned=True,
             max_terms=1000,
             has_priors=True,
             on_spark=True,
@@ -150,14 +178,25 @@ MODELS: Registry[ModelKind] = Registry(
         ),
         ModelKind(
             "qda",
-            "Quadratic discriminant analysis of the best terms",
-            "a discriminant of selected terms",
-            learn=_deciders("learn_quadratic_discriminant"),
+            "Quadratic discriminant analysis",
+            "a quadratic discriminant",
+            statistic="ClassProducts",
+            solve=_additive("solve_quadratic_discriminant"),
+            cost=MASS_OF_100,
             decider=_deciders("Quadratic"),
             max_terms=100,
             has_priors=True,
             on_spark=True,
             on_tables=5,
+        ),
+        ModelKind(
+            "centroids",
+            "Nearest centroid: the label with the nearest mean",
+            "a nearest centroid",
+            statistic="Means",
+            solve=_additive("solve_centroids"),
+            max_terms=10_000,
+            on_spark=True,
         ),
         ModelKind(
             "knn",

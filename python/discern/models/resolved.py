@@ -12,13 +12,21 @@ from discern.data.roles import EMBEDDING, LENGTH, Feature
 from discern.data.text import TextSettings
 from discern.learners.bayes import NaiveBayesSettings
 from discern.learners.smoothing import smoothing_to_json
+from discern.models.columns import statistics_of
+from discern.models.registry import MODELS
+from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from discern.data.embedding.identity import EmbedderIdentity
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
+    from discern.models.naive_bayes import Summing
+    from discern.models.vector_space.axes import Space
     from discern.models.vector_space.model import Pipeline
+    from discern.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,8 @@ class Resolved:
     """How the models did that were compared, the best first."""
     embedder: EmbedderIdentity | None = None
     """What tells the embedder of the texts from others."""
+    space: Space | None = None
+    """The space that rows are summed in as points, if the pipeline is a sum over rows: kept when rows come and go."""
 
     @property
     def columns(self) -> tuple[Feature, ...]:
@@ -87,15 +97,55 @@ class Resolved:
 
     def without_labels(self, gone: Container[str]) -> Resolved:
         """Return the settings without the given priors of some labels."""
-        return replace(self, naive_bayes=self.naive_bayes.without_labels(gone))
+        return self._with(self.naive_bayes.without_labels(gone))
 
     def relabeled(self, new: Mapping[str, str]) -> Resolved:
         """Return the settings for labels with other names."""
-        return replace(self, naive_bayes=self.naive_bayes.renamed(new))
+        return self._with(self.naive_bayes.renamed(new))
+
+    def _with(self, naive_bayes: NaiveBayesSettings) -> Resolved:
+        """Return the settings with others of naive Bayes, of which a pipeline has the priors."""
+        pipeline = None if self.pipeline is None else self.pipeline.with_priors(naive_bayes.priors)
+        return replace(self, naive_bayes=naive_bayes, pipeline=pipeline)
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Resolved:
         """Return the settings for columns with other names."""
-        return replace(self, features=tuple(map(rename, self.features)))
+        space = None if self.space is None else self.space.renamed(rename)
+        return replace(self, features=tuple(map(rename, self.features)), space=space)
+
+    # --------------------------------------------------------------------------------------------------- sums
+
+    @property
+    def statistics(self) -> list[type[Statistic]]:
+        """What rows are summed into: a statistic for each column, or one for all columns as points in a space."""
+        if self.space is None or self.pipeline is None:
+            return statistics_of(self.features)
+        return [MODELS[self.pipeline.model].statistic_class]
+
+    def summing(self, threads: int | None = None) -> Summing:
+        """Return what adds up rows."""
+        from discern.models.naive_bayes import Summing
+
+        if self.space is None or self.pipeline is None:
+            return Summing(self.features, self.text, threads)
+        from discern.models.vector_space.additive import SpaceSum
+
+        return Summing(self.features, self.text, threads, SpaceSum(self.space, self.pipeline.model, threads))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the space as arrays, for the model file."""
+        return {} if self.space is None else {f"space.{name}": array for name, array in self.space.arrays().items()}
+
+    def with_space(self, arrays: Mapping[str, NDArray[Any]]) -> Resolved:
+        """Return the settings with the space that :meth:`arrays` returned, if they have one."""
+        if self.pipeline is None or not self.pipeline.is_sum:
+            return self
+        from discern.models.vector_space.axes import Space
+
+        space = Space.from_arrays([self.pipeline.layout], self.features, arrays_of(arrays, "space"))
+        _ = space.grid  # refuse now what is no power of two
+        space.ready()
+        return replace(self, space=space)
 
     # --------------------------------------------------------------------------------------------------- JSON
 
@@ -211,6 +261,8 @@ def _pipeline(values: Any) -> Pipeline | None:
 
 def difference(name: str, mine: Any, theirs: Any) -> str:
     """Name the first setting that differs, within settings of settings."""
+    if name == "space":
+        return "axes: the terms, levels and scales that were chosen when they were fitted"
     if isinstance(mine, dict) and isinstance(theirs, dict):
         for key in mine:
             if mine[key] != theirs.get(key):

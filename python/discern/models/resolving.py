@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 def needs_validation(settings: Settings, features: Sequence[Feature]) -> bool:
     """Return whether something is left to choose or to calibrate."""
     bins = any(feature.role == "number" for feature in features) and settings.numbers != "gaussian"
+    if settings.kind.is_spatial:
+        return True
     return _chooses(settings) or settings.calibrate is True or bins
 
 
@@ -38,6 +40,10 @@ def initial(settings: Settings, features: Sequence[Feature]) -> Resolved:
 
 def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
     """Return what rows are learned with: chosen by validation where something is left open."""
+    if settings.kind.is_spatial:
+        from discern.models.vector_space import additive
+
+        return additive.resolve(settings, sample, features)
     return choose(settings, sample, features) if needs_validation(settings, features) else initial(settings, features)
 
 
@@ -89,7 +95,8 @@ def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | No
         raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
     most = settings.max_terms if isinstance(settings.max_terms, int) else kind.max_terms
     least = settings.min_df or (1 if kind.presence else 2)
-    layout = Layout(texts, kind.presence, least, most, settings.select.replace("-", "_"), unit=kind.is_unit)
+    select = settings.select.replace("-", "_")
+    layout = Layout(texts, kind.presence, least, most, select, unit=kind.is_unit, is_lasting=kind.is_sum)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
     return Pipeline(model, layout, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
 
@@ -105,12 +112,12 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
     from discern.models.candidates import Candidate
     from discern.models.search import ENOUGH
 
+    has_vectors = any(feature.role == "vector" for feature in features)
     if all(feature.role != "text" for feature in features):
-        has_vectors = any(feature.role == "vector" for feature in features)
         return [_candidate(settings, kind.name, "") for kind in searched(False, has_vectors)]
     words, free = settings.text.analyzer == "word", settings.ngrams is None
     terms = "words and pairs of words" if words and free else f"{settings.text.analyzer} n-grams"
-    found = [_candidate(settings, kind.name, terms) for kind in searched(has_text=True)]
+    found = [_candidate(settings, kind.name, terms) for kind in searched(not has_vectors, has_vectors)]
     if words:
         both = Candidate("linear-svm", f"{terms}, characters", pipeline_of(settings, "linear-svm", CHARACTERS))
         found.insert(2, both)
@@ -124,7 +131,7 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
 def _candidate(settings: Settings, model: str, terms: str) -> Candidate:
     from discern.models.candidates import Candidate, with_punctuation
 
-    if MODELS[model].is_sum:
+    if MODELS[model].event:
         return Candidate(model, terms and "words, or pairs too")
     pipeline = pipeline_of(settings, model)
     if MODELS[model].is_unit and not settings.has_own_tokens:

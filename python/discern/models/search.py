@@ -211,13 +211,21 @@ class Search:
             else:
                 is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
             if is_time:
-                evaluated = self._evaluate(part, candidate, folds)
+                evaluated = self._evaluate(part, self._shrunken(part, candidate) if before is None else candidate, folds)
                 if rows > PROBED and evaluated.seconds < self.cheap:
                     evaluated = self._tuned(part, folds, evaluated)
                 known.pop(candidate, None)
                 found[evaluated.candidate] = evaluated
                 self._show([*{**known, **found}.values()])
         return found
+
+    def _shrunken(self, part: Sample, candidate: Candidate) -> Candidate:
+        """Choose how far a model that is a sum in a vector space is shrunken: it takes little time for all candidates."""
+        if candidate.pipeline is None or not candidate.pipeline.is_sum:
+            return candidate
+        from discern.models.vector_space.additive import validated
+
+        return replace(candidate, pipeline=validated(part, self.features, candidate.pipeline, choose_cost=True)[0])
 
     def _is_time(self, evaluating: float, learning: float) -> bool:
         """Return whether a candidate can be evaluated, and then learned from all rows."""
@@ -410,7 +418,7 @@ def _each_once(results: Sequence[Result]) -> list[Result]:
 def limitation(results: Sequence[Result]) -> str:
     """Describe what a winner that is no sum cannot do, and what it gains."""
     winner = results[0]
-    if winner.candidate.pipeline is None:
+    if winner.candidate.pipeline is None or winner.candidate.pipeline.is_sum:
         return ""
     gain = ""
     for other in results[1:]:

@@ -125,24 +125,26 @@ class Settings:
 
     def _check_max_terms(self) -> None:
         most = self.max_terms
-        if most == "auto" and not self.is_sum:
+        if most == "auto" and not self.kind.event:
             raise ValueError(f"max_terms='auto' is for naive Bayes; pass a number of terms for {self.model!r}")
         if most not in (None, "auto") and (isinstance(most, str) or int(most) != most or most < 1):
             raise ValueError(f"max_terms must be 'auto' or a number of terms above 0, not {most!r}")
 
     def _refuse_unused(self, kind: ModelKind) -> None:
         """Refuse settings that the model would not use."""
-        if self.is_sum and self.characters is not None:
+        if self.kind.event and self.characters is not None:
             raise ValueError(
                 f"characters is for models in a vector space, such as 'linear-svm', not for {self.model!r}"
             )
         if self.ledger is not False and not self.is_sum:
-            raise ValueError(f"a ledger is for naive Bayes, which can forget rows, not for {self.model!r}")
+            raise ValueError(
+                f"a ledger is for models that can forget rows, such as naive Bayes, not for {self.model!r}"
+            )
         if not kind.has_smoothing and self.model != "best" and not self.auto_smoothing:
             raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
         if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):
             raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {self.model!r}")
-        if self.auto_priors and not self.is_sum:
+        if self.auto_priors and not self.kind.event:
             raise ValueError(f"priors='auto' is for naive Bayes; pass 'data', 'uniform' or shares for {self.model!r}")
 
     @property
@@ -288,8 +290,8 @@ def _naive_bayes(
 ) -> NaiveBayesSettings:
     """Return the settings of naive Bayes, or where validation starts, from what was given."""
     start = as_smoothing(1.0 if is_auto(smoothing) else smoothing)
-    given = "data" if is_auto(priors) else priors if isinstance(priors, str) else as_priors(priors)
-    if isinstance(given, str) and given not in PRIORS:
+    given = "data" if is_auto(priors) else as_priors(priors) if isinstance(priors, Mapping) else priors
+    if not isinstance(priors, str | Mapping) or (isinstance(given, str) and given not in PRIORS):
         raise ValueError(
             f"priors must be 'data', 'uniform', 'auto' or a mapping of label to probability, not {given!r}"
         )

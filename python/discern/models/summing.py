@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from discern.data.batch import Batch
 from discern.data.roles import Feature
 from discern.models.embedding import with_embeddings
-from discern.models.naive_bayes import Summing
 from discern.models.resolved import Resolved
 from discern.statistics.sums import Sums
 
@@ -45,7 +44,7 @@ def sum_rows(
     embedder: Embedder | None = None,
 ) -> tuple[Sums, Ledger | None]:
     """Add up rows with resolved settings; with a salt, enter them in a ledger, too."""
-    summing, ledger = Summing(resolved.features, resolved.text, threads), empty_ledger(salt)
+    summing, ledger = resolved.summing(threads), empty_ledger(salt)
     for batch in stream:
         named = read_as(resolved, batch, label, embedder)
         summing.add(named, label)

@@ -115,6 +115,14 @@ class Route:
     parameters: tuple[schema.Schema, ...] = ()
 
 
+_PROBLEMS = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Errors – discern</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<link rel="icon" href="/page/icon.svg" type="image/svg+xml"><link rel="stylesheet" href="/page/report.css">
+<link rel="stylesheet" href="/page/service.css"></head>
+<body><header class="top"><div class="name"><h1>Errors</h1><p class="soft">Kinds of problem documents</p></div>
+<nav aria-label="Other pages"><a href="/">The page</a><a href="/docs">API</a></nav></header>
+<main><dl>{listed}</dl></main></body></html>"""
 _LINES = schema.text("application/x-ndjson", "A row in JSON on each line.")
 _TABLE = schema.text("text/csv", "Rows below a line of column names.")
 _ROW, _ROWS, _LABELED = schema.body("Row"), schema.body("Rows"), schema.body("LabeledRows")
@@ -139,6 +147,7 @@ _POST = (
 _GET = (
     Route("/v1/feedback", "feedback", "Feedback"),
     Route("/v1/model", "model", "Card"),
+    Route("/v1/model/form", "form", "Form"),
     Route("/v1/model/words", "words", "Words"),
     Route("/v1/model/evaluation", "evaluation", "Evaluation"),
     Route("/metrics", "metrics", None, "text/plain"),
@@ -168,6 +177,10 @@ def _add_pages(api: FastAPI, worker: Worker) -> None:
     async def index() -> Response:
         return Response(files["index.html"], media_type=PAGE[".html"])
 
+    @api.get("/docs", include_in_schema=False)
+    async def reference() -> Response:
+        return Response(files["docs.html"], media_type=PAGE[".html"])
+
     @api.get("/v1/model/evaluation.html", include_in_schema=False)
     async def held_out(request: Request) -> Response:
         return await worker.page_evaluation(request)
@@ -179,8 +192,7 @@ def _add_pages(api: FastAPI, worker: Worker) -> None:
     @api.get("/problems", include_in_schema=False)
     async def problems() -> Response:
         listed = "".join(f'<dt id="{kind}">{kind}</dt><dd>{escape(about)}</dd>' for kind, about in KINDS.items())
-        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>Problems</title><h1>Problems</h1>'
-        return Response(f"{head}<dl>{listed}</dl></html>", media_type=PAGE[".html"])
+        return Response(_PROBLEMS.format(listed=listed), media_type=PAGE[".html"])
 
     @api.get("/page/{name}", include_in_schema=False)
     async def asset(name: str) -> Response:

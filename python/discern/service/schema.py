@@ -117,6 +117,26 @@ def _answers() -> Schema:
         ),
         "Evaluation": _object({"rows": {"type": "integer"}, "accuracy": _NUMBER_OR_NULL}, closed=False),
         "Card": _object({"checksum": {"type": "string"}, "sequence": {"type": "integer"}}, closed=False),
+        "Form": _object(
+            {
+                "fields": {"type": "array", "items": _ref("Field")},
+                "examples": {"type": "array", "items": _object({"label": {"type": "string"}, "row": _ref("Row")})},
+            }
+        ),
+        "Field": _object(
+            {
+                "name": {"type": "string"},
+                "role": {"type": "string"},
+                "levels": {"type": "array", "items": {"type": "string"}, "description": "The known categories."},
+                "range": {
+                    "type": "array",
+                    "items": {"type": "number"},
+                    "description": "The least and the greatest usual number, and the step between round numbers.",
+                },
+            },
+            ("name", "role"),
+            closed=False,
+        ),
         "Words": _object({"label": {"type": "string"}, "words": {"type": "array", "items": {"type": "object"}}}),
         "Entry": _object(
             {

@@ -130,6 +130,10 @@ class State:
         [found] = self.classifier.predictions(self.batch(rows), novelty=novelty)
         return self.answers(found)
 
+    def predicted_labels(self, rows: Sequence[dict[str, Any]]) -> list[str]:
+        """Return the label of each row."""
+        return [str(label) for label in self.classifier.predict(self.batch(rows))]
+
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
         if len(self._uses) > FEW:

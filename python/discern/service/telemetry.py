@@ -30,6 +30,7 @@ ROUTES = (
     "/v1/feedback",
     "/v1/evaluate",
     "/v1/model",
+    "/v1/model/form",
     "/v1/model/words",
     "/v1/model/evaluation",
     "/v1/compact",

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from discern.data.strings import DataError
+from discern.service.form import form
 from discern.service.gate import Receive, Scope, Send
 from discern.service.log import Log, Receipt
 from discern.service.messages import (
@@ -61,6 +62,7 @@ class Worker:
         self._base = base
         self._waiting = self._uploads = 0
         self._reading: tuple[State, Reader] | None = None
+        self._form: tuple[State, bytes] | None = None
         self._held_out: dict[str, tuple[State, bytes]] = {}
         self._gone: LogGoneError | None = None
 
@@ -326,6 +328,13 @@ class Worker:
             "has_evaluation": self.settings.held_out is not None,
             **about,
         }
+
+    async def form(self) -> Response:
+        """Return the columns of a row with their known values, and example rows made from the model."""
+        state = self.state
+        if self._form is None or self._form[0] is not state:
+            self._form = state, to_json(await self.in_thread(form, state))
+        return answer(self._form[1], state)
 
     async def words(
         self,

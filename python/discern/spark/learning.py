@@ -14,11 +14,11 @@ from discern.classifier import Classifier
 from discern.data.batch import row_sizes
 from discern.data.roles import IGNORED, OTHERS, Feature
 from discern.data.strings import DataError
-from discern.data.text import TextSettings
 from discern.models.fitted import Fitted
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.resolving import needs_validation, pipeline_of, resolve
+from discern.models.summing import sum_rows
 from discern.models.validation.rows import LEAST_VALIDATED, Sample, row_keys
 from discern.spark.frames import (
     batch_of,
@@ -50,9 +50,9 @@ def fit(
 ) -> Any:
     """Learn from all rows of a Spark frame.
 
-    Naive Bayes is the same to the last byte of its file as :meth:`discern.Classifier.fit` would make of the same rows,
-    however they are partitioned, and whether tasks fail or run twice. (A number with a normal density is summed in
-    floating point: there the last bits may differ, unless all rows are few enough to come to the driver.)
+    A model that is a sum over rows (naive Bayes, discriminants, least squares, centroids) is the same to the last byte of
+    its file as :meth:`discern.Classifier.fit` would make of the same rows, however they are partitioned, and whether tasks
+    fail or run twice.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def fit(
         raise ValueError("a ledger cannot be kept on Spark; fit without Spark, or without a ledger")
     sample: Any = rows.sample() if needs_validation(settings, columns) else None
     resolved = resolve(settings, sample, columns)
-    sums = rows.sums(resolved.features, resolved.text, resolved.min_df)
+    sums = rows.sums(resolved)
     classifier.take(Fitted(settings, resolved, sums, left_out=left_out))
     return classifier.without_statistics() if slim else classifier
 
@@ -106,15 +106,12 @@ def _fit_space(rows: Rows) -> Fitted:
             f"{settings.model!r} cannot be learned by sums over rows; on Spark there are naive Bayes, {known}; or "
             "learn from a part of the rows on one machine"
         )
-    pipeline, sample = pipeline_of(settings, settings.model), None
-    features = rows.features
-    cuts = pipeline.numbers != "gaussian" and any(feature.role == "number" for feature in features)
-    if cuts or settings.calibrate is not False or pipeline.model not in ("lda", "qda"):
-        sample = rows.sample()
-        features = with_numbers(sample, features, pipeline.numbers)
+    pipeline, features = pipeline_of(settings, settings.model), rows.features
+    sample = rows.sample()
+    features = with_numbers(sample, features, pipeline.numbers)
     model = fit_space(rows.frame, features, pipeline, settings.label, sample)
     many = int(model.class_rows.sum()) >= LEAST_VALIDATED
-    if sample is not None and settings.calibrate is not False and (many or settings.calibrate is True):
+    if settings.calibrate is not False and (many or settings.calibrate is True):
         model = model.calibrated(calibration_of(sample, rows.features, pipeline))
     return in_space(settings, Resolved(settings.naive_bayes, settings.text, features), model)
 
@@ -154,12 +151,14 @@ class Rows:
         self.kept = sample if whole else None
         return sample
 
-    def sums(self, features: Sequence[Feature], text: TextSettings, min_df: int) -> Sums:
+    def sums(self, resolved: Resolved) -> Sums:
         """Return the sums of all rows."""
+        if self.kept is not None and resolved.space is None:
+            return self.kept.sums(resolved.features, resolved.text)
         if self.kept is not None:
-            return self.kept.sums(features, text)
-        counting = Counting(self.classifier.label, tuple(features), text)
-        sums = sums_of(self.frame, counting, min_df if self.slim else 1, self.most_on_driver)
+            return sum_rows(self.kept.batches, resolved, self.classifier.label, self.classifier.threads)[0]
+        counting = Counting(self.classifier.label, resolved)
+        sums = sums_of(self.frame, counting, resolved.min_df if self.slim else 1, self.most_on_driver)
         if not sums.rows:
             raise DataError("there are no rows to learn from")
         return sums

@@ -199,7 +199,7 @@ def cross_validate(frame: DataFrame, classifier: Classifier, folds: int = 10) ->
             "cross-validate a part of them, such as frame.sample(0.01)"
         )
     resolved = resolve(classifier.settings, sample, features)
-    counting = Counting(classifier.label, resolved.features, resolved.text, folds)
+    counting = Counting(classifier.label, resolved, folds)
     sums = sums_of_folds(frame, counting)
     total = Sums.total(sums)
     shipped = []

@@ -7,6 +7,7 @@ Spark adds them up by term and label, and drops terms that too few rows hold bef
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,9 +20,9 @@ import numpy as np
 from discern.data.roles import Feature
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
-from discern.models.columns import statistics_of
+from discern.learners.bayes import NaiveBayesSettings
 from discern.models.file import narrow
-from discern.models.naive_bayes import Summing
+from discern.models.resolved import Resolved
 from discern.models.validation.rows import row_keys
 from discern.spark.frames import (
     columns_of,
@@ -51,12 +52,21 @@ ENTRIES = "column int, term binary, label string, occurrences long, documents lo
 
 @dataclass(frozen=True)
 class Counting:
-    """What to count: columns with their roles, the settings of texts; apart for each of several folds of rows."""
+    """What to count: rows with resolved settings; apart for each of several folds of rows."""
 
     label: str
-    features: tuple[Feature, ...]
-    text: TextSettings
+    resolved: Resolved
     folds: int = 1
+
+    @classmethod
+    def of_columns(cls, label: str, features: tuple[Feature, ...], text: TextSettings) -> Counting:
+        """Count columns, each alone."""
+        return cls(label, Resolved(NaiveBayesSettings(), text, features))
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns with their roles."""
+        return self.resolved.features
 
     @property
     def names(self) -> list[str]:
@@ -65,19 +75,25 @@ class Counting:
 
     @property
     def kinds(self) -> list[type[Statistic]]:
-        """What each column is summed into."""
-        return statistics_of(self.features)
+        """What rows are summed into."""
+        return self.resolved.statistics
 
     def to_json(self) -> str:
         """Return everything in plain text, which is what is sent to executors."""
-        features = [feature.to_json() for feature in self.features]
-        return json.dumps([self.label, features, self.text.to_json(), self.folds])
+        import safetensors.numpy
+
+        arrays = {name: np.ascontiguousarray(array) for name, array in self.resolved.arrays().items()}
+        space = base64.b64encode(safetensors.numpy.save(arrays)).decode()
+        return json.dumps([self.label, self.resolved.to_json(), space, self.folds])
 
     @classmethod
     def from_json(cls, text: str) -> Counting:
         """Read what :meth:`to_json` gave."""
-        label, features, settings, folds = json.loads(text)
-        return cls(label, tuple(map(Feature.from_json, features)), TextSettings.from_json(settings), folds)
+        import safetensors.numpy
+
+        label, resolved, space, folds = json.loads(text)
+        arrays = safetensors.numpy.load(base64.b64decode(space))
+        return cls(label, Resolved.from_json(resolved).with_space(arrays), folds)
 
 
 # ------------------------------------------------------------------------------------------- within a partition
@@ -86,7 +102,7 @@ class Counting:
 def count_partition(described: str, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Count the rows of a partition: its statistics, a row for each fold."""
     counting = Counting.from_json(described)
-    summings = [Summing(counting.features, counting.text, threads=1) for _ in range(counting.folds)]
+    summings = [counting.resolved.summing(threads=1) for _ in range(counting.folds)]
     for batch in partition_batches(batches):
         if counting.folds == 1:
             summings[0].add(batch, counting.label)

@@ -1,8 +1,8 @@
-"""Models in a vector space, learned on Spark: one reduce for the space, one for discriminants, one a round for others.
+"""Models in a vector space that are no sums, learned on Spark: one reduce for the space, then one a round.
 
-The space comes from the sums of all columns, which are exact. Rows become vectors once and are kept by Spark. Linear
-and quadratic discriminants are solved from their scatter. Logistic regression and the squared hinge are minimized by
-Newton's method, whose every look at the rows (loss and gradient, Hessian, or a product with the Hessian) is one reduce.
+The space comes from the sums of all columns, which are exact. Rows become vectors once and are kept by Spark. Logistic
+regression and the squared hinge are minimized by Newton's method, whose every look at the rows (loss and gradient,
+Hessian, or a product with the Hessian) is one reduce.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from discern.models.vector_space.deciders import (
     Linear,
     Table,
     learn,
-    linear_of_scatter,
-    quadratic_of_scatter,
 )
 from discern.models.vector_space.model import Pipeline, SpaceModel
 from discern.spark.frames import (
@@ -49,7 +47,6 @@ from discern.spark.frames import (
 )
 from discern.spark.parquet import map_rows
 from discern.spark.sums import Counting, sums_of
-from discern.statistics.scatter import Scatter
 from discern.statistics.statistic import Statistic
 
 if TYPE_CHECKING:
@@ -81,7 +78,7 @@ def fit_space(
         nothing = Table(sparse(([], [], [0]), (0, space.n_axes)), np.zeros(0, np.int32), priors, space.has_text)
         return SpaceModel(labels, class_rows, pipeline, space, learn(pipeline.model, nothing, pipeline.regularization))
     with Vectors(frame, label, labels, class_rows, pipeline.layout, space) as vectors:
-        decider = _decider(vectors, pipeline, priors, sample)
+        decider = _decider(vectors, pipeline, sample)
     return SpaceModel(labels, class_rows, pipeline, space, decider)
 
 
@@ -92,7 +89,7 @@ def _statistics(
     texts = tuple(feature for feature in features if feature.role == "text")
     counted = [tuple(features), *(texts for _ in layout.text[1:] if texts)]
     sums = [
-        sums_of(frame, Counting(label, columns, text), layout.min_df)
+        sums_of(frame, Counting.of_columns(label, columns, text), layout.min_df)
         for columns, text in zip(counted, layout.text, strict=False)
     ]
     found = {
@@ -226,12 +223,7 @@ def _decode_sums(content: Any) -> dict[str, Array]:
 # ------------------------------------------------------------------------------------------------------ learning
 
 
-def _decider(vectors: Vectors, pipeline: Pipeline, priors: Array, sample: Sample | None) -> Decider:
-    if pipeline.model in ("lda", "qda"):
-        pooled = pipeline.model == "lda"
-        scatter = scatter_of(vectors, pooled)
-        solve = linear_of_scatter if pooled else quadratic_of_scatter
-        return solve(scatter, priors, vectors.space.has_text)
+def _decider(vectors: Vectors, pipeline: Pipeline, sample: Sample | None) -> Decider:
     n_axes, count = vectors.space.n_axes, len(vectors.labels)
     joint = pipeline.model == "linear-svm" or count == 2 or count * n_axes <= MOST_JOINT
     alone: list[int | None] = [None] if joint else list(range(count))
@@ -260,19 +252,6 @@ def _minimum(vectors: Vectors, pipeline: Pipeline, alone: int | None, sample: Sa
         return minimum(objective, np.hstack([found.coef, found.intercept[:, None]]))
     rows = LabeledRows(table, classes, len(vectors.labels) if alone is None else 2)
     return minimum(objective, fit_logistic(rows, objective.penalty * share, tol=TOLERANCE).coefficients)
-
-
-def scatter_of(vectors: Vectors, pooled: bool) -> Scatter:
-    """Return the scatter of all rows about zero, which standardized numbers and weights of terms are near."""
-    count, n_axes = len(vectors.labels), vectors.space.n_axes
-    sums = vectors.total(block_scatter, count, pooled)
-    return Scatter(np.zeros((count, n_axes)), sums["counts"], sums["first"], sums["second"], pooled)
-
-
-def block_scatter(count: int, pooled: bool, matrix: Any, classes: Array) -> dict[str, Array]:
-    """Return the scatter of a block of rows."""
-    sums = Scatter.of(matrix, classes, count, pooled=pooled)
-    return {"counts": sums.counts, "first": sums.first, "second": sums.second}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import numpy as np
 import discern._native as _native
 from discern.data.vectors.grid import Grid
 from discern.statistics.integers import added, as_floats, as_objects, carried, checked, from_floats, subtracted
+from discern.statistics.points import DIGIT, EXACT, SMALL, Points, PointSums, digits
 from discern.statistics.statistic import Statistic, whole_numbers
 
 if TYPE_CHECKING:
@@ -31,15 +32,9 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 512
 """Rows are summed in blocks that stay in the processor's cache."""
-SMALL = 2.0**22
-"""Units up to here are multiplied as they are."""
-DIGIT = 21
-"""The bits of a digit of larger units."""
-EXACT = 2.0**53
-"""Doubles hold every whole number up to here."""
 FEW_DIFFERENCES = 50_000
 """The most differences, of classes times products, that are taken of integers and rounded once."""
-NEVER_LEARNED = "Cannot forget these rows: {}."
+NEVER_LEARNED = "cannot forget these rows: {}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +76,20 @@ class Products(Statistic):
         else:
             second = _stacked([sums.of_class(values, numbers, place) for place in range(n_classes)], len(grid))
         return cls(np.bincount(numbers, minlength=n_classes).astype(np.int64), sums.first(), second, grid.bits)
+
+    @classmethod
+    def of_points(cls, points: Points, classes: NDArray[Any], n_classes: int) -> Self:
+        """Sum points, the class of each given as a number below ``n_classes``."""
+        numbers = np.ascontiguousarray(classes, np.int32)
+        if len(points.blocks) == 1 and points.blocks[0].is_dense:
+            return cls.of(points.blocks[0].values, numbers, n_classes, points.grid)
+        n_axes, whole = points.shape[1], PointSums(points.shape[1], n_classes, cls.has_products and not cls.by_class)
+        whole.add(points, numbers)
+        second = _joined(whole.second)[:, None] if cls.has_products else np.zeros((1, 1, 0), np.int64)
+        if cls.by_class:
+            second = _stacked([_products_of(points, numbers, place) for place in range(n_classes)], n_axes)
+        counts = np.bincount(numbers, minlength=n_classes).astype(np.int64)
+        return cls(counts, _joined(whole.first), second, points.grid.bits)
 
     @classmethod
     def empty(cls) -> Self:
@@ -339,12 +348,12 @@ class _Summing:
         """Add rows with large units, digit by digit."""
         if not np.isfinite(values).all():
             raise ValueError("a vector has a number that is not finite")
-        digits = list(_digits(self._grid.units(values)))
-        for place, digit in enumerate(digits):
+        parts = list(digits(self._grid.units(values)))
+        for place, digit in enumerate(parts):
             self._first = _in_steps(self._first, place, _by_class(digit, classes, self._n_classes))
-        for place, digit in enumerate(digits) if self._with_products else ():
-            for other in range(place, len(digits)):
-                products = digit.T @ digits[other]
+        for place, digit in enumerate(parts) if self._with_products else ():
+            for other in range(place, len(parts)):
+                products = digit.T @ parts[other]
                 both = products if other == place else products + products.T
                 self._limbs = _in_steps(self._limbs, place + other, both)
 
@@ -358,14 +367,12 @@ class _Summing:
         return _joined([limb[rows, columns] for limb in self._limbs])
 
 
-def _digits(units: Array) -> Iterator[Array]:
-    """Return units as digits, the lowest first, each from −2²⁰ to 2²⁰."""
-    while True:
-        rest = np.rint(np.ldexp(units, -DIGIT))
-        yield units - np.ldexp(rest, DIGIT)
-        if not rest.any():
-            return
-        units = rest
+def _products_of(points: Points, classes: Classes, place: int) -> Limbs:
+    """Return the products of the rows of a class."""
+    own = points.take(np.flatnonzero(classes == place))
+    sums = PointSums(points.shape[1], 1, with_products=True)
+    sums.add(own, np.zeros(own.shape[0], np.int32))
+    return _joined(sums.second)
 
 
 def _by_class(rows: Array, classes: Classes, n_classes: int) -> Array:

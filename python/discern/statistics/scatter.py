@@ -285,7 +285,10 @@ class _Block:
                 squares = block**2
                 powers[0] += squares.T @ (weights[:, None] * block)
                 powers[1] += squares.T @ (weights[:, None] * squares)
-        return count, first, second if self._weights is not None else np.triu(second) + np.triu(second, 1).T
+        if self._weights is None:  # below the diagonal there are zeros
+            second = second + second.T
+            second[np.diag_indices_from(second)] *= 0.5
+        return count, first, second
 
     def _about(self, part: Array, tiled: Array) -> Array:
         taken, block = self._taken[: len(part)], self._room[: len(part)]

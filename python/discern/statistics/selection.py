@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discern.data.encode import is_sparse
+from discern.statistics.by_class import add_by_class
 from discern.statistics.counts import Counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SCORES = ("chi2", "mutual_information")
+_CELLS = 1 << 18
+"""Numbers of a dense table whose presence is looked at at once."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,8 @@ class Contingency:
         """Sum the rows of a matrix, dense or sparse, by the class of each; ``presence`` counts nonzero values."""
         import scipy.sparse
 
+        if not is_sparse(matrix):
+            return cls._of_table(np.asarray(matrix), classes, labels, presence)
         matrix = scipy.sparse.csr_array(matrix)
         if presence and not matrix.has_canonical_format:
             matrix = matrix.copy()
@@ -67,6 +73,19 @@ class Contingency:
         table.eliminate_zeros()
         terms = np.repeat(np.arange(n_terms), np.diff(table.indptr))
         return cls(terms, table.indices.astype(np.int64), table.data, sizes, n_terms, presence)
+
+    @classmethod
+    def _of_table(cls, table: Any, classes: NDArray[Any], labels: int, presence: bool) -> Contingency:
+        """Sum the rows of a dense table by class."""
+        sums = np.zeros((labels, table.shape[1]))
+        numbers = np.asarray(classes, np.int32)
+        step = max(_CELLS // max(table.shape[1], 1), 1) if presence else max(len(table), 1)
+        for start in range(0, len(table), step):
+            part = slice(start, start + step)
+            add_by_class(table[part] != 0 if presence else table[part], numbers[part], None, sums)
+        terms, found = np.nonzero(sums.T)
+        sizes = np.bincount(classes, minlength=labels).astype(np.float64)
+        return cls(terms, found, sums.T[terms, found], sizes, table.shape[1], presence)
 
     @property
     def totals(self) -> NDArray[np.float64]:
@@ -132,6 +151,26 @@ def chi2_scores(table: Contingency) -> tuple[NDArray[np.float64], NDArray[np.flo
     """
     scores = _chi2(table)
     return scores, _p_values(scores, table)
+
+
+def chi2_of_sets(matrix: Any, sets: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return χ² and p value of each column where a row has a set of labels: a row of zeros and ones in ``sets``.
+
+    Examples
+    --------
+    >>> scores, p_values = chi2_of_sets(np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1, 1], [0, 1]]))
+    >>> scores.tolist(), p_values.tolist()
+    ([0.5, 1.0], [0.479500, 0.317311])
+    """
+    from scipy.special import chdtrc
+
+    observed = sets.T @ matrix
+    observed = np.asarray(observed.toarray() if hasattr(observed, "toarray") else observed, np.float64)
+    shares = np.asarray(sets.mean(axis=0), np.float64).reshape(-1, 1)
+    expected = shares * np.asarray(matrix.sum(axis=0), np.float64).reshape(1, -1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scores = ((observed - expected) ** 2 / expected).sum(axis=0)
+    return scores, np.asarray(chdtrc(len(shares) - 1, scores))
 
 
 def _p_values(statistic: NDArray[np.float64], table: Contingency) -> NDArray[np.float64]:

@@ -58,8 +58,9 @@ class Sums:
         if not self.labels and not self.columns:
             raise _never_learned(other.labels[0])
         mine, theirs = _together([self, other])
+        class_rows = _rows_left(mine.labels, mine.class_rows - theirs.class_rows)
         columns = tuple(left.minus(right) for left, right in _by_column([mine, theirs]))
-        return Sums(mine.labels, mine.class_rows - theirs.class_rows, columns).without_zeros()
+        return Sums(mine.labels, class_rows, columns).without_zeros()
 
     @classmethod
     def total(cls, parts: Iterable[Sums]) -> Sums:
@@ -90,9 +91,7 @@ class Sums:
 
     def without_zeros(self) -> Sums:
         """Return the sums of the labels that have rows; raises ValueError for what was never learned."""
-        short = np.flatnonzero(self.class_rows < 0)
-        if len(short):
-            raise _never_learned(self.labels[short[0]])
+        _rows_left(self.labels, self.class_rows)
         columns = tuple(column.of_rows(self.class_rows) for column in self.columns)
         kept = self.class_rows > 0
         labels = tuple(label for label, keep in zip(self.labels, kept, strict=True) if keep)
@@ -156,6 +155,14 @@ def _by_column(parts: Sequence[Sums]) -> Iterator[tuple[Statistic, ...]]:
         if len({type(one) for one in column}) > 1:
             raise ValueError("the columns have different roles")
         yield column
+
+
+def _rows_left(labels: Sequence[str], class_rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows that are left of each label; raises ValueError if more were taken than learned."""
+    short = np.flatnonzero(class_rows < 0)
+    if len(short):
+        raise _never_learned(labels[short[0]])
+    return class_rows
 
 
 def _never_learned(label: str) -> ValueError:

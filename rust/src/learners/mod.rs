@@ -1,6 +1,8 @@
 //! Rows to the parameters of a model, by iterative solvers.
 
+pub mod descent;
 pub mod kernel;
+pub mod lasso;
 pub mod logistic;
 pub mod margin;
 pub mod neighbors;

@@ -4,13 +4,16 @@
 //! of the others exports a part of the core.
 
 mod counter;
+mod descent;
 mod files;
 mod folds;
 mod grid;
 mod json;
 mod kernel;
+mod lasso;
 mod logistic;
 mod margin;
+mod matrices;
 mod neighbors;
 mod numbers;
 mod perceptron;
@@ -44,11 +47,14 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     json::register(module)?;
     vectors::register(module)?;
     weighting::register(module)?;
+    lasso::register(module)?;
     logistic::register(module)?;
     streaming::register(module)?;
     perceptron::register(module)?;
+    descent::register(module)?;
     kernel::register(module)?;
     neighbors::register(module)?;
     margin::register(module)?;
+    matrices::register(module)?;
     work::register(module)
 }

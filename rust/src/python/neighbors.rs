@@ -9,13 +9,16 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 
 use super::work::{interruptible, share_out};
-use crate::learners::neighbors::{Found, Inverted, Scratch, Screen, Sparse, nearest_bits};
+use crate::learners::neighbors::{Found, Index, Inverted, Measure, Scratch, Screen, Sparse, nearest_bits, tree};
 
 /// Distances and rows of the neighbors, queries × neighbors.
 type Neighbors<'py> = (Bound<'py, PyArray2<f64>>, Bound<'py, PyArray2<i64>>);
 
 /// Sparse queries that are answered together.
 const TOGETHER: usize = 4;
+
+/// Queries of a tree that a thread takes at a time.
+const TREE_TOGETHER: usize = 64;
 
 /// Answer queries on threads with a state each, `together` at a time; `find` returns exactly `count` neighbors of
 /// each.
@@ -201,17 +204,20 @@ impl PyScreen {
         })
     }
 
-    /// The nearest rows to each query, now by exact distances; the screen is used up.
+    /// The nearest rows to each query, now by exact distances, or cosines of rows of unit length; the screen is used up.
+    #[pyo3(signature = (rows, queries, count, cosine, threads))]
     fn nearest<'py>(
         &self,
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
         queries: PyReadonlyArray2<'py, f64>,
         count: usize,
+        cosine: bool,
         threads: usize,
     ) -> PyResult<Neighbors<'py>> {
         let ((height, n_columns), asked) = (rows.as_array().dim(), queries.as_array().dim());
         let (rows, queries) = (rows.as_slice()?, queries.as_slice()?);
+        let measure = if cosine { Measure::Cosine } else { Measure::Euclidean };
         let screens = std::mem::take(
             &mut *self
                 .screens
@@ -229,10 +235,60 @@ impl PyScreen {
         let find = |query: usize| {
             let screen = screens[query].lock().unwrap_or_else(PoisonError::into_inner).take();
             screen.map_or_else(Vec::new, |screen| {
-                screen.nearest(rows, &queries[query * n_columns..(query + 1) * n_columns])
+                screen.nearest(rows, &queries[query * n_columns..(query + 1) * n_columns], measure)
             })
         };
         answer(py, (screens.len(), 1), count, &mut states, |(), range| {
+            range.map(find).collect()
+        })
+    }
+}
+
+/// A k-d tree of dense rows of few columns, which are copied.
+#[pyclass(frozen, name = "Tree", module = "discern._native")]
+pub(super) struct PyTree {
+    index: Box<dyn Index>,
+    rows: usize,
+    n_columns: usize,
+}
+
+#[pymethods]
+impl PyTree {
+    #[new]
+    fn new(py: Python<'_>, rows: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
+        let (height, n_columns) = rows.as_array().dim();
+        let table = rows.as_slice()?;
+        let index = interruptible(py, || tree(table, n_columns))?
+            .ok_or_else(|| PyValueError::new_err("the rows have too many columns for a tree, or there are too many"))?;
+        Ok(PyTree {
+            index,
+            rows: height,
+            n_columns,
+        })
+    }
+
+    /// The `count` nearest rows to each query by Euclidean distance.
+    #[pyo3(signature = (queries, count, without, threads))]
+    fn nearest<'py>(
+        &self,
+        py: Python<'py>,
+        queries: PyReadonlyArray2<'py, f64>,
+        count: usize,
+        without: Option<PyReadonlyArray1<'py, i64>>,
+        threads: usize,
+    ) -> PyResult<Neighbors<'py>> {
+        let (asked, n_columns) = queries.as_array().dim();
+        let (queries, without) = (queries.as_slice()?, left_out(&without, asked)?);
+        if n_columns != self.n_columns {
+            return Err(PyValueError::new_err("the queries do not match the rows"));
+        }
+        check_count(count, self.rows, without)?;
+        let mut states = vec![(); threads.clamp(1, asked.div_ceil(TREE_TOGETHER).max(1))];
+        let find = |query: usize| {
+            let numbers = &queries[query * n_columns..(query + 1) * n_columns];
+            self.index.nearest(numbers, count, left_out_by(without, query))
+        };
+        answer(py, (asked, TREE_TOGETHER), count, &mut states, |(), range| {
             range.map(find).collect()
         })
     }
@@ -269,5 +325,6 @@ pub(super) fn hamming_neighbors<'py>(
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<InvertedIndex>()?;
     module.add_class::<PyScreen>()?;
+    module.add_class::<PyTree>()?;
     module.add_function(wrap_pyfunction!(hamming_neighbors, module)?)
 }

@@ -16,44 +16,52 @@ use crate::tables::bins::Bins;
 use crate::tables::densities::{Column, Densities, Scores};
 use crate::tables::exact::{ExactSums, Infinite};
 use crate::tables::without::{Folds, Moments, without};
-use crate::text::documents::Documents;
-use crate::text::numbers::{decimal, number};
+use crate::text::numbers::{decimal, is_plain, number};
 
 /// Numbers in one portion of exact sums: many more than there are cells for their classes and exponents.
 const EXACT_ROWS: usize = 1 << 17;
+/// The longest text that has the size of a number.
+const SHORT: usize = 32;
 /// The longest text that may be a number, a truth value or a time.
 const LONGEST: usize = 40;
 
-/// Read texts as numbers, NaN where one is missing: (numbers, places of the texts that are rare or hold no number).
+/// Read texts as numbers, NaN where one is missing: (numbers, places of the texts that are rare or hold no number,
+/// whether each text may be replaced by its number: it has the same hash and size).
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn numbers<'py>(
     py: Python<'py>,
     strings: &Bound<'py, PyAny>,
-) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i64>>)> {
-    let (mut found, mut odd) = (Vec::new(), Vec::new());
-    let mut read = |text: &[u8]| {
+) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i64>>, bool)> {
+    let (mut found, mut odd, mut all_plain) = (Vec::new(), Vec::new(), true);
+    let read = |text: &[u8]| {
         let number = number(text);
+        all_plain &= text.len() <= SHORT && is_plain(text);
         if number.is_none() {
             odd.push(found.len() as i64);
         }
         found.push(number.unwrap_or(f64::NAN));
     };
-    if let Ok(list) = strings.cast::<PyList>() {
-        each_string(list, read)?;
-    } else {
-        let source = Source::new(strings)?;
-        let documents = source.documents()?;
-        interruptible(py, || each_document(&documents, &mut read))?;
-    }
-    Ok((found.into_pyarray(py), odd.into_pyarray(py)))
+    each(py, strings, read)?;
+    let all_plain = all_plain && odd.is_empty();
+    Ok((found.into_pyarray(py), odd.into_pyarray(py), all_plain))
 }
 
-fn each_document(documents: &Documents<'_>, mut read: impl FnMut(&[u8])) {
-    for row in 0..documents.len() {
-        checkpoint();
-        read(documents.document(row)[0]);
+/// Call `read` with each string of a column.
+fn each(py: Python<'_>, strings: &Bound<'_, PyAny>, read: impl FnMut(&[u8]) + Send) -> PyResult<()> {
+    match strings.cast::<PyList>() {
+        Ok(list) => each_string(list, read),
+        Err(_) => {
+            let source = Source::new(strings)?;
+            let strings = source.strings()?;
+            interruptible(py, || strings.each(read))?
+        }
     }
+}
+
+/// Return whether a text may be a number that is hashed by its value, a truth value or a time.
+fn is_candidate(text: &[u8]) -> bool {
+    text.len() <= LONGEST && matches!(text, [b'0'..=b'9' | b'-' | b'.' | b'T' | b'F', ..])
 }
 
 /// Hash each text of a column, a number by its value: (hashes, places of the texts that may be a truth value or a time).
@@ -64,21 +72,15 @@ fn value_hashes<'py>(
     strings: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyArray1<u64>>, Bound<'py, PyArray1<i64>>)> {
     let (mut hashes, mut odd) = (Vec::new(), Vec::new());
-    let mut read = |text: &[u8]| {
-        let candidate = text.len() <= LONGEST && matches!(text, [b'0'..=b'9' | b'-' | b'.' | b'T' | b'F', ..]);
+    let read = |text: &[u8]| {
+        let candidate = is_candidate(text);
         let number = if candidate { decimal(text) } else { None };
         if candidate && number.is_none() {
             odd.push(hashes.len() as i64);
         }
         hashes.push(number.map_or_else(|| hash(text), hash_of_number));
     };
-    if let Ok(list) = strings.cast::<PyList>() {
-        each_string(list, read)?;
-    } else {
-        let source = Source::new(strings)?;
-        let documents = source.documents()?;
-        interruptible(py, || each_document(&documents, &mut read))?;
-    }
+    each(py, strings, read)?;
     Ok((hashes.into_pyarray(py), odd.into_pyarray(py)))
 }
 

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 
+use crate::system::cancel::checkpoint;
 use crate::system::memory::{fetch_address, roomy};
 use crate::text::documents::Documents;
 
@@ -176,6 +177,16 @@ impl<'py> Source<'py> {
         }
     }
 
+    /// Borrow the strings of a column. Unlike [`Source::documents`] this needs no memory for strings in spans.
+    pub(super) fn strings(&self) -> PyResult<Borrowed<'_>> {
+        Ok(match self {
+            Source::Spans(starts, ends, bytes) => {
+                Borrowed::Spans(starts.as_slice()?, ends.as_slice()?, bytes.as_slice()?)
+            }
+            _ => Borrowed::Documents(self.documents()?),
+        })
+    }
+
     pub(super) fn documents(&self) -> PyResult<Documents<'_>> {
         let documents = match self {
             Source::List(texts) => Documents::texts(texts.bytes()),
@@ -202,6 +213,41 @@ impl<'py> Source<'py> {
     }
 }
 
+/// The strings of a column, to be read one after the other.
+pub(super) enum Borrowed<'a> {
+    /// Where each starts and ends, and the bytes.
+    Spans(&'a [i64], &'a [i64], &'a [u8]),
+    Documents(Documents<'a>),
+}
+
+impl Borrowed<'_> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Borrowed::Spans(starts, ends, _) => starts.len().min(ends.len()),
+            Borrowed::Documents(documents) => documents.len(),
+        }
+    }
+
+    pub(super) fn each(&self, mut each: impl FnMut(&[u8])) -> PyResult<()> {
+        match self {
+            Borrowed::Spans(starts, ends, bytes) => {
+                for (&start, &end) in starts.iter().zip(*ends) {
+                    checkpoint();
+                    let found = bytes.get(start as usize..end as usize);
+                    each(found.ok_or_else(mismatched)?);
+                }
+            }
+            Borrowed::Documents(documents) => {
+                for row in 0..documents.len() {
+                    checkpoint();
+                    each(documents.document(row).first().copied().unwrap_or_default());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Strings one after the other: value i is `bytes[offsets[i]..offsets[i + 1]]`.
 pub(super) fn slices<'a>(offsets: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a [u8]>> {
     spans(offsets, offsets.get(1..).unwrap_or_default(), bytes)
@@ -215,12 +261,13 @@ fn spans<'a>(starts: &[i64], ends: &[i64], bytes: &'a [u8]) -> PyResult<Vec<&'a 
     };
     let mut all = roomy(starts.len().min(ends.len()));
     for span in starts.iter().zip(ends) {
-        all.push(
-            slice(span)
-                .ok_or_else(|| PyValueError::new_err("the offsets of a string column do not match its bytes"))?,
-        );
+        all.push(slice(span).ok_or_else(mismatched)?);
     }
     Ok(all)
+}
+
+fn mismatched() -> PyErr {
+    PyValueError::new_err("the offsets of a string column do not match its bytes")
 }
 
 pub(super) fn viewed<'a>(views: &'a [u8], buffers: &[&'a [u8]]) -> PyResult<Vec<&'a [u8]>> {

@@ -112,20 +112,16 @@ fn packed<'py>(
     strings: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u8>>)> {
     let source = Source::new(strings)?;
-    let documents = source.documents()?;
-    let (offsets, bytes) = interruptible(py, || {
-        let (mut offsets, mut bytes) = (Vec::with_capacity(documents.len() + 1), Vec::new());
+    let strings = source.strings()?;
+    let (offsets, bytes) = interruptible(py, || -> PyResult<_> {
+        let (mut offsets, mut bytes) = (Vec::with_capacity(strings.len() + 1), Vec::new());
         offsets.push(0i64);
-        for row in 0..documents.len() {
-            checkpoint();
-            documents
-                .document(row)
-                .iter()
-                .for_each(|piece| bytes.extend_from_slice(piece));
+        strings.each(|string| {
+            bytes.extend_from_slice(string);
             offsets.push(bytes.len() as i64);
-        }
-        (offsets, bytes)
-    })?;
+        })?;
+        Ok((offsets, bytes))
+    })??;
     Ok((offsets.into_pyarray(py), bytes.into_pyarray(py)))
 }
 

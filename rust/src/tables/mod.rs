@@ -1,6 +1,7 @@
 //! Numbers and levels to sums and scores.
 
 pub mod bins;
+pub mod by_class;
 pub mod densities;
 pub mod exact;
 pub mod grid;
@@ -8,6 +9,7 @@ pub mod labels;
 pub mod levels;
 pub mod moments;
 pub mod posterior;
+pub mod products;
 pub mod vectors;
 pub mod weighting;
 pub mod without;

@@ -274,8 +274,8 @@ fn divided<const N: usize>(number: &Long<N>, divisor: u64, exponent: i64) -> Opt
             _ => is_more |= limb != 0 && at < 0,
         }
     }
-    let (quotient, rest) = (top / u128::from(divisor), top % u128::from(divisor));
-    is_more |= rest != 0;
+    let quotient = top / u128::from(divisor);
+    is_more |= top != quotient * u128::from(divisor);
     let extra = i64::from(128 - quotient.leading_zeros()) - 53;
     let (kept, lost) = (quotient >> extra, quotient & ((1 << extra) - 1));
     let middle = 1u128 << (extra - 1);

@@ -31,13 +31,25 @@ pub fn number(text: &[u8]) -> Option<f64> {
 
 /// Return a text without the white space around it that is ASCII.
 fn trimmed(text: &[u8]) -> &[u8] {
-    let is_space = |byte: &u8| matches!(byte, b' ' | 9..=13 | 28..=31);
-    let start = text.iter().position(|byte| !is_space(byte)).unwrap_or(text.len());
+    let start = text.iter().position(|&byte| !is_space(byte)).unwrap_or(text.len());
     let end = text
         .iter()
-        .rposition(|byte| !is_space(byte))
+        .rposition(|&byte| !is_space(byte))
         .map_or(start, |last| last + 1);
     &text[start..end]
+}
+
+/// Return whether a byte is white space, as Python has it.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | 9..=13 | 28..=31)
+}
+
+/// Return whether a text is missing, or a decimal number without a plus sign or spaces around it.
+pub fn is_plain(text: &[u8]) -> bool {
+    match (text.first(), text.last()) {
+        (Some(first), Some(last)) => matches!(first, b'0'..=b'9' | b'-' | b'.') && !is_space(*last),
+        _ => true,
+    }
 }
 
 /// Return the double nearest to a decimal number such as `-1.5e3`, `.5`, `5.` or `+1`; `None` for any other text.

@@ -118,7 +118,7 @@ def test_nothing_is_wider_than_the_screen(folder: Path, browser: Browser, width:
     outside = """() => [...document.querySelectorAll('p, h1, h2, h3, .card, article, input, select, button, svg')]
         .filter(one => !one.closest('.wide') && one.getBoundingClientRect().right > innerWidth + 1).map(one => one.outerHTML)"""
     assert page.evaluate(outside) == []
-    assert page.locator("figure svg").count() == 5
+    assert page.locator("figure svg").count() == 4
     assert page.locator("section").count() == 9
     times = []
     for _ in range(4):  # the machine may be busy with other things once
@@ -126,6 +126,28 @@ def test_nothing_is_wider_than_the_screen(folder: Path, browser: Browser, width:
         page.reload()
     assert min(times) < 1000
     assert not complaints
+
+
+def test_the_verdict_on_top_has_the_numbers_of_evaluate(folder: Path, browser: Browser) -> None:
+    page, _ = opened(browser, folder / "report.html")
+    told = run("evaluate", folder / "m.discern", folder / "test.jsonl", "--json")
+    verdict = page.locator("header p.verdict").inner_text()
+    assert verdict.count(".") - len(re.findall(r"\d\.\d", verdict)) == 1
+    figures = [float(found) for found in re.findall(r"([\d.]+)%", verdict)]
+    assert figures[0] == round(100 * told["accuracy"], 1)
+    assert figures[-1] == round(100 * max(one["rows"] for one in told["per_label"].values()) / told["rows"], 1)
+    assert figures[2] < figures[0] < figures[3]
+
+
+@pytest.mark.parametrize("many", [2, 3, 5])
+def test_the_confusion_matrix_is_there_once(tmp_path: Path, many: int) -> None:
+    rows = [{"label": f"label {place % many}", "text": f"word{place % many} and {place}"} for place in range(60)]
+    report(Classifier().fit(rows), rows, tmp_path / "page.html")
+    content = (tmp_path / "page.html").read_text("utf-8")
+    assert content.count("predicted ↓ true →") == content.count("Confusion matrix") == 1
+    for name in ("caught", "missed", "alarms", "spared", "recall", "precision"):
+        assert content.count(f'id="{name}"') == 1
+    assert "It has learned these rows" in content
 
 
 def test_texts_cannot_act(tmp_path: Path, browser: Browser) -> None:

@@ -384,7 +384,7 @@ def test_the_best_is_found_on_texts(tmp_path: Path) -> None:
     model = Classifier(model="best", budget=600)  # it ends when there is nothing left to try
     model.fit(texts(500, share=0.2), watch=lambda results: seen.append(len(results)))
     assert seen[:8] == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert {one["model"] for one in model.leaderboard} == {*TUNED, "naive-bayes"}
+    assert {one["model"] for one in model.leaderboard} == {*TUNED, "naive-bayes"} - {"lda"}
     assert model.leaderboard[0]["status"] == "won"
     assert model.winner == model.leaderboard[0]["model"]
     rights = [one["accuracy"] for one in model.leaderboard[1:]]

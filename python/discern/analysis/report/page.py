@@ -72,7 +72,7 @@ def page(subject: Subject) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<style>{_asset('report.css')}</style></head><body>"
         f'<header><h1>{title}</h1><p class="soft">{subject.evaluation.rows:,} rows, '
-        f"{len(subject.labels)} labels</p><nav>{links}</nav></header><main>{body}</main>"
+        f"{len(subject.labels)} labels</p>{sections.verdict(subject)}<nav>{links}</nav></header><main>{body}</main>"
         "<footer>Made by discern. Everything on this page is in this file; nothing is loaded from elsewhere.</footer>"
         f"<script>{_asset('report.js')}</script></body></html>"
     )
@@ -85,7 +85,7 @@ def fragment(subject: Subject) -> str:
         "threshold": ("Threshold explorer", sections.explorer(subject)),
         "labels": ("By label", sections.labels(subject)),
     }
-    return "".join(
+    return sections.verdict(subject) + "".join(
         f'<section id="about-{name}"><h3>{title}</h3>{content}</section>'
         for name, (title, content) in parts.items()
         if content

@@ -85,18 +85,20 @@ def metrics(subject: Subject) -> str:
         f"<p>{evaluation.unseen:,} rows have a label that the model never learned.</p>" if evaluation.unseen else ""
     )
     note = '<p class="soft">In brackets: 95% intervals (Wilson; DeLong; normal).</p>'
-    return f'<div class="cards">{cards}</div>{note}{unseen}{_unlearned(subject)}'
+    return f'<div class="cards">{cards}</div>{note}{unseen}'
 
 
 def _unlearned(subject: Subject) -> str:
-    """Return the metrics on held-out rows, where the model has learned the rows it is evaluated on."""
+    """Return a sentence with the metrics on held-out rows, where the model has learned the rows it is evaluated on."""
     shares, learned = subject.held_out
     if not learned:
         return ""
     decided = np.array(subject.labels, np.str_)[best_labels(shares)[0]]
     other = Evaluation.of(subject.true, decided, shares, subject.labels)
-    figures = f"accuracy {other.accuracy:.2%}, log loss {other.log_loss:.4f}"
-    return f"<p><b>The model has learned these rows.</b> Held out, with models that have forgotten them: {figures}.</p>"
+    return (
+        f" <b>It has learned these rows</b>: if each is predicted by a model that has forgotten it, "
+        f"<b>{other.accuracy:.1%}</b> are correct (log loss {other.log_loss:.4f})."
+    )
 
 
 def _figure(value: float, as_share: bool) -> str:
@@ -110,22 +112,46 @@ def _reach(intervals: Mapping[str, Any], key: str) -> str:
     return f"[{_figure(intervals[key].low, share)}, {_figure(intervals[key].high, share)}]"
 
 
+MOST_IN_MATRIX = 40
+"""The most labels of a confusion matrix as a table; of more, the plots have one."""
+
+
 def labels(subject: Subject) -> str:
-    """Return the figures of each label, and the confusion matrix."""
+    """Return the figures of each label, and the confusion matrix; that of two labels is in the threshold explorer."""
     evaluation = subject.evaluation
-    names = ("precision", "recall", "f1", "specificity", "false_positive_rate", "false_negative_rate")
+    names = ["precision", "recall", "f1"] + (["false_positive_rate"] if len(evaluation.labels) > 2 else [])
     head = ("label", *(name.replace("_", " ").replace("f1", "F1") for name in names), "rows")
     rows = [
         (label, *(f"{figures[name]:.2%}" for name in names), f"{figures['rows']:,}")
         for label, figures in evaluation.per_label().items()
     ]
-    if len(evaluation.labels) > 40:
+    if _is_binary(subject) or len(evaluation.labels) > MOST_IN_MATRIX:
         return _table(head, rows)
     matrix = [
         (label, *(f"{count:,}" for count in evaluation.confusion[place]))
         for place, label in enumerate(evaluation.labels)
     ]
     return _table(head, rows) + "<h3>Confusion matrix</h3>" + _table(("predicted ↓ true →", *evaluation.labels), matrix)
+
+
+def _is_binary(subject: Subject) -> bool:
+    """Return whether the matrix of the threshold explorer has all labels that are predicted or true."""
+    return len(subject.labels) == 2 and len(subject.evaluation.labels) == 2
+
+
+def verdict(subject: Subject) -> str:
+    """Return in a sentence how good the model is on these rows, and in another one if it has learned them."""
+    evaluation = subject.evaluation
+    common, rows = max(((label, figures["rows"]) for label, figures in evaluation.per_label().items()),
+                       key=lambda pair: pair[1])  # fmt: skip
+    interval, base = evaluation.intervals()["accuracy"], rows / max(evaluation.rows, 1)
+    against = f"; always predicting {escape(common)}: {base:.1%}" if len(evaluation.labels) > 1 else ""
+    sentence = (
+        f"The model labels <b>{evaluation.accuracy:.1%}</b> of the {evaluation.rows:,} rows correctly (95% interval "
+        f"{interval.low:.1%} to {interval.high:.1%}{against}), and its probabilities are off by "
+        f"{100 * evaluation.calibration_error:.1f} points on average."
+    )
+    return f'<p class="verdict">{sentence}{_unlearned(subject)}</p>'
 
 
 def explorer_data(subject: Subject) -> dict[str, Any]:
@@ -157,7 +183,6 @@ def explorer(subject: Subject) -> str:
         for place, one in enumerate(data["labels"])
     )
     start, positive = THRESHOLDS.index("0.5"), '<span class="positive-name"></span>'
-    negative = '<span class="negative-name"></span>'
     figures = {
         "recall": "recall", "precision": "precision", "false positive rate": "alarm-rate",
         "false negative rate": "miss-rate", "F1": "f1", "accuracy": "accuracy",
@@ -168,10 +193,7 @@ def explorer(subject: Subject) -> str:
 <div class="explorer"><div>
 <label for="positive">label <select id="positive">{options}</select></label>
 <input id="threshold" type="range" min="0" max="{len(THRESHOLDS) - 1}" value="{start}" aria-label="threshold">
-<div class="wide"><table class="matrix">
-<thead><tr><th>predicted ↓ true →</th><th>{negative}</th><th>{positive}</th></tr></thead>
-<tbody><tr><td>{negative}</td><td id="spared" class="right"></td><td id="missed" class="wrong"></td></tr>
-<tr><td>{positive}</td><td id="alarms" class="wrong"></td><td id="caught" class="right"></td></tr></tbody></table></div>
+{_counts(_is_binary(subject))}
 <table><tbody>{rows}</tbody></table>
 </div><div>
 <label>a false alarm costs <input id="alarm-cost" type="number" value="1" min="0" step="any"></label>
@@ -182,6 +204,23 @@ def explorer(subject: Subject) -> str:
 <line id="cost-place" y1="0" y2="120" stroke="#D55E00" stroke-width="2" vector-effect="non-scaling-stroke"/></svg>
 <p class="soft">Cost against the threshold; chosen on these rows, so expect a slightly higher cost on others.</p>
 </div></div><script type="application/json" id="explorer-data">{embedded}</script>"""
+
+
+def _counts(as_matrix: bool) -> str:
+    """Return the places of the four counts: the confusion matrix, or a list beside that of all labels."""
+    positive, negative = (f'<span class="{name}-name"></span>' for name in ("positive", "negative"))
+    if as_matrix:
+        return f"""<div class="wide"><table class="matrix"><caption>Confusion matrix</caption>
+<thead><tr><th>predicted ↓ true →</th><th>{negative}</th><th>{positive}</th></tr></thead>
+<tbody><tr><td>{negative}</td><td id="spared" class="right"></td><td id="missed" class="wrong"></td></tr>
+<tr><td>{positive}</td><td id="alarms" class="wrong"></td><td id="caught" class="right"></td></tr></tbody>
+</table></div>"""
+    names = {
+        "caught": f"{positive}, found", "missed": f"{positive}, missed", "alarms": "false alarms",
+        "spared": f"{negative}, correct",
+    }  # fmt: skip
+    rows = "".join(f'<tr><td>{name}</td><td id="{key}"></td></tr>' for key, name in names.items())
+    return f"<table><tbody>{rows}</tbody></table>"
 
 
 def plots(subject: Subject) -> str:
@@ -219,7 +258,7 @@ def drawn(subject: Subject) -> Iterator[tuple[str, str]]:
         "Reliability of the probabilities",
         _svg("reliability", lambda ax: ReliabilityDisplay(evaluation.calibration()).plot(ax)),
     )
-    if len(evaluation.labels) <= 60:
+    if MOST_IN_MATRIX < len(evaluation.labels) <= 60:
         yield (
             "Confusion matrix; the shade is the share of the true label",
             _svg("confusion", lambda ax: ConfusionMatrixDisplay.from_evaluation(evaluation, ax=ax)),

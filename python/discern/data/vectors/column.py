@@ -26,6 +26,8 @@ MOST_AXES = 4096
 """The limit on the numbers of a vector: sums of products take their square."""
 MOST_SINGLE = 3.4e38
 """The limit on the numbers of a vector, a little below that of single precision."""
+SINGLE = {str, bytes, int, float, bool, type(None)}
+"""Types of values that are no vectors; looked at first, because most values are of these."""
 MISSING = ("", "?", "NA", "N/A", "null", "None")
 """Texts that stand for no vector."""
 
@@ -98,7 +100,7 @@ def lengths_of(column: Any) -> NDArray[np.int64] | None:
         return _arrow_lengths(column)
     elif not isinstance(column, list | np.ndarray):
         return None
-    if not any(is_sequence(value) for value in column):
+    if {*map(type, column)} <= SINGLE or not any(is_sequence(value) for value in column):
         return None
     return np.array([len(value) if is_sequence(value) else 0 for value in column], np.int64)
 

@@ -311,16 +311,27 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         )
         model = solve_quadratic(scatter, self._priors_of(scatter.counts), settings, classes, self._estimated(rows))
         _tell(model.messages)
-        spectra = [np.linalg.eigh(white.covariance) for white in model.whitenings]
         return {
             "_model": model,
             "means_": model.means,
             "priors_": model.priors,
             "covariance_": [white.covariance for white in model.whitenings],
-            "scalings_": [values[::-1] for values, _ in spectra],
-            "rotations_": [vectors[:, ::-1] for _, vectors in spectra],
             "shrinkage_": np.array([white.shrinkage for white in model.whitenings]),
         }
+
+    @property
+    def scalings_(self) -> list[Array]:
+        """The variances of each class along the axes of its covariance, the largest first."""
+        return [values[::-1] for values, _ in self._spectra()]
+
+    @property
+    def rotations_(self) -> list[Array]:
+        """The axes of the covariance of each class, a column each."""
+        return [vectors[:, ::-1] for _, vectors in self._spectra()]
+
+    def _spectra(self) -> list[Any]:
+        model: QuadraticDiscriminant = self._fitted_attribute("_model")
+        return [np.linalg.eigh(white.covariance) for white in model.whitenings]
 
     def _blocks(self, X: Array) -> Any:
         return self._model.scores(X)

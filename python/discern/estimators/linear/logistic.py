@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
+from discern.learners.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.firth import fit_firth
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.inference import Summary
@@ -36,6 +37,9 @@ SOLVERS = {
 }
 """scikit-learn's names of solvers, and ours: all go to the same optimum."""
 
+LASSO_SOLVERS = ("auto", "liblinear", "saga")
+"""The solvers that have an L1 penalty, as in scikit-learn."""
+
 
 @dataclass(eq=False, repr=False)
 class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
@@ -47,18 +51,21 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     Parameters
     ----------
-    penalty : {"l2", None, "firth"}, default="l2"
-        A ridge of strength 1/C, no penalty (the same as ``C=np.inf``), or Firth's, which has finite results for
-        separated classes and less bias in small samples (two classes only).
+    penalty : {"l2", "l1", "elasticnet", None, "firth"}, default="l2"
+        A ridge of strength 1/C, an L1 penalty of that strength, a mixture of both by ``l1_ratio``, no penalty (the same
+        as ``C=np.inf``), or Firth's, which has finite results for separated classes and less bias in small samples
+        (two classes only).
     C : float, default=1.0
-        The inverse of the strength of the ridge.
+        The inverse of the strength of the penalty.
+    l1_ratio : float, default=0.0
+        The share of the L1 penalty; the solver must then be "auto", "saga" or, for 1, "liblinear".
     solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
         How the optimum is found. ``"lbfgs"``, ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``,
         which furthermore penalizes the intercept as scikit-learn's does.
     tol : float, default=1e-8
         The norm of the gradient to reach, relative to that at zero coefficients.
-    l1_ratio, dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
-        As in scikit-learn; ``l1_ratio`` must be 0.
+    dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
+        As in scikit-learn.
 
     Attributes
     ----------
@@ -67,7 +74,8 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     separation_ : Separation or None
         How classes are separated; looked for only without a penalty.
     covariance_ : ndarray or None
-        Of the coefficients as in ``summary()``; None where there are too many.
+        Of the coefficients as in ``summary()``; None where the solver does not form the Hessian, as for more than 64
+        coefficients of many rows. With a ridge the Hessian may be that of a sample of the rows.
     log_likelihood_, null_log_likelihood_ : float
         At the coefficients, and of a model with an intercept only.
 
@@ -96,7 +104,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"l2", "firth"}), None, Hidden(StrOptions({"l1", "elasticnet", "deprecated"}))],
+        "penalty": [StrOptions({"l2", "l1", "elasticnet", "firth"}), None, Hidden(StrOptions({"deprecated"}))],
         "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "dual": ["boolean"],
@@ -186,13 +194,25 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     # -------------------------------------------------------------------------------------------------- fit
 
+    def _lasso_share(self) -> float:
+        """Return the share of the L1 penalty."""
+        if np.isinf(self.C):
+            return 0.0
+        if self.penalty == "l1":
+            return 1.0
+        return float(self.l1_ratio or 0.0) if self.penalty in ("l2", "elasticnet", "deprecated") else 0.0
+
     def _check_penalty(self) -> None:
-        if self.penalty in ("l1", "elasticnet") or self.l1_ratio:
+        share = self._lasso_share()
+        if share and self.solver not in LASSO_SOLVERS:
             raise ValueError(
-                "Only the ridge penalty (l1_ratio=0), none (C=np.inf) and Firth's (penalty='firth') can be fitted; "
-                f"got penalty={self.penalty!r}, l1_ratio={self.l1_ratio!r}. "
-                "For an l1 penalty use scikit-learn's LogisticRegression(solver='saga')."
+                f"solver={self.solver!r} has no L1 penalty, but penalty={self.penalty!r} and "
+                f"l1_ratio={self.l1_ratio!r} ask for one; use solver='auto', 'liblinear' or 'saga'"
             )
+        if 0 < share < 1 and self.solver == "liblinear":
+            raise ValueError("solver='liblinear' has no elastic net (0 < l1_ratio < 1); use solver='auto' or 'saga'")
+        if self.penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("penalty='elasticnet' needs l1_ratio, the share of the L1 penalty from 0 to 1")
         if self.dual and self.solver != "liblinear":
             raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
         if self.penalty in (None, "firth") and self.C not in (1.0, np.inf):
@@ -227,8 +247,23 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
             return fit_firth(rows, tol=self.tol, max_iter=self.max_iter)
         if start is not None and start.shape != (rows.outputs, rows.columns):
             start = None
+        if self._lasso_share():
+            return self._sparsest(rows, start)
         options: dict[str, Any] = {"solver": SOLVERS[self.solver], "tol": self.tol, "max_iter": self.max_iter}
         return fit_logistic(rows, self._penalties(rows), start=start, **options)
+
+    def _sparsest(self, rows: LabeledRows, start: Array | None) -> Fit:
+        """Fit with an L1 penalty, perhaps beside a ridge."""
+        share, whole = self._lasso_share(), np.full(rows.columns, 1.0 / self.C)
+        penalties = Penalties(share * whole, (1.0 - share) * whole)
+        if self.fit_intercept:
+            # liblinear's intercept is the weight of a constant feature.
+            own = 1.0 / self.C / self.intercept_scaling if self.solver == "liblinear" else 0.0
+            penalties.lasso[-1], penalties.ridge[-1] = own, 0.0
+        found = minimize_lasso(rows, logistic_loss(rows), penalties, self.tol, self.max_iter, start)
+        steps, violation = found.iterations, found.violation
+        ended = Convergence("coordinate descent", steps, found.objective, violation, found.converged)
+        return Fit(found.weights, ended, loss=found.loss)
 
     def _keep(self, rows: LabeledRows, found: Fit) -> None:
         features = rows.table.shape[1]

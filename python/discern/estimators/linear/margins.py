@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from discern.data.encode import native_table
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, refuse_huge, row_weights
+from discern.learners.lasso import fit_lasso_margins
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
@@ -83,12 +84,17 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     from the optimum; a weight of 2 is the same as the row twice, and the order of the rows does not matter, both to the
     last bit; ``C=float("inf")`` is the hard margin, which is found or proved not to exist
     (:class:`~discern.NotSeparableError`); and with ``penalize_intercept=False`` the intercept is free, as in the
-    textbook. Only the ``l2`` penalty is there.
+    textbook.
 
     Parameters
     ----------
+    penalty : {"l2", "l1"}, default="l2"
+        With ``"l1"``, most weights are zero. It needs the squared hinge, in the primal, and one function a class.
     dual : "auto" or bool, default="auto"
         Coordinate descent in the dual, or Newton's method in the primal (squared hinge only).
+    tol : float, default=1e-9
+        The relative duality gap to reach. At the default the objective is as low as LIBLINEAR's at its own default, or
+        lower.
     penalize_intercept : bool, default=True
         Whether the intercept is the weight of a constant feature, ``intercept_scaling``, and penalized as all weights.
 
@@ -108,7 +114,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **_LargeMargin._parameter_constraints,
-        "penalty": [StrOptions({"l2"})],
+        "penalty": [StrOptions({"l1", "l2"})],
         "dual": ["boolean", StrOptions({"auto"})],
         "multi_class": [StrOptions({"ovr", "crammer_singer"})],
         "fit_intercept": ["boolean"],
@@ -121,7 +127,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     loss: str = "squared_hinge"
     _: KW_ONLY
     dual: Any = "auto"
-    tol: float = 1e-4
+    tol: float = 1e-9
     C: float = 1.0
     multi_class: str = "ovr"
     fit_intercept: bool = True
@@ -139,21 +145,27 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         refuse_huge(X)
         check_classification_targets(y)
         numbers, weights, by_class = self._weighted(X, y, sample_weight)
-        found = fit_margins(
-            X,
-            numbers,
-            len(self.classes_),
-            self._settings(),
-            weights=weights,
-            class_weights=by_class,
-            labels=self.classes_.tolist(),
-        )
+        count, settings = len(self.classes_), self._settings()
+        given: dict[str, Any] = {"weights": weights, "class_weights": by_class}
+        if self.penalty == "l1":
+            self._check_lasso()
+            found = fit_lasso_margins(X, numbers, count, settings, **given)
+        else:
+            found = fit_margins(X, numbers, count, settings, labels=self.classes_.tolist(), **given)
         self._keep(found)
         if self.multi_class == "crammer_singer" and len(self.classes_) == 2:
             self.coef_, self.intercept_ = np.diff(self.coef_, axis=0), np.diff(self.intercept_)
         if not self.fit_intercept:
             self.intercept_ = 0.0
         return self
+
+    def _check_lasso(self) -> None:
+        fits = self.loss == "squared_hinge" and self.dual is not True and self.multi_class == "ovr"
+        if not fits or np.isinf(self.C):
+            raise ValueError(
+                "penalty='l1' needs loss='squared_hinge', dual=False or 'auto', multi_class='ovr' and a finite C; got "
+                f"loss={self.loss!r}, dual={self.dual!r}, multi_class={self.multi_class!r}, C={self.C!r}"
+            )
 
     def _settings(self) -> MarginSettings:
         intercept = "penalized" if self.penalize_intercept else "free"

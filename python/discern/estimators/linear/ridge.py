@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from discern.estimators.base import Array, ScatterClassifier
 from discern.estimators.checks import class_weights
+from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets
 from discern.learners.discriminants import gathered, linear_scores
 from discern.learners.ridge import (
     MOST_COLUMNS,
@@ -37,11 +38,12 @@ class RidgeClassifier(ScatterClassifier):
 
     Parameters and attributes are scikit-learn's. What differs: the model comes from the sums that
     :class:`LinearDiscriminantAnalysis` uses, so that it can ``partial_fit``, ``merge`` and ``forget``; and the penalty
-    can be chosen. Sparse rows are taken as they are. Targets are classes only, not sets of labels.
+    can be chosen. Sparse rows are taken as they are. Targets may be sets of labels, a row of zeros and ones each; such
+    a model cannot learn more, merge or forget.
 
     Parameters
     ----------
-    alpha : float, array of one for each target, or "auto"
+    alpha : float, list or array of one for each target, or "auto"
         ``"auto"`` chooses the penalty by leave-one-out in closed form where the rows are at hand (``fit``), and by
         generalized cross-validation, from the sums alone, after ``partial_fit``, ``merge`` and ``forget``.
     fit_intercept : bool
@@ -67,7 +69,7 @@ class RidgeClassifier(ScatterClassifier):
 
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), np.ndarray, StrOptions({"auto"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
         "copy_X": ["boolean"],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
@@ -92,12 +94,42 @@ class RidgeClassifier(ScatterClassifier):
     positive: bool = False
     random_state: Any = None
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn from rows, forgetting everything learned before. Weights count as repetitions of rows."""
+        if not isinstance(self.alpha, str) and np.ndim(self.alpha) and np.min(self.alpha) < 0:
+            raise ValueError("alpha has a penalty below 0: pass penalties of 0 or more")
+        self._label_sets = is_label_sets(y)
+        return self._fit_sets(X, y, sample_weight) if self._label_sets else super().fit(X, y, sample_weight)
+
+    def _fit_sets(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        self._validate_params()
+        X, sets = checked_sets(self, X, y)
+        found, intercepts, choice, steps = TargetSolution(self, X, 2.0 * sets - 1.0, sample_weight, sets).solved()
+        for sums in ("_kept_sums", "_kept_rows"):
+            self.__dict__.pop(sums, None)
+        self.classes_ = np.arange(sets.shape[1])
+        self._take(_attributes(found, intercepts, choice, steps, "cholesky"))
+        return self
+
     def decision_function(self, X: Any) -> Array:
-        """Return the fitted target of each class for each row; of two classes, that of the second."""
+        """Return the fitted target of each class, or label, for each row; of two classes, that of the second."""
         check_is_fitted(self)
         X = self._validated(X, reset=False, finite=False)
         scores = self._watched(linear_scores(X, np.atleast_2d(self.coef_), self.intercept_), X)
+        if self.__dict__.get("_label_sets"):
+            return np.concatenate([part for _, part in scores]) if X.shape[0] else np.empty((0, len(self.classes_)))
         return gathered(scores, X.shape[0], len(self.classes_))
+
+    def predict(self, X: Any) -> Array:
+        """Return the class of each row, or its set of labels: a row of zeros and ones."""
+        if not self.__dict__.get("_label_sets"):
+            return super().predict(X)
+        return (self.decision_function(X) > 0).astype(np.int64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     # ------------------------------------------------------------------------------------------------- sums
 
@@ -110,7 +142,8 @@ class RidgeClassifier(ScatterClassifier):
     def _check_sums(self) -> None:
         check_is_fitted(self)
         if not {"_kept_sums", "_kept_rows"} & self.__dict__.keys():
-            raise ValueError(f"a model of more than {MOST_COLUMNS:,} columns has no sums to add to; use fit")
+            why = "sets of labels" if self.__dict__.get("_label_sets") else f"more than {MOST_COLUMNS:,} columns"
+            raise ValueError(f"a model of {why} has no sums to add to; use fit")
 
     def _validated(self, X: Any, *y: Any, reset: bool, finite: bool = True) -> Any:
         if y and not reset:
@@ -120,7 +153,7 @@ class RidgeClassifier(ScatterClassifier):
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         if X.shape[1] <= MOST_COLUMNS:
             return super()._learn(X, classes, numbers, weights)
-        if X.shape[0] <= MOST_ROWS and self._learn_wide(X, classes, numbers, weights):
+        if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_wide(X, classes, numbers, weights):
             del self._kept_rows
             return None
         if self.positive or not isinstance(self.alpha, Real):

@@ -47,9 +47,6 @@ class CategoricalNB(CountingNB):
             refuse_huge(X, most=2.0**53)  # what is no longer a whole number is no category
         return validate_data(self, X, *y, dtype="int", reset=reset)
 
-    def _prepared(self, X: Any) -> Array:
-        return np.ascontiguousarray(X, np.int64)  # negative numbers are found when they are counted
-
     def _grow(self, classes: Array, features: int) -> None:
         """Make room for more classes, keeping what was counted."""
         class_count = np.zeros(len(classes))
@@ -62,10 +59,23 @@ class CategoricalNB(CountingNB):
                 count[places] = columns
         self.classes_, self.class_count_, self.category_count_ = classes, class_count, counts
 
-    def _add(self, X: Array, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Array, labels: EncodedLabels, sample_weight: Any) -> None:
+        counts, class_count = self._counted(X, labels, sample_weight, 1)
+        alpha, log_prior = self._checked_alpha(), self._log_prior(class_count)
+        self.category_count_, self.class_count_ = counts, class_count
+        self._begin_solving(log_prior, alpha)
+
+    def _subtract(self, X: Array, labels: EncodedLabels, sample_weight: Any) -> None:
+        counts, class_count = self._counted(X, labels, sample_weight, -1)
+        self.category_count_, self.class_count_ = self._without_zeros(counts, class_count)
+        self._solve()
+
+    def _counted(self, X: Array, labels: EncodedLabels, sample_weight: Any, sign: int) -> tuple[list[Array], Array]:
+        """Return the counts of categories and classes with some rows added, or taken off."""
         weights = summable_weights(sample_weight, X)
         numbers, n_classes = labels.within(self.classes_), len(self.classes_)
-        added, negative = _native.category_counts(X, numbers, n_classes, weights, default_threads())
+        table = np.ascontiguousarray(X, np.int64)
+        added, negative = _native.category_counts(table, numbers, n_classes, weights, default_threads())
         if negative:
             check_non_negative(X, f"{type(self).__name__} (input X)")
         least = self._least_levels(X.shape[1])
@@ -73,11 +83,7 @@ class CategoricalNB(CountingNB):
             _padded(mine, max(len(new), int(levels))) + sign * _padded(new.T, mine.shape[1], int(levels))
             for mine, new, levels in zip(self.category_count_, added, least, strict=True)
         ]
-        class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
-        if sign < 0:
-            counts, class_count = self._without_zeros(counts, class_count)
-        self.category_count_, self.class_count_ = counts, class_count
-        self._solve()
+        return counts, self.class_count_ + sign * labels.class_counts(self.classes_, weights)
 
     def _without_zeros(self, counts: list[Array], class_count: Array) -> tuple[list[Array], Array]:
         """Drop the classes and the last levels that have gone to zero; refuse what has gone below."""
@@ -122,15 +128,13 @@ class CategoricalNB(CountingNB):
         """The number of categories of each column."""
         return np.array([count.shape[1] for count in self.category_count_])
 
-    def _solve_features(self, alpha: Any) -> None:
-        self.feature_log_prob_ = [
-            np.log(count + alpha) - np.log((count + alpha).sum(axis=1, keepdims=True)) for count in self.category_count_
-        ]
+    def _solution(self, alpha: Any, **settings: Any) -> dict[str, Any]:
+        counts = self.category_count_
+        logs = [np.log(count + alpha) - np.log((count + alpha).sum(axis=1, keepdims=True)) for count in counts]
+        return {"feature_log_prob_": logs}
 
     def _rows(self, X: Any) -> Array:
-        rows: Array = super()._rows(X)
-        check_non_negative(rows, f"{type(self).__name__} (input X)")
-        return rows
+        return np.ascontiguousarray(super()._rows(X), np.int64)
 
     def _joint(self, X: Array, probabilities: bool = False) -> Array:
         weights = np.concatenate([table.T.ravel() for table in self.feature_log_prob_])

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.preprocessing import binarize
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
@@ -26,6 +25,14 @@ from discern.learners.bayes import (
     multinomial_weight,
 )
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
+from discern.statistics.by_class import add_by_class, scores_of_rows
+
+_SMALL_BATCH = 1 << 18
+"""A batch of at most this many numbers is added in place; Ctrl-C cannot come between."""
+_LARGEST_SUM = 1e290
+"""Sums that stay below this are finite without a look at each."""
+_BLOCK = 1 << 16
+"""Numbers of a dense table that are compared with a threshold at once: they stay in the cache."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -40,6 +47,10 @@ class CountingNB(NaiveBayesClassifier):
     }
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True, "positive_only": True}
     _poor_score: ClassVar[bool] = True
+    _solutions: ClassVar[tuple[str, ...]] = ("feature_log_prob_",)
+    """Attributes that are computed from the sums when they are first used."""
+    _solving: ClassVar[tuple[str, ...]] = ()
+    """Parameters, beside alpha and the priors, that are used when the sums are solved."""
 
     alpha: Any = 1.0
     force_alpha: bool = True
@@ -53,14 +64,18 @@ class CountingNB(NaiveBayesClassifier):
         with self._all_or_nothing():
             X, y = self._validated(X, y)
             labels = numbered(y)
-            for name in ("class_count_", "feature_count_", "category_count_"):
+            for name in ("class_count_", "feature_count_", "category_count_", "_largest"):
                 self.__dict__.pop(name, None)
             self._grow(labels.distinct, X.shape[1])
-            self._add(self._prepared(X), labels, sample_weight, 1)
+            self._add(X, labels, sample_weight)
+            self._solved()
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn more rows. New labels are accepted; ``classes`` may announce some beforehand."""
+        """Learn more rows. New labels are accepted; ``classes`` may announce some beforehand.
+
+        The log probabilities are computed when they are next used.
+        """
         self._validate_params()
         first = not hasattr(self, "classes_")
         with self._all_or_nothing():
@@ -69,7 +84,7 @@ class CountingNB(NaiveBayesClassifier):
             named = [np.asarray(classes)] if classes is not None else []
             every = [*([] if first else [self.classes_]), *named, labels.distinct]
             self._grow(np.unique(np.concatenate(every)), X.shape[1])
-            self._add(self._prepared(X), labels, sample_weight, 1)
+            self._add(X, labels, sample_weight)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -77,7 +92,7 @@ class CountingNB(NaiveBayesClassifier):
         check_is_fitted(self)
         with self._all_or_nothing():
             X, y = self._validated(X, y, reset=False)
-            self._add(self._prepared(X), self._known(y), sample_weight, -1)
+            self._subtract(X, self._known(y), sample_weight)
         return self
 
     def merge(self, other: Self) -> Self:
@@ -88,6 +103,7 @@ class CountingNB(NaiveBayesClassifier):
             places = np.searchsorted(merged.classes_, part.classes_)
             merged.class_count_[places] += part.class_count_
             merged.feature_count_[places] += part.feature_count_
+        merged._largest = self._largest + other._largest
         merged._solve()
         return merged
 
@@ -95,56 +111,107 @@ class CountingNB(NaiveBayesClassifier):
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
-        return self._prepared(self._validated(X, reset=False))
+        X = self._validated(X, reset=False)
+        self._check_counts(X)
+        return X
 
     def _validated(self, X: Any, *y: Any, reset: bool = True) -> Any:
-        return validate_data(self, X, *y, accept_sparse="csr", reset=reset)
+        return validate_data(self, X, *y, accept_sparse=["csr", "csc"], reset=reset)
 
-    def _prepared(self, X: Any) -> Any:
+    def _check_counts(self, X: Any) -> None:
         check_non_negative(X, f"{type(self).__name__} (input X)")
-        return X
+
+    def _threshold(self) -> float | None:
+        """Return above which number a number counts as one; None if it counts as it is."""
+        return None
 
     def _grow(self, classes: Array, features: int) -> None:
         """Make room for more classes, keeping what was counted."""
+        known = hasattr(self, "class_count_")
+        if known and np.array_equal(classes, self.classes_):
+            return
         class_count, feature_count = np.zeros(len(classes)), np.zeros((len(classes), features))
-        if hasattr(self, "class_count_"):
+        if known:
             places = np.searchsorted(classes, self.classes_)
             class_count[places], feature_count[places] = self.class_count_, self.feature_count_
         self.classes_, self.class_count_, self.feature_count_ = classes, class_count, feature_count
 
-    def _add(self, X: Any, labels: EncodedLabels, sample_weight: Any, sign: int) -> None:
+    def _add(self, X: Any, labels: EncodedLabels, sample_weight: Any) -> None:
+        """Add rows to the sums: small batches in place, so that only their columns are touched."""
+        self._check_counts(X)
         weights, numbers = summable_weights(sample_weight, X), labels.within(self.classes_)
-        rows = np.ones(len(numbers)) if weights is None else weights
-        sums = _by_class(numbers, rows, len(self.classes_)) @ X
-        class_count = self.class_count_ + sign * labels.class_counts(self.classes_, weights)
-        feature_count = self.feature_count_ + sign * (sums.toarray() if hasattr(sums, "toarray") else sums)
+        class_count = self.class_count_ + labels.class_counts(self.classes_, weights)
+        largest = self.__dict__.get("_largest", 0.0) + _bound(X, weights, self._threshold())
+        # What may fail comes first: then either all sums change, or none.
+        alpha = self._checked_alpha()
+        log_prior = self._log_prior(class_count)
+        sums = self.feature_count_
+        if largest > _LARGEST_SUM or _size(X) > _SMALL_BATCH or not _can_add_to(sums):
+            sums = np.array(sums, np.float64, order="C")
+        add_by_class(X, numbers, weights, sums, self._threshold())
+        if largest > _LARGEST_SUM and not np.isfinite(sums.sum()):
+            refuse_huge(X)
+        self.class_count_, self.feature_count_, self._largest = class_count, sums, largest
+        self._begin_solving(log_prior, alpha)
+
+    def _subtract(self, X: Any, labels: EncodedLabels, sample_weight: Any) -> None:
+        """Take rows off the sums, and classes that have none left out of the model."""
+        self._check_counts(X)
+        weights, numbers = summable_weights(sample_weight, X), labels.within(self.classes_)
+        forgotten = np.zeros(self.feature_count_.shape)
+        add_by_class(X, numbers, weights, forgotten, self._threshold())
+        class_count = self.class_count_ - labels.class_counts(self.classes_, weights)
+        feature_count = np.subtract(self.feature_count_, forgotten, out=forgotten)
         if not np.isfinite(feature_count.sum()):
             refuse_huge(X)
-        if sign < 0:
-            largest = max(self.class_count_.max(initial=0.0), np.abs(self.feature_count_).max(initial=0.0))
-            present = remaining(largest, class_count, feature_count)
-            self.classes_ = self.classes_[present]
-            class_count, feature_count = np.maximum(class_count[present], 0), np.maximum(feature_count[present], 0)
-        self.class_count_, self.feature_count_ = class_count, feature_count
+        largest = max(self.class_count_.max(initial=0.0), np.abs(self.feature_count_).max(initial=0.0))
+        present = remaining(largest, class_count, feature_count)
+        self.classes_ = self.classes_[present]
+        self.class_count_ = np.maximum(class_count[present], 0)
+        self.feature_count_ = np.maximum(feature_count[present], 0)
         self._solve()
 
     # ----------------------------------------------------------------------------------------------- solve
 
-    def _solve(self) -> None:
-        self._solve_priors()
-        with np.errstate(divide="ignore"):
-            self._solve_features(self._checked_alpha())
+    # The log probabilities are solved when they are first used after rows were added: a stream of small batches then
+    # costs no more than its numbers.
 
-    def _solve_priors(self) -> None:
+    def _solve(self) -> None:
+        self._begin_solving(self._log_prior(self.class_count_), self._checked_alpha())
+        self._solved()
+
+    def _begin_solving(self, log_prior: Array, alpha: Any) -> None:
+        """Note with which settings the sums are to be solved, and drop what was solved before."""
+        for name in self._solutions:
+            self.__dict__.pop(name, None)
+        self.class_log_prior_ = log_prior
+        self._unsolved = (alpha, {name: getattr(self, name) for name in self._solving})
+
+    def _solved(self) -> None:
+        """Solve the sums if that is still to be done."""
+        unsolved = self.__dict__.get("_unsolved")
+        if unsolved is None:
+            return
+        with np.errstate(divide="ignore"):
+            self.__dict__.update(self._solution(unsolved[0], **unsolved[1]))
+        self.__dict__.pop("_unsolved", None)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in type(self)._solutions:
+            self._solved()
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _log_prior(self, class_count: Array) -> Array:
         if self.class_prior is not None:
             if len(self.class_prior) != len(self.classes_):
                 raise ValueError("Number of priors must match number of classes.")
-            self.class_log_prior_ = np.log(self.class_prior)
-        elif self.fit_prior:
+            return np.asarray(np.log(self.class_prior))
+        if self.fit_prior:
             with np.errstate(divide="ignore"):  # a class may have been named before it came
-                self.class_log_prior_ = np.log(self.class_count_) - np.log(self.class_count_.sum())
-        else:
-            self.class_log_prior_ = np.full(len(self.classes_), -np.log(len(self.classes_)))
+                return np.asarray(np.log(class_count) - np.log(class_count.sum()))
+        return np.full(len(self.classes_), -np.log(len(self.classes_)))
 
     def _checked_alpha(self) -> Any:
         alpha: Any = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha)
@@ -170,17 +237,44 @@ class CountingNB(NaiveBayesClassifier):
         counts = self.feature_count_
         return Margins(counts.sum(axis=0), counts.sum(axis=1), self.class_count_, counts.shape[1])
 
-    def _solve_features(self, alpha: Any) -> None:
+    def _solution(self, alpha: Any, **settings: Any) -> dict[str, Any]:
         raise TypeError("each event model solves its own features")
 
+    def _weights(self) -> Array:
+        """Return what a number of each term adds to the score of each class."""
+        return self.feature_log_prob_
+
+    def _offsets(self) -> Array:
+        """Return the score of a row of zeros."""
+        return self.class_log_prior_
+
     def _joint(self, X: Any) -> Array:
-        return np.asarray(X @ self.feature_log_prob_.T + self.class_log_prior_)
+        return scores_of_rows(X, np.ascontiguousarray(self._weights().T, np.float64), self._offsets())
 
 
-def _by_class(numbers: Array, weights: Array, classes: int) -> Any:
-    """Return the sparse matrix that sums rows by class when it stands before them."""
-    rows = len(numbers)
-    return scipy.sparse.csc_matrix((weights, numbers, np.arange(rows + 1)), shape=(classes, rows), dtype=np.float64)
+def _by_term(weights: Array) -> Array:
+    """Lay weights out by term in memory, as rows are scored."""
+    return np.asfortranarray(weights)
+
+
+def _size(X: Any) -> int:
+    return int(X.nnz if scipy.sparse.issparse(X) else X.size)
+
+
+def _can_add_to(sums: Array) -> bool:
+    return bool(sums.dtype == np.float64 and sums.flags.c_contiguous and sums.flags.writeable)
+
+
+def _bound(X: Any, weights: Array | None, threshold: float | None) -> float:
+    """Return what the sums of some rows do not exceed."""
+    values = X.data if scipy.sparse.issparse(X) else X
+    largest = 1.0 if threshold is not None else float(np.max(np.abs(_extremes(values))))
+    heaviest = 1.0 if weights is None else float(np.max(np.abs(_extremes(weights))))
+    return largest * heaviest * max(X.shape[0], 1)
+
+
+def _extremes(values: Array) -> Array:
+    return np.array([values.min(initial=0), values.max(initial=0)], np.float64)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -203,13 +297,16 @@ class MultinomialNB(CountingNB):
         "smoothing": [JelinekMercer, Dirichlet, Laplace, None],
     }
 
+    _solving: ClassVar[tuple[str, ...]] = ("smoothing",)
+
     smoothing: JelinekMercer | Dirichlet | Laplace | None = None
 
-    def _solve_features(self, alpha: Any) -> None:
+    def _solution(self, alpha: Any, **settings: Any) -> dict[str, Any]:
         margins = self._margins()
-        weight = multinomial_weight(self.smoothing or Laplace(alpha), margins)
+        weight = multinomial_weight(settings["smoothing"] or Laplace(alpha), margins)
         in_class = margins.classes[:, None]
-        self.feature_log_prob_ = weight(self.feature_count_, margins.terms, in_class, margins.documents[:, None])
+        logs = weight(self.feature_count_, margins.terms, in_class, margins.documents[:, None])
+        return {"feature_log_prob_": _by_term(logs)}
 
     def full_joint_log_proba(self, X: Any) -> Array:
         """Return log P(k, x), the multinomial coefficient ``|d|! / Π f!`` included."""
@@ -229,18 +326,21 @@ class ComplementNB(CountingNB):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {**CountingNB._parameter_constraints, "norm": ["boolean"]}
 
+    _solutions: ClassVar[tuple[str, ...]] = ("feature_log_prob_", "feature_all_")
+    _solving: ClassVar[tuple[str, ...]] = ("norm",)
+
     norm: bool = False
 
-    def _solve_features(self, alpha: Any) -> None:
+    def _solution(self, alpha: Any, **settings: Any) -> dict[str, Any]:
         margins = self._margins()
-        self.feature_all_ = margins.terms
         weight = complement_weight(alpha, margins)
         weights = weight(self.feature_count_, margins.terms, margins.classes[:, None], margins.documents[:, None])
-        self.feature_log_prob_ = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
+        if settings["norm"]:
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        return {"feature_all_": margins.terms, "feature_log_prob_": _by_term(weights)}
 
-    def _joint(self, X: Any) -> Array:
-        joint = np.asarray(X @ self.feature_log_prob_.T)
-        return joint + self.class_log_prior_ if len(self.classes_) == 1 else joint
+    def _offsets(self) -> Array:
+        return self.class_log_prior_ if len(self.classes_) == 1 else np.zeros(len(self.classes_))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -263,18 +363,42 @@ class BernoulliNB(CountingNB):
     }
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
 
+    _solutions: ClassVar[tuple[str, ...]] = ("feature_log_prob_", "_odds", "_absent")
+    _solving: ClassVar[tuple[str, ...]] = ("normalization",)
+
     binarize: float | None = 0.0
     normalization: str = "documents"
 
-    def _prepared(self, X: Any) -> Any:
-        return binarize(X, threshold=self.binarize) if self.binarize is not None else X
+    def _check_counts(self, X: Any) -> None:
+        pass
 
-    def _solve_features(self, alpha: Any) -> None:
+    def _threshold(self) -> float | None:
+        return None if self.binarize is None else float(self.binarize)
+
+    def _solution(self, alpha: Any, **settings: Any) -> dict[str, Any]:
         margins = self._margins()
-        probability = bernoulli_probability(alpha, margins, self.normalization)
+        probability = bernoulli_probability(alpha, margins, settings["normalization"])
         present = probability(self.feature_count_, 0, margins.classes[:, None], margins.documents[:, None])
-        self.feature_log_prob_ = np.log(present)
-        self._weights, self._absent = log_odds(present), np.log1p(-present).sum(axis=1)
+        absent = np.log1p(-present).sum(axis=1)
+        return {"feature_log_prob_": np.log(present), "_odds": _by_term(log_odds(present)), "_absent": absent}
+
+    def _weights(self) -> Array:
+        return self._odds
+
+    def _offsets(self) -> Array:
+        return np.asarray(self._absent + self.class_log_prior_)
 
     def _joint(self, X: Any) -> Array:
-        return np.asarray(X @ self._weights.T + self._absent + self.class_log_prior_)
+        if self.binarize is None:
+            return super()._joint(X)
+        if scipy.sparse.issparse(X):
+            present = type(X)((X.data > self.binarize, X.indices, X.indptr), shape=X.shape)
+            return super()._joint(present)
+        scores, step = np.empty((len(X), len(self.classes_))), max(_BLOCK // max(X.shape[1], 1), 1)
+        block = np.empty((min(step, len(X)), X.shape[1]))
+        for start in range(0, len(X), step):
+            rows = X[start : start + step]
+            present = np.greater(rows, self.binarize, out=block[: len(rows)])
+            np.matmul(present, self._odds.T, out=scores[start : start + len(rows)])
+        scores += self._offsets()
+        return scores

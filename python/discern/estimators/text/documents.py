@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
 
 import discern._native as _native
-from discern.data.batch import as_texts, is_arrow
+from discern.data.batch import as_column, as_texts, is_arrow, values_of
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 
 # Patterns that match whole runs of word characters, as the default pattern does.
 _RUNS = re.compile(r"(?:\(\?u\))?(?:\\b)?((?:\\w)*)\\w(?:\+|\{(\d+),\})(?:\\b)?")
+
+
+_CUSTOM = ("build_analyzer", "build_preprocessor", "build_tokenizer", "decode")
+_CUSTOM_NGRAMS = ("_word_ngrams", "_char_ngrams", "_char_wb_ngrams")
+"""The methods that a subclass may override to read documents in its own way."""
 
 
 class NativeTerms:
@@ -25,16 +33,15 @@ class NativeTerms:
         vectorizer: Any = self
         if isinstance(raw_documents, str):
             raise ValueError("Iterable over raw text documents expected, string object received.")
-        arrow = hasattr(raw_documents, "__arrow_c_stream__") or hasattr(raw_documents, "__arrow_c_array__")
-        if vectorizer.input == "content" and arrow:
-            documents = native = as_texts(raw_documents, "the documents")
-        elif vectorizer.input == "content" and isinstance(raw_documents, Strings):
-            documents = native = raw_documents.native()
+        if _is_customized(vectorizer):
+            return _analyzed(_as_list(raw_documents), vectorizer.build_analyzer()), TextSettings(analyzer="given")
+        if vectorizer.input == "content" and (is_arrow(raw_documents) or isinstance(raw_documents, Strings)):
+            documents, native = raw_documents, as_texts(raw_documents, "the documents")
         else:
             documents, native = self._decoded(raw_documents)
-        settings = self._settings(documents)
+        settings = self._settings(native if isinstance(native, tuple) else documents)
         if settings is None:
-            return self._analyzed(documents), TextSettings(analyzer="given")
+            return _analyzed(_as_list(documents), _analyzer_of_decoded(vectorizer)), TextSettings(analyzer="given")
         if vectorizer.strip_accents is not None or vectorizer.preprocessor is not None:
             preprocess = vectorizer.build_preprocessor()
             return [preprocess(document) for document in _as_list(documents)], settings
@@ -52,42 +59,36 @@ class NativeTerms:
         decoded = [vectorizer.decode(document) for document in documents]
         return decoded, decoded
 
-    def _analyzed(self, documents: Any) -> Any:
-        """Return documents as lists of finished terms, for analyzers that only Python knows."""
-        # input="content" of decoded text is what is left to do.
-        analyze = self.build_analyzer()  # type: ignore[attr-defined]
-        terms: list[str] = []
-        ends: list[int] = []
-        for document in _as_list(documents):
-            terms.extend(analyze(document))
-            ends.append(len(terms))
-        return ("terms", terms, ends)
-
     def _settings(self, documents: Any) -> TextSettings | None:
         vectorizer: Any = self
         lowercase = vectorizer.lowercase and vectorizer.preprocessor is None and vectorizer.strip_accents is None
         ngrams = tuple(vectorizer.ngram_range)
         if vectorizer.analyzer in ("char", "char_wb"):
-            return TextSettings(analyzer=vectorizer.analyzer, tokenizer="sklearn", lowercase=lowercase, ngrams=ngrams)
+            return _text_settings(analyzer=vectorizer.analyzer, lowercase=lowercase, ngrams=ngrams)
         if vectorizer.analyzer != "word" or vectorizer.tokenizer is not None:
             return None
         stop_words = tuple(vectorizer.get_stop_words() or ())
-        common: dict[str, Any] = {
-            "tokenizer": "sklearn",
-            "lowercase": lowercase,
-            "ngrams": ngrams,
-            "stop_words": stop_words,
-        }
+        if stop_words:  # scikit-learn's warning about stop words that the tokenizer would cut
+            preprocess, tokenize = vectorizer.build_preprocessor(), vectorizer.build_tokenizer()
+            vectorizer._check_stop_words_consistency(frozenset(stop_words), preprocess, tokenize)
+        common: dict[str, Any] = {"lowercase": lowercase, "ngrams": ngrams, "stop_words": stop_words}
         runs = _RUNS.fullmatch(vectorizer.token_pattern)
         if runs:
             least = len(runs[1]) // 2 + int(runs[2] or 1)
-            return TextSettings(min_word_length=least, **common)
+            return _text_settings(min_word_length=least, **common)
         pattern = linear_pattern(vectorizer.token_pattern)
         if pattern is None or not _is_ascii(documents):
             return None
-        return TextSettings(analyzer="pattern", pattern=pattern, **common)
+        return _text_settings(analyzer="pattern", pattern=pattern, **common)
 
 
+@lru_cache(maxsize=64)
+def _text_settings(**settings: Any) -> TextSettings:
+    """Return settings, the same object for equal ones: their native form takes longer to make than a text to read."""
+    return TextSettings(tokenizer="sklearn", **settings)
+
+
+@lru_cache(maxsize=64)
 def linear_pattern(pattern: str) -> str | None:
     r"""Translate a pattern of Python's ``re`` for the linear-time engine, if both mean the same on ASCII text.
 
@@ -131,13 +132,35 @@ def _is_ascii(documents: Any) -> bool:
     return all(document.isascii() for document in documents)
 
 
-def _as_list(documents: Any) -> list[str]:
-    if isinstance(documents, tuple) and documents[0] == "spans":
-        _, starts, ends, data = documents
-        return Strings(starts, data, ends).to_list()
-    if isinstance(documents, tuple):
-        raise ValueError("convert the column to large_string for a preprocessor, tokenizer or analyzer of your own")
-    return list(documents)
+def _as_list(documents: Any) -> list[Any]:
+    if isinstance(documents, Strings):
+        return documents.to_list()
+    return values_of(as_column(documents)) if is_arrow(documents) else list(documents)
+
+
+def _is_customized(vectorizer: Any) -> bool:
+    """Whether a subclass, or the object itself, reads documents in a way that the native code does not know."""
+    names = [*_CUSTOM, *(name for name in _CUSTOM_NGRAMS if hasattr(CountVectorizer, name))]
+    return any(
+        getattr(getattr(vectorizer, name), "__func__", None) is not getattr(CountVectorizer, name) for name in names
+    )
+
+
+def _analyzer_of_decoded(vectorizer: Any) -> Any:
+    """Return the analyzer for documents that were read and decoded already: what it takes is their content."""
+    reader = copy.copy(vectorizer)
+    reader.input = "content"
+    return reader.build_analyzer()
+
+
+def _analyzed(documents: list[Any], analyze: Any) -> Any:
+    """Return documents as lists of finished terms, for analyzers that only Python knows."""
+    terms: list[str] = []
+    ends: list[int] = []
+    for document in documents:
+        terms.extend(analyze(document))
+        ends.append(len(terms))
+    return ("terms", terms, ends)
 
 
 def length_of(documents: Any) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,7 @@ from discern.estimators.text.vectorizers import MATRIX, CountVectorizer
 from discern.statistics.weighting import Weighting
 
 
-class TfidfTransformer(sklearn_text.TfidfTransformer):
+class TfidfTransformer(sklearn_text.TfidfTransformer, auto_wrap_output_keys=None):
     """Turn a matrix of term counts into tf–idf weights, as scikit-learn's ``TfidfTransformer`` does, faster.
 
     All parameters and attributes are scikit-learn's.
@@ -41,6 +42,11 @@ class TfidfTransformer(sklearn_text.TfidfTransformer):
         return self._weighted(_sparse_rows(X))
 
     def _learn(self, documents: NDArray[Any], rows: int, kind: np.dtype[Any]) -> TfidfTransformer:
+        if self.use_idf and not self.smooth_idf and not np.all(documents):
+            message = (
+                "divide by zero: some columns are zero in every row, so their idf is infinite; use smooth_idf=True"
+            )
+            warnings.warn(message, RuntimeWarning, stacklevel=3)
         idf = _weighting(self).idf(documents, rows)
         self.__dict__.pop("idf_", None)
         if idf is not None:

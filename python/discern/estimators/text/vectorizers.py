@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction import text as sklearn_text
 from sklearn.preprocessing import normalize
+from sklearn.utils._param_validation import StrOptions
 
 import discern._native as _native
 from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.estimators.text.documents import NativeTerms, length_of
+from discern.estimators.text.vocabulary import Vocabulary
 
 
 def _matrix_class() -> Any:
@@ -27,6 +29,8 @@ def _matrix_class() -> Any:
 
 
 MATRIX = _matrix_class()
+PUBLIC_KEY = int.from_bytes(b"discern, public!", "big")
+"""The key of hashing vectorizers that have none of their own."""
 
 
 class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
@@ -88,18 +92,18 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """A mapping of terms to columns."""
+        """A mapping of terms to columns. It may be edited."""
         if "_vocabulary" not in self.__dict__:
             if "_terms" not in self.__dict__:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute 'vocabulary_'")
             names = self._terms.to_list()
-            self._vocabulary = dict(zip(names, range(len(names)), strict=True))
+            self._vocabulary = Vocabulary(zip(names, range(len(names)), strict=True))
         return self._vocabulary
 
     @vocabulary_.setter
     def vocabulary_(self, vocabulary: dict[str, int]) -> None:
         self._forget_terms()
-        self._vocabulary = vocabulary
+        self._vocabulary = Vocabulary(vocabulary)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_terms" in self.__dict__ or "_vocabulary" in self.__dict__
@@ -107,8 +111,8 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_lookup"}
 
-    def _forget_terms(self) -> None:
-        for name in ("_terms", "_vocabulary", "_lookup"):
+    def _forget_terms(self, but_vocabulary: bool = False) -> None:
+        for name in ("_terms", "_lookup", *([] if but_vocabulary else ["_vocabulary"])):
             self.__dict__.pop(name, None)
 
     def _count_fixed(self, raw_documents: Iterable[Any]) -> Any:
@@ -118,10 +122,14 @@ class CountVectorizer(NativeTerms, sklearn_text.CountVectorizer):
         matrix = self._matrix(rows, len(rows.starts) - 1, len(columns))
         if not np.array_equal(columns, np.arange(len(columns))):
             matrix.indices = columns.astype(matrix.indices.dtype)[matrix.indices]
+            _check_columns(matrix.indices, len(columns))
         return matrix
 
     def _sorted_vocabulary(self, settings: TextSettings) -> tuple[_native.Vocabulary, NDArray[np.int64]]:
         """Return the terms sorted, as the native code looks them up, and the column of each."""
+        if "_vocabulary" in self.__dict__ and self._vocabulary.edited:
+            self._forget_terms(but_vocabulary=True)
+            self._vocabulary.edited = False
         known = self.__dict__.get("_lookup")
         if known is not None and known[0] == settings:
             return known[1], known[2]
@@ -189,18 +197,30 @@ def _with_columns(matrix: Any, keep: NDArray[np.bool_]) -> Any:
     return type(matrix)((matrix.data[kept], indices, starts), shape=(matrix.shape[0], int(keep.sum())))
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
-class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer):
-    """Turn documents into a matrix of hashed term counts, with a key that only the model knows.
+def _check_columns(columns: NDArray[Any], n_columns: int) -> None:
+    """Refuse terms that an edited vocabulary numbers beyond its size."""
+    least, most = columns.min(initial=0), columns.max(initial=0)
+    if least < 0 or most >= n_columns:
+        raise ValueError(
+            f"vocabulary_ has {n_columns} terms, but one of them has column {least if least < 0 else most}: number the "
+            f"terms from 0 to {n_columns - 1}"
+        )
 
-    Parameters are scikit-learn's and one more. With a public hash, anybody can look for a word that falls into the
-    column of a bad word with the opposite sign and so erase it; the key prevents that.
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_output_keys=None):
+    """Turn documents into a matrix of hashed term counts, with a key of your own if you want one.
+
+    Parameters are scikit-learn's and one more. By default the key of the hash is public, so that vectorizers with equal
+    parameters return equal columns, in every process and on every machine. Anybody can then look for a word that falls
+    into the column of a bad word with the opposite sign and so erase it. Where texts come from people who want to
+    mislead the model, use a secret key. The columns are not those of scikit-learn, which hashes by another function.
 
     Parameters
     ----------
-    key : int, optional
-        The secret key, below 2**128. By default each vectorizer draws its own at its first use (``key_``); give the
-        same key to vectorizers that must agree.
+    key : int or "secret", optional
+        The key of the hash, below 2**128. ``"secret"`` draws a random one at the first use and keeps it with the
+        model, also when it is pickled; ``key_`` shows it. By default a fixed public key is used.
 
     Examples
     --------
@@ -212,7 +232,7 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer):
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         **sklearn_text.HashingVectorizer._parameter_constraints,
-        "key": [Integral, None],
+        "key": [Integral, StrOptions({"secret"}), None],
     }
 
     input: str = "content"
@@ -231,12 +251,14 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer):
     norm: str | None = "l2"
     alternate_sign: bool = True
     dtype: Any = np.float64
-    key: int | None = None
+    key: int | str | None = None
 
     @property
     def key_(self) -> int:
         """The key in use."""
-        if self.key is not None:
+        if self.key is None:
+            return PUBLIC_KEY
+        if self.key != "secret":
             return int(self.key)
         if "_key" not in self.__dict__:
             self._key = secrets.randbits(128)
@@ -251,10 +273,17 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer):
         counter.add(documents, np.zeros(rows, np.int32), 1, default_threads())
         key = self.key_ % (1 << 128)
         starts, columns, values = counter.hashed((key >> 64, key % (1 << 64)), self.n_features, self.alternate_sign)
-        matrix = MATRIX((values, columns, starts), shape=(rows, self.n_features)).astype(self.dtype)
+        matrix = MATRIX((values, columns, starts), shape=(rows, self.n_features))
+        if matrix.dtype != self.dtype:
+            matrix = matrix.astype(self.dtype)
         matrix.sum_duplicates()
         if self.binary:
             matrix.data.fill(1)
-        if self.norm is not None and rows:
-            matrix = normalize(matrix, norm=self.norm, copy=False)
+        return matrix if self.norm is None or not rows else self._normalized(matrix)
+
+    def _normalized(self, matrix: Any) -> Any:
+        if matrix.dtype != np.float64 or self.norm == "max":
+            return normalize(matrix, norm=self.norm, copy=False)
+        starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+        _native.weigh(starts, terms, matrix.data, False, None, False, self.norm, default_threads())
         return matrix

@@ -9,26 +9,33 @@ from numpy.typing import NDArray
 from sklearn import feature_selection as sklearn_selection
 from sklearn.feature_selection import f_classif
 from sklearn.utils import check_X_y
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, is_multilabel
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from discern.estimators.checks import refuse_huge
-from discern.statistics.selection import Contingency, best, chi2_scores, scores_alone, scores_by_class
+from discern.statistics.selection import Contingency, best, chi2_of_sets, chi2_scores, scores_alone, scores_by_class
 
 Array = NDArray[Any]
 
 
 def _table(X: Any, y: Any, presence: bool, name: str) -> Contingency:
-    X, y = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32, np.int64, np.int32))
-    check_classification_targets(y)
-    check_non_negative(X, name)
-    refuse_huge(X)
+    X, y = _checked(X, y, name)
     labels, classes = np.unique(y, return_inverse=True)
     return Contingency.of_matrix(X, classes, len(labels), presence)
 
 
+def _checked(X: Any, y: Any, name: str, **rules: Any) -> tuple[Any, Array]:
+    X, y = check_X_y(X, y, accept_sparse="csr", dtype=(np.float64, np.float32, np.int64, np.int32), **rules)
+    check_classification_targets(y)
+    check_non_negative(X, name)
+    refuse_huge(X)
+    return X, y
+
+
 def chi2(X: Any, y: Any) -> tuple[Array, Array]:
     """Return χ² between each column of counts and the class, and the p values, as scikit-learn's ``chi2`` does.
+
+    ``y`` may hold sets of labels: a row of zeros and ones for each row of ``X``.
 
     Examples
     --------
@@ -36,6 +43,8 @@ def chi2(X: Any, y: Any) -> tuple[Array, Array]:
     >>> scores.tolist(), p_values.tolist()
     ([1.0, 2.0], [0.317311, 0.157299])
     """
+    if is_multilabel(y):
+        return chi2_of_sets(*_checked(X, y, "chi2", multi_output=True))
     return chi2_scores(_table(X, y, False, "chi2"))
 
 

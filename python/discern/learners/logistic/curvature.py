@@ -100,5 +100,7 @@ def _fill(wide: Array, table: Array, factors: Array) -> None:
 
 
 def _whole(upper: Array) -> Array:
-    """Return the symmetric matrix whose upper triangle is given."""
-    return np.asarray(np.triu(upper) + np.triu(upper, 1).T)
+    """Return the symmetric matrix whose upper triangle is given, with zeros below."""
+    whole = np.asarray(upper + upper.T)
+    whole[np.diag_indices_from(whole)] *= 0.5
+    return whole

@@ -28,6 +28,8 @@ SHARE_OF_PASSES = 1.0
 """A sample may be so large that its Hessian costs as much as this many passes over all rows."""
 PRODUCTS_OF_A_PASS = 6.0
 """A pass over the rows costs as much as this many products of numbers for each number in them."""
+LEAST_PASS = 6e5
+"""A pass over few rows costs as much as this many products."""
 MOST_WHOLE = 640
 """With more coefficients than this, only the blocks of the Hessian on its diagonal are estimated, a class each."""
 MOST_NUMBERS = 1 << 22
@@ -152,7 +154,8 @@ class Sample:
         side = (rows.outputs if self.is_whole else 1) * columns
         if rows.outputs * columns * columns > MOST_NUMBERS:
             return np.inf
-        return (len(self.rows.classes) * side + side**2) / (PRODUCTS_OF_A_PASS * len(rows.classes))
+        a_pass = PRODUCTS_OF_A_PASS * len(rows.classes) * side + LEAST_PASS
+        return (len(self.rows.classes) + side) * side**2 / a_pass
 
     def by_variances(self) -> Solve:
         """Return how to solve with the variances of the columns, as at zero coefficients.

@@ -19,6 +19,8 @@ Array = NDArray[Any]
 
 MOST_NEWTON = 400
 """With more coefficients than this the Hessian is not written out."""
+MOST_STEPS = 60
+"""Quasi-Newton steps are given up after this many."""
 MOST_SUMMARIZED = 64
 """Up to this number of coefficients there is always an estimate of the Hessian, for standard errors."""
 NEWTON_WORK = 1e6
@@ -106,13 +108,16 @@ def quasi_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: i
 
     Where this does not converge, Newton's method takes over.
     """
-    found = descend(objective, start, tol, max_iter)
+    found = descend(objective, start, tol, min(max_iter, MOST_STEPS))
     state, norm = found.state, found.gradient_norm
-    if not found.converged and found.iterations < max_iter and norm > np.sqrt(tol) and not objective.separates(state):
+    stuck = 0 < found.iterations < MOST_STEPS and norm <= np.sqrt(tol)  # as near as rounding allows
+    if not (found.converged or stuck or objective.separates(state)) and found.iterations < max_iter:
         exact = newton if state.gradient.size <= MOST_NEWTON else truncated_newton
-        return exact(objective, state.point, tol, max_iter - found.iterations)
-    met = found.converged or norm <= np.sqrt(tol) or objective.separates(state)
-    ended = Convergence("quasi-newton", found.iterations, state.loss, norm, bool(met and found.iterations < max_iter))
+        rest = exact(objective, state.point, tol, max_iter - found.iterations)
+        ended = rest.convergence
+        return replace(rest, convergence=replace(ended, iterations=found.iterations + ended.iterations))
+    met = found.converged or stuck or objective.separates(state)
+    ended = Convergence("quasi-newton", found.iterations, state.loss, norm, bool(met))
     # With a ridge nothing is tested: the Hessian of the sample is good enough.
     free = not objective.penalty.any() and state.gradient.size <= MOST_NEWTON
     hessian = objective.at(state.point).hessian if free else found.hessian

@@ -6,7 +6,7 @@ query with every row; query i leaves the row ``without[i]`` out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 _QUERIES, _BLOCK = 512, 1024
 """Queries and rows in one matrix product: its values stay in the cache."""
+_TREE_COLUMNS, _TREE_ROWS, _TREE_SHARE = 6, 512, 16
+"""Rows of at most this many columns are searched through a tree if there are at least this many, and if at most one in
+this many is a neighbor."""
+_DENSE_SHARE, _DENSE_COLUMNS = 0.4, 1 << 12
+"""Rows with this share of numbers that are not zero, and at most this many columns, are compared as dense ones."""
 _UNIT = 2.0**-24
 """The relative rounding error of a 32-bit number."""
 _MOST_EMPTY = 1 << 22
@@ -47,7 +52,9 @@ class _Stored:
 
 @dataclass(frozen=True, eq=False)
 class CosineRows(_Stored):
-    """Sparse rows of unit length, compared through an inverted index: rows that share no term are never looked at.
+    """Rows of unit length, compared through an inverted index: rows that share no term are never looked at.
+
+    Where few numbers are zero, blocked matrix products of 32-bit numbers find candidates, as for dense rows.
 
     Examples
     --------
@@ -84,9 +91,34 @@ class CosineRows(_Stored):
     def _index(self) -> _native.InvertedIndex:
         return _native.InvertedIndex(self.starts, self.terms, self.weights, self.n_features)
 
+    @cached_property
+    def _table(self) -> NDArray[np.float64] | None:
+        """The rows as a dense table; None if most numbers are zero."""
+        cells = len(self) * self.n_features
+        if self.n_features > _DENSE_COLUMNS or len(self.terms) < _DENSE_SHARE * max(cells, 1):
+            return None
+        return np.asarray(self.matrix().toarray())
+
+    @cached_property
+    def _rounded(self) -> NDArray[np.float32]:
+        return np.asarray(self._table, np.float32)
+
     def nearest(self, queries: CosineRows, count: int, without: NDArray[np.int64] | None = None) -> Nearest:
         """Return distances, one minus the cosine, and places of the nearest rows to each query."""
+        if self._table is not None and len(self) > 0:
+            return _in_parts(self._nearest_dense, queries.matrix(), count, without)
         return self._index.nearest(queries.starts, queries.terms, queries.weights, count, without, default_threads())
+
+    def _nearest_dense(self, queries: Any, count: int, without: NDArray[np.int64] | None) -> Nearest:
+        """Find candidates by blocked matrix products, of which the values are −q·x."""
+        assert self._table is not None
+        asked = np.asarray(queries.toarray())
+        # Inputs, products and sums are each rounded: (columns + 4) units, of rows of unit length.
+        slack = np.full(len(asked), 1.1 * _UNIT * (self.n_features + 6), np.float32)
+        rounded, screen = -asked.astype(np.float32), _native.Screen(count, slack, without)
+        for start in range(0, len(self), _BLOCK):
+            screen.add(rounded @ self._rounded[start : start + _BLOCK].T, start)
+        return screen.nearest(self._table, asked, count, True, default_threads())
 
     def __add__(self, other: CosineRows) -> CosineRows:
         check_n_features(self.n_features, other.n_features)
@@ -166,9 +198,9 @@ class _Approximate:
 
 @dataclass(frozen=True, eq=False)
 class EuclideanRows(_Stored):
-    """Dense rows. Blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding.
+    """Dense rows. Those of few columns are searched through a k-d tree, which is built for the first query.
 
-    The distances of the candidates are then computed with 64-bit numbers, column by column.
+    For others, blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding. The distances of the candidates are then computed with 64-bit numbers, column by column.
 
     Examples
     --------
@@ -198,15 +230,16 @@ class EuclideanRows(_Stored):
     def _approximate(self) -> _Approximate:
         return _Approximate.of(self.table)
 
+    @cached_property
+    def _tree(self) -> _native.Tree:
+        return _native.Tree(self.table)
+
     def nearest(self, queries: EuclideanRows, count: int, without: NDArray[np.int64] | None = None) -> Nearest:
         """Return distances and places of the nearest rows to each query."""
-        parts = [
-            self._nearest(queries.table[start : start + _QUERIES], count, _part(without, start))
-            for start in range(0, len(queries), _QUERIES)
-        ]
-        none = (np.zeros((0, count)), np.zeros((0, count), np.int64))
-        distances, places = zip(*(parts or [none]), strict=True)
-        return np.concatenate(distances), np.concatenate(places)
+        if self.n_features <= _TREE_COLUMNS and len(self) >= max(_TREE_ROWS, _TREE_SHARE * count):
+            check_n_features(self.n_features, queries.n_features)
+            return self._tree.nearest(queries.table, count, without, default_threads())
+        return _in_parts(self._nearest, queries.table, count, without)
 
     def _nearest(self, queries: NDArray[np.float64], count: int, without: NDArray[np.int64] | None) -> Nearest:
         approximate = self._approximate
@@ -215,7 +248,7 @@ class EuclideanRows(_Stored):
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(self), _BLOCK):
                 screen.add(rounded @ approximate.table[start : start + _BLOCK].T, start)
-        return screen.nearest(self.table, queries, count, default_threads())
+        return screen.nearest(self.table, queries, count, False, default_threads())
 
     def __add__(self, other: EuclideanRows) -> EuclideanRows:
         check_n_features(self.n_features, other.n_features)
@@ -308,6 +341,17 @@ class HammingRows(_Stored):
 METRICS: dict[str, type[CosineRows] | type[EuclideanRows] | type[HammingRows]] = {
     kind.metric: kind for kind in (CosineRows, EuclideanRows, HammingRows)
 }
+
+
+def _in_parts(find: Callable[..., Nearest], queries: Any, count: int, without: NDArray[np.int64] | None) -> Nearest:
+    """Find the nearest rows to some queries at a time."""
+    parts = [
+        find(queries[start : start + _QUERIES], count, _part(without, start))
+        for start in range(0, queries.shape[0], _QUERIES)
+    ]
+    none = (np.zeros((0, count)), np.zeros((0, count), np.int64))
+    distances, places = zip(*(parts or [none]), strict=True)
+    return np.concatenate(distances), np.concatenate(places)
 
 
 def _part(without: NDArray[np.int64] | None, start: int) -> NDArray[np.int64] | None:

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from discern.data.vectors.grid import COARSE, Grid
+from discern.statistics.points import Block
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Self
@@ -163,6 +166,13 @@ class Solved(ABC):
         """How texts become terms, if this is text."""
         return None
 
+    def choices(self) -> dict[str, Any]:
+        """Return what a form can offer for the column: its ``levels``, or the ``range`` of most of its numbers.
+
+        It holds no value of a single row: ranges come from rounded edges of bins, or from means and deviations.
+        """
+        return {}
+
     def ready(self) -> None:
         """Make now what the first answer would wait for, as far as it costs little."""
         return
@@ -247,6 +257,10 @@ class Axes(Solved):
 
     is_whole: ClassVar[bool] = False
     """Whether the axes mean nothing one by one: what they contribute is shown as a sum."""
+    fine_bits: ClassVar[int] = 0
+    """Where sums over rows are taken, values are rounded to this many binary digits after the point."""
+    shrinkage: ClassVar[float] = 1.0
+    """How many times more than others the axes are shrunken in models that are sums."""
 
     @classmethod
     def candidates(cls, column: Any, min_df: int) -> Mask:
@@ -273,6 +287,24 @@ class Axes(Solved):
     @abstractmethod
     def of_rows(self, rows: Any, mask: Mask) -> Any:
         """Return the values of rows that were kept; ``mask`` are those of their terms that have an axis."""
+
+    @property
+    def grid(self) -> Grid:
+        """What values are rounded to where sums over rows are taken."""
+        return Grid((0.0,) * len(self), (COARSE - self.fine_bits,) * len(self), COARSE)
+
+    @property
+    def units(self) -> Array:
+        """What one is on each axis, as values are measured."""
+        return np.ones(len(self))
+
+    def block_of_batch(self, batch: Batch, threads: int) -> Block:
+        """Return the rows of a batch as points that can be summed."""
+        return Block(self.of_batch(batch, threads)[0], self.grid, self.units)
+
+    def block_of_rows(self, rows: Any, mask: Mask) -> Block:
+        """Return rows that were kept as points that can be summed."""
+        return Block(self.of_rows(rows, mask), self.grid, self.units)
 
     @abstractmethod
     def name(self, place: int) -> str:

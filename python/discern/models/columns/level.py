@@ -77,6 +77,12 @@ class LevelRows(ColumnRows):
         seen = np.unique(self.numbers[self.numbers >= 0])
         return Strings.of([self.levels[number] for number in seen])
 
+    @property
+    def term_documents(self) -> NDArray[np.int64]:
+        """How many rows have each of these levels."""
+        found = np.bincount(self.numbers[self.numbers >= 0])
+        return found[found > 0]
+
     def sums(self) -> Counts:
         """Return the counts of the rows."""
         return Counts.of_levels(self.numbers, self.levels, self.classes, self.labels)
@@ -127,7 +133,15 @@ class LevelRows(ColumnRows):
 class _Levels:
     """Levels that values are looked up among."""
 
+    feature: Feature
     levels: tuple[str, ...]
+
+    def choices(self) -> dict[str, Any]:
+        """Return the levels; of a number in bins the range."""
+        if self.feature.is_binned:
+            usual = self.feature.usual_range()
+            return {} if usual is None else {"range": usual}
+        return {"levels": sorted(self.levels)}
 
     @cached_property
     def _index(self) -> dict[str, int]:
@@ -242,11 +256,17 @@ class LevelAxes(_Levels, Axes):
     def of(
         cls, feature: Feature, column: Counts | LevelRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
-        """Lay out an axis for each level that a row has; bins in their order."""
-        levels = column.terms.to_list()
+        """Lay out an axis for each level that a row has, sorted; bins in their order.
+
+        Where the space lasts, as many rows must have a level as a term, so that no level of a single row stays.
+        """
+        if feature.is_binned and layout.is_lasting:
+            return cls(feature, tuple(feature.bins()))
+        levels, rows = column.terms.to_list(), column.term_documents
         if feature.is_binned:
-            levels = [name for name in feature.bins() if name in levels]
-        return cls(feature, tuple(levels))
+            return cls(feature, tuple(name for name in feature.bins() if name in levels))
+        least = layout.min_df if layout.is_lasting and (rows >= layout.min_df).any() else 1
+        return cls(feature, tuple(sorted(level for level, held in zip(levels, rows, strict=True) if held >= least)))
 
     def __len__(self) -> int:
         return len(self.levels)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.roles import Feature, numbers_of
+from discern.data.roles import Feature, numbers_of, rounded_range
+from discern.data.vectors.grid import COARSE, Grid
 from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
 from discern.statistics.exact import ExactMoments, ExactTotal, moments_without
+from discern.statistics.points import Block
 
 if TYPE_CHECKING:
     from typing import Self
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from discern.statistics.counts import Seen
 
 
+MOST_REMEMBERED = 1 << 18
+"""Of scores with more bytes only the last are remembered."""
 VARIANCE_FLOOR = 1e-9
 """The share of a column's variance that is added to that of each class."""
 NARROWEST, WIDEST = float(np.nextafter(0, 1)), float(np.finfo(np.float64).max)
@@ -35,6 +39,8 @@ LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
 """The most standard deviations that a number is taken to be from the mean."""
+USUAL = 2.0
+"""Most numbers are within this many standard deviations of the mean of a class."""
 
 
 class NumberSum(ColumnSum):
@@ -86,19 +92,27 @@ class NumberRows(ColumnRows):
         shares = known / largest
         return float(shares.mean()) * largest, float(shares.std()) * largest, largest
 
+    def grid(self) -> Grid:
+        """Lay a grid by the quartiles of the numbers."""
+        known = np.sort(self.values[np.isfinite(self.values)])
+        return Grid.fit(known[:, None], COARSE)
+
     def sizes(self, presence: bool) -> NDArray[np.int64]:
         return np.isfinite(self.values).astype(np.int64)
 
     def scores(
         self, settings: NaiveBayesSettings, folds: Folds, min_df: int, threads: int
     ) -> tuple[Array, NDArray[Any]]:
-        if not self._scored or self._scored[0] is not folds:  # they depend on no setting
-            self._scored[:] = [folds, self._scores(folds)]
-        found: tuple[Array, NDArray[Any]] = self._scored[1]
-        return found
+        known = next((found for scored, found in self._scored if scored is folds), None)
+        if known is None:  # they depend on no setting
+            known = self._scores(folds)
+            if folds.are_single:
+                kept = self._scored[-1:] if known[0].nbytes <= MOST_REMEMBERED else []
+                self._scored[:] = [*kept, (folds, known)]
+        return known
 
     @cached_property
-    def _scored(self) -> list[Any]:
+    def _scored(self) -> list[tuple[Folds, tuple[Array, NDArray[Any]]]]:
         """The folds that were scored last, and their scores."""
         return []
 
@@ -156,6 +170,11 @@ class NumberColumn(Column):
     def value(self, batch: Batch) -> str:
         return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
+    def choices(self) -> dict[str, Any]:
+        with np.errstate(over="ignore"):
+            reach = USUAL * self.deviations
+            return {"range": rounded_range(float((self.means - reach).min()), float((self.means + reach).max()))}
+
     @property
     def parameters(self) -> int:
         return 2
@@ -211,12 +230,41 @@ class NumberAxes(Axes):
     def of(
         cls, feature: Feature, column: ExactMoments | NumberRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
-        """Lay out the axis; numbers that are all alike are measured by their magnitude."""
+        """Lay out the axis; numbers that are all alike are measured by their magnitude.
+
+        Where the space lasts, mean and scale are coarse, so that no number of a row can be read from them.
+        """
+        if layout.is_lasting:
+            grid = column.grid() if isinstance(column, NumberRows) else _grid_of(column)
+            return cls(feature, float(grid.origin[0]), float(grid.scale[0]))
         mean, deviation, magnitude = column.location()
         return cls(feature, mean, deviation if deviation > 1e-12 * abs(mean) else magnitude or 1.0)
 
     def __len__(self) -> int:
         return 1
+
+    @property
+    def grid(self) -> Grid:
+        """The origin and the scale, if this is a power of two."""
+        mantissa, exponent = np.frexp(self.scale)
+        if mantissa != 0.5:
+            raise ValueError("the scale of a number is no power of two")
+        return Grid((self.mean,), (int(exponent) - 1,), COARSE)
+
+    def block_of_batch(self, batch: Batch, threads: int) -> Block:
+        return self._block(numbers_of(batch, self.feature.name))
+
+    def block_of_rows(self, rows: NumberRows, mask: Mask) -> Block:
+        return self._block(rows.values)
+
+    @property
+    def units(self) -> Array:
+        """The scale."""
+        return np.array([self.scale])
+
+    def _block(self, values: Array) -> Block:
+        known = np.where(np.isfinite(values), values, self.mean)
+        return Block(known[:, None], self.grid, self.units)
 
     def of_rows(self, rows: NumberRows, mask: Mask) -> Any:
         return self._of_numbers(rows.values)
@@ -231,6 +279,9 @@ class NumberAxes(Axes):
         known = np.isfinite(values) & (far != 0)
         ends = np.concatenate([[0], np.cumsum(known)])
         return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
+
+    def choices(self) -> dict[str, Any]:
+        return {"range": rounded_range(self.mean - USUAL * self.scale, self.mean + USUAL * self.scale)}
 
     def name(self, place: int) -> str:
         return self.feature.name
@@ -247,6 +298,12 @@ class NumberAxes(Axes):
         if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
             raise ValueError("a number has no scale")
         return cls(feature, float(place[0]), float(place[1]))
+
+
+def _grid_of(moments: ExactMoments) -> Grid:
+    """Lay a grid by the mean and the standard deviation of numbers."""
+    mean, deviation, _ = moments.location()
+    return Grid.of(np.array([mean]), np.array([deviation]), COARSE)
 
 
 KIND = Kind(NumberSum, NumberRows, NumberColumn, NumberAxes)

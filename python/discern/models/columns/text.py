@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 FEW = 8
 """The most rows that are scored without building a table for the whole vocabulary."""
 TF_IDF = Weighting(sublinear_tf=True)
+COARSE_IDF = 64.0
+"""Where a space lasts, the weights of terms are multiples of one by this number."""
 
 
 class TextSum(ColumnSum):
@@ -352,6 +354,8 @@ class TextAxes(_Terms, Axes):
     idf: Array | None
     presence: bool
     unit: bool = False
+    fine_bits = 12
+    shrinkage = 100.0  # few rows have a term; chosen on training rows, beside vectors and alone
 
     @classmethod
     def candidates(cls, column: Counts | TextRows, min_df: int) -> NDArray[np.bool_]:
@@ -374,6 +378,8 @@ class TextAxes(_Terms, Axes):
         assert text is not None
         assert mask is not None
         idf = None if layout.presence else TF_IDF.idf(column.term_documents[mask], column.rows)
+        if idf is not None and layout.is_lasting:
+            idf = np.rint(idf * COARSE_IDF) / COARSE_IDF
         return cls(feature, text, column.terms.take(mask), idf, layout.presence, layout.unit)
 
     def __len__(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from discern.learners.pooled import Normals, Spread, left_out
 from discern.models.columns.arrays import float_array, sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
+from discern.statistics.points import Block
 from discern.statistics.products import Products
 
 if TYPE_CHECKING:
@@ -222,12 +223,40 @@ class VectorAxes(Axes):
     def of(
         cls, feature: Feature, column: Products | VectorRows, mask: Mask, text: TextSettings | None, layout: Layout
     ) -> Self:
-        """Lay out the axes; vectors from the mean have a length of one, in the mean square."""
+        """Lay out the axes; vectors from the mean have a length of one, in the mean square.
+
+        Where the space lasts, it has the origin of the grid and a power of two as its scale.
+        """
+        if layout.is_lasting:
+            grid = grid_of(feature)
+            return cls(feature, grid.origin, float(2.0 ** np.rint(0.5 * np.log2(np.square(grid.scale).sum()))))
         mean, square = _location(column) if isinstance(column, VectorRows) else _summed_location(column, feature)
         return cls(feature, grid_of(feature).origin + mean, square**0.5 if square > 0 else 1.0)
 
     def __len__(self) -> int:
         return len(self.mean)
+
+    @property
+    def grid(self) -> Grid:
+        """The grid of the column."""
+        return grid_of(self.feature)
+
+    def block_of_batch(self, batch: Batch, threads: int) -> Block:
+        return self._block(vectors_of(batch, self.feature))
+
+    def block_of_rows(self, rows: VectorRows, mask: Mask) -> Block:
+        return self._block(rows)
+
+    def _block(self, rows: Vectors | VectorRows) -> Block:
+        values: NDArray[Any] = rows.values
+        if not rows.present.all():
+            values = np.where(rows.present[:, None], values.astype(np.float64), self.grid.origin)
+        return Block(values, self.grid, self.units)
+
+    @property
+    def units(self) -> Array:
+        """The scale, the same on all axes."""
+        return np.full(len(self), self.scale)
 
     def of_rows(self, rows: VectorRows, mask: Mask) -> Any:
         return self._of_vectors(rows)

@@ -20,7 +20,7 @@ from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace, Smooth
 from discern.models.resolved import Resolved
 from discern.models.validation.held_out import NEVER, contrasted, held_out, penalty_of
 from discern.models.validation.rows import LEAST_VALIDATED as LEAST_VALIDATED
-from discern.models.validation.rows import MOST_VALIDATED, Folds, Sample
+from discern.models.validation.rows import MOST_COMPARED_CELLS, MOST_VALIDATED, Folds, Sample
 from discern.models.validation.views import add_views
 
 if TYPE_CHECKING:
@@ -111,9 +111,9 @@ def choose(
     whole, sample = sample, sample.with_labels(MOST_LABELS)
     has_text = any(feature.role == "text" for feature in start.features)
     candidates = smoothings if has_text else [one for one in smoothings if isinstance(one, Laplace)]
-    few, many = sample.left_out(FEW_VALIDATED), sample.left_out()
+    few, many = (sample.left_out(most, MOST_COMPARED_CELLS) for most in (FEW_VALIDATED, MOST_VALIDATED))
     if has_text and start.naive_bayes.event_model.held_out != "subtract":
-        few = many = sample.folds(FOLDS, MOST_VALIDATED)
+        few = many = sample.folds(FOLDS, MOST_VALIDATED, MOST_COMPARED_CELLS)
 
     def ranked(choices: Sequence[Resolved], folds: Folds) -> list[Resolved]:
         return sorted((evaluate(sample, one, folds, min_df) for one in choices), key=lambda one: one.log_loss)
@@ -186,7 +186,7 @@ def _or_contrast(sample: Sample, found: Resolved, min_df: int) -> Resolved:
 
     With two classes it adds nothing new. It is better if it has less log loss, or is right clearly more often.
     """
-    folds = sample.folds(SELECTION_FOLDS, MOST_VALIDATED)
+    folds = sample.folds(SELECTION_FOLDS, MOST_VALIDATED, MOST_COMPARED_CELLS)
     event = "binary-contrast" if found.naive_bayes.presence else "contrast"
     near = _near(found.naive_bayes.smoothing, SMOOTHINGS) if isinstance(found.naive_bayes.smoothing, Laplace) else []
     smoothings = dict.fromkeys([*CONTRAST_SMOOTHINGS, *near])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -55,8 +55,8 @@ class HeldOut:
     @cached_property
     def _grouped(self) -> tuple[list[Array], list[NDArray[np.int64]]]:
         groups = groups_of(self.features)
-        evidence = [np.sum([self.columns[place][0] for place in places], axis=0) for places in groups]
-        return evidence, [np.sum([self.columns[place][1] for place in places], axis=0) for places in groups]
+        evidence = [_sum([self.columns[place][0] for place in places]) for places in groups]
+        return evidence, [_sum([self.columns[place][1] for place in places]) for places in groups]
 
     def calibration(self) -> EvidenceScaling:
         """Fit a calibration to the rows; of many classes, to the likeliest of each row and its own."""
@@ -76,7 +76,7 @@ class HeldOut:
 
     def surprise(self, sizes: Sequence[NDArray[np.int64]], penalty: float) -> Array:
         """Return the negative log likelihood per term, by the numbers of terms in each column, known or not."""
-        known = np.sum([known for _, known in self.columns], axis=0)
+        known = _sum([known for _, known in self.columns])
         return surprise_of(self.scores, known, np.sum(sizes, axis=0) - known, penalty)
 
     def loss(self) -> float:
@@ -106,6 +106,14 @@ class HeldOut:
         )
         classes, prior = np.tile(self.classes, 2), np.tile(self.prior, (2, 1))
         return HeldOut(self.features, classes, prior, columns, self.has_prior)
+
+
+def _sum(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sum of arrays, without a copy of all of them."""
+    total = parts[0].copy()
+    for part in parts[1:]:
+        total += part
+    return total
 
 
 def surprise_of(scores: Array, known: NDArray[np.int64], unknown: NDArray[np.int64], penalty: float) -> Array:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.batch import Batch
+from discern.data.batch import Batch, Column
 from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import LENGTH, Feature, numbers_of
+from discern.data.strings import Strings
 from discern.data.text import TextSettings
 from discern.models.columns import kind_of
 from discern.models.columns.kind import ColumnRows
@@ -28,11 +29,13 @@ if TYPE_CHECKING:
 
 MOST_KEPT = 1 << 26
 """Bytes of rows kept to validate by; of more, a random part."""
+MOST_SPOOLED = 1 << 27
+"""Bytes of a table that is kept whole while rows are chosen to validate by: more is read twice."""
 LEAST_VALIDATED, MOST_VALIDATED = 100, 4000
 """With fewer rows nothing is chosen and nothing calibrated: the choice would be chance. At most this many are left out
 one by one."""
-MOST_CELLS = 1 << 20
-"""Scores of held-out rows × labels at most."""
+MOST_CELLS, MOST_COMPARED_CELLS = 1 << 20, 1 << 19
+"""Scores of held-out rows × labels at most; the second where dozens of settings are compared by them."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,7 @@ class Sample:
     threads: int | None = None
     _texts: dict[tuple[str, TextSettings], TextRows] = field(default_factory=dict)
     _numbers: dict[str, Array] = field(default_factory=dict)
+    _left_out: dict[int, Folds] = field(default_factory=dict)
     _columns: dict[tuple[str, str, TextSettings | None], tuple[Feature, ColumnRows]] = field(default_factory=dict)
 
     @classmethod
@@ -163,18 +167,21 @@ class Sample:
         chosen[np.linspace(0, len(self.labels) - 1, most).astype(np.int64)] = True
         return self._taken(chosen[self.classes])
 
-    def left_out(self, most: int = MOST_VALIDATED) -> Folds:
+    def left_out(self, most: int = MOST_VALIDATED, cells: int = MOST_CELLS) -> Folds:
         """Return rows for leave-one-out: all, or a random part of them, in the order of their keys."""
-        return Folds.one_by_one(np.argsort(self.keys, kind="stable")[: self._scored(most)].astype(np.int64))
+        rows = self._scored(most, cells)
+        if rows not in self._left_out:  # the same folds are known again by what is scored with them
+            self._left_out[rows] = Folds.one_by_one(np.argsort(self.keys, kind="stable")[:rows].astype(np.int64))
+        return self._left_out[rows]
 
-    def folds(self, folds: int, most: int) -> Folds:
+    def folds(self, folds: int, most: int, cells: int = MOST_CELLS) -> Folds:
         """Deal the rows into folds, and return as many folds as hold ``most`` rows; the more labels, the fewer rows."""
-        most = self._scored(most)
+        most = self._scored(most, cells)
         return stratified(self.classes, self.keys, min(max(folds, -(-self.rows // most)), self.rows)).holding(most)
 
-    def _scored(self, most: int) -> int:
+    def _scored(self, most: int, cells: int) -> int:
         """Return how many rows may be scored: each has a score for every label."""
-        return min(most, max(MOST_CELLS // max(len(self.labels), 1), 2))
+        return min(most, max(cells // max(len(self.labels), 1), 2))
 
     def text(self, name: str, settings: TextSettings) -> TextRows:
         """Return a text column with the terms of its rows counted, once for each of the settings."""
@@ -245,17 +252,67 @@ def keep(stream: Iterator[Batch], *, thin: bool) -> tuple[list[Batch], bool]:
     If there is more, either the rest is left in the stream, or, with ``thin``, it is read too and of all rows those
     are kept whose keys are small: a random part that does not depend on the order of the rows.
     """
-    kept: list[Batch] = []
+    kept: list[_Kept] = []
     size, share = 0, 0
     for batch in stream:
-        if share:
-            batch = batch.take(row_keys(batch, list(batch.columns)) >> np.uint64(64 - share) == 0)
-        kept.append(batch)
-        size += batch.size
+        kept.append(_Kept(batch).thinned(share))
+        size += kept[-1].batch.size
         while size > MOST_KEPT and thin:
             share += 1
-            kept = [one.take(row_keys(one, list(one.columns)) >> np.uint64(64 - share) == 0) for one in kept]
-            size = sum(one.size for one in kept)
+            kept = [one.thinned(share) for one in kept]
+            size = sum(one.batch.size for one in kept)
         if size > MOST_KEPT:
-            return kept, False
-    return [batch for batch in kept if batch.rows], not share
+            return [one.batch for one in kept], False
+    return [one.batch for one in kept if one.batch.rows], not share
+
+
+@dataclass
+class _Kept:
+    """Rows with their keys, which are computed once."""
+
+    batch: Batch
+    keys: NDArray[np.uint64] | None = None
+
+    def thinned(self, share: int) -> _Kept:
+        """Return one row of 2 to the power of ``share``, those with small keys."""
+        if not share:
+            return self
+        keys = row_keys(self.batch, list(self.batch.columns)) if self.keys is None else self.keys
+        is_small = keys >> np.uint64(64 - share) == 0
+        return _Kept(self.batch.take(is_small), keys[is_small])
+
+
+class Spool:
+    """The rows of a table, kept in memory so that they need not be read twice; nothing if they are too many."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._batches: list[Batch] = []
+        self._size = 0
+
+    def passed(self, stream: Iterator[Batch]) -> Iterator[Batch]:
+        """Yield batches and keep them."""
+        for batch in stream:
+            if self._size <= MOST_SPOOLED:
+                self._add(batch)
+            yield batch
+
+    def _add(self, batch: Batch) -> None:
+        # A batch that lacks a column is read again, for its message.
+        columns = [batch.columns.get(name) for name in self._names]
+        packed = [column.packed() if isinstance(column, Strings) else column for column in columns]
+        self._size += sum(_bytes(column) for column in packed)
+        if self._size <= MOST_SPOOLED:
+            self._batches.append(replace(batch, columns=dict(zip(self._names, packed, strict=True))))
+        else:
+            self._batches.clear()
+
+    def batches(self) -> list[Batch] | None:
+        """Return all batches; None if they were too many."""
+        return self._batches if self._size <= MOST_SPOOLED else None
+
+
+def _bytes(column: Column) -> int:
+    if isinstance(column, Strings):
+        return int(column.offsets.nbytes + column.data.nbytes)
+    return int(getattr(column, "nbytes", MOST_SPOOLED + 1))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from discern.data.roles import LENGTH, Feature
 from discern.data.text import VIEWS
 from discern.models.validation.held_out import HeldOut, held_out
-from discern.models.validation.rows import MOST_VALIDATED, Folds, Sample
+from discern.models.validation.rows import MOST_COMPARED_CELLS, MOST_VALIDATED, Folds, Sample
 
 if TYPE_CHECKING:
     from discern.learners.smoothing import Smoothing
@@ -59,7 +59,7 @@ class _Trial:
 
     def __post_init__(self) -> None:
         self.texts = [feature for feature in self.found.features if feature.role == "text"]
-        self.folds = self.sample.folds(VIEW_FOLDS, MOST_VALIDATED)
+        self.folds = self.sample.folds(VIEW_FOLDS, MOST_VALIDATED, MOST_COMPARED_CELLS)
         self._words = self._scored(self.found, self.folds)
         self._columns = dict(zip(self._words.features, self._words.columns, strict=True))
 

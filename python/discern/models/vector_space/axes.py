@@ -18,9 +18,11 @@ from discern.data.batch import Batch
 from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
+from discern.data.vectors.grid import Grid
 from discern.models.columns import kind_of
 from discern.models.columns.kind import Axes, ColumnRows
 from discern.models.validation.rows import Sample
+from discern.statistics.points import Points, joined_grid
 from discern.statistics.selection import best, scores_alone, table_for
 from discern.statistics.statistic import arrays_of
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------------------------- the space
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Space:
     """The axes of all columns, one after the other: immutable, shared by threads."""
 
@@ -62,6 +64,21 @@ class Space:
     def n_axes(self) -> int:
         """The number of axes."""
         return sum(map(len, self.axes))
+
+    @property
+    def blocks(self) -> tuple[tuple[int, float], ...]:
+        """The number of axes of each column, and how many times more than others they are shrunken."""
+        return tuple((len(axes), axes.shrinkage) for axes in self.axes)
+
+    @cached_property
+    def grid(self) -> Grid:
+        """What points are rounded to where sums over rows are taken."""
+        return joined_grid([axes.grid for axes in self.axes])
+
+    @cached_property
+    def units(self) -> NDArray[np.float64]:
+        """What one is on each axis, as values are measured."""
+        return np.concatenate([axes.units for axes in self.axes])
 
     @property
     def terms(self) -> int:
@@ -100,6 +117,24 @@ class Space:
         """Return kept rows as a matrix; ``masks`` are those of their terms that have an axis."""
         parts = zip(self.axes, columns, masks, strict=True)
         return joined([axes.of_rows(column, mask) for axes, column, mask in parts])
+
+    def points_of_batch(self, batch: Batch, threads: int | None) -> Points:
+        """Return the rows of a batch as points that can be summed."""
+        return Points(tuple(axes.block_of_batch(batch, threads or default_threads()) for axes in self.axes))
+
+    def points_of_rows(self, columns: Sequence[ColumnRows], masks: Masks) -> Points:
+        """Return kept rows as points that can be summed; ``masks`` are those of their terms that have an axis."""
+        parts = zip(self.axes, columns, masks, strict=True)
+        return Points(tuple(axes.block_of_rows(column, mask) for axes, column, mask in parts))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Space):
+            return NotImplemented
+        mine, theirs = self.arrays(), other.arrays()
+        same = mine.keys() == theirs.keys() and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        return same and self.features == other.features
+
+    __hash__ = None  # type: ignore[assignment]
 
     def counts(self, batch: Batch) -> dict[int, int]:
         """Return how often each term occurs in the only row of a batch, by the place of its axis."""
@@ -177,6 +212,8 @@ class Layout:
     select: str = "chi2"
     unit: bool = False
     """Whether the ones of ``presence`` are divided by the square root of their number."""
+    is_lasting: bool = False
+    """Whether the space stays as it is when rows come and go: then no number of a row can be read from it."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
         """Return each column with the settings it is counted with, if it is text.
@@ -198,6 +235,7 @@ class Layout:
             "max_terms": self.max_terms,
             "select": self.select,
             **({"unit": True} if self.unit else {}),
+            **({"is_lasting": True} if self.is_lasting else {}),
         }
 
     @classmethod
@@ -211,6 +249,7 @@ class Layout:
             None if max_terms is None else int(max_terms),
             str(values["select"]),
             bool(values.get("unit", False)),
+            bool(values.get("is_lasting", False)),
         )
 
 
@@ -236,6 +275,21 @@ class Columns:
         """The columns, each as its kind keeps it."""
         parts = self.layout.parts(self.features)
         return [self.sample.column(feature, text or self.layout.text[0]) for feature, text in parts]
+
+    @property
+    def selects_by_labels(self) -> bool:
+        """Whether there are more terms than may have an axis, so that the labels of rows decide which have one."""
+        if self.layout.max_terms is None:
+            return False
+        parts = zip(self.layout.parts(self.features), self.rows, strict=True)
+        masks = (kind_of(feature).axes.candidates(rows, self.layout.min_df) for (feature, _), rows in parts)
+        return sum(int(mask.sum()) for mask in masks if mask is not None) > self.layout.max_terms
+
+    def laid_out(self, rows: NDArray[np.int64] | None = None) -> tuple[Space, Points]:
+        """Solve the space of all rows, or of some; also return all rows as points in it."""
+        taken = self.rows if rows is None else [column.take(rows) for column in self.rows]
+        space, masks = Space.of(self.layout, self.features, taken, self.sample.labels)
+        return space, space.points_of_rows(self.rows, masks)
 
     def fitted(self, rows: NDArray[np.int64] | None = None) -> Fitted:
         """Solve the space of all rows, or of some, by what is known of these rows alone."""

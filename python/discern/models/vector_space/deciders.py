@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-import discern.learners.ridge as ridge
 from discern.data.registry import imported
-from discern.learners.covariances import CovarianceSettings
-from discern.learners.discriminants import solve_linear, solve_quadratic
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
@@ -24,15 +21,12 @@ from discern.learners.neighbors.votes import Neighbors
 from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.columns.arrays import float_array
 from discern.models.registry import MODELS
-from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-MOST_EXACT = 500
-"""The most axes for which leave-one-out chooses the penalty of least squares."""
 MOST_JOINT = 1 << 18
 """With more coefficients the logistic regression of each class against the rest is learned alone: much faster."""
 NEAR_CHOSEN = 2000
@@ -89,12 +83,12 @@ class Linear:
         return Contribution(float(bias[label] - bias[against]), 0.0, axes)
 
     @classmethod
-    def constant(cls, table: Table) -> Linear:
+    def constant(cls, priors: Array, n_axes: int) -> Linear:
         """Return a decider with the score of each class for every row: the logarithm of its prior."""
         with np.errstate(divide="ignore"):
-            bias = np.log(table.priors)
-        bias = np.array([bias[1] - bias[0]]) if table.n_classes == 2 else bias
-        return cls(np.zeros((table.matrix.shape[1], len(bias))), bias, table.n_classes)
+            bias = np.log(priors)
+        bias = np.array([bias[1] - bias[0]]) if len(priors) == 2 else bias
+        return cls(np.zeros((n_axes, len(bias))), bias, len(priors))
 
     def odds(self, label: int) -> Array | None:
         """Return what a unit on each axis contributes for a class, against the mean of the others."""
@@ -161,9 +155,9 @@ class Quadratic:
         return Contribution(float(self.levels[label] - self.levels[against]), float(contributed[~there].sum()), axes)
 
     @classmethod
-    def constant(cls, table: Table) -> Quadratic:
+    def constant(cls, priors: Array, n_axes: int) -> Quadratic:
         """Return a decider with the score of each class for every row: the logarithm of its prior."""
-        linear, shape = Linear.constant(table), (table.n_classes, table.matrix.shape[1])
+        linear, shape = Linear.constant(priors, n_axes), (len(priors), n_axes)
         return cls(np.zeros(shape), np.zeros((*shape, 1)), linear.of_functions(linear.bias[None, :])[0])
 
     def odds(self, label: int) -> Array | None:
@@ -230,11 +224,6 @@ class Nearest:
         voting = np.flatnonzero(contributed)
         rows = tuple((int(self.known.ids[places[i]]), int(classes[i]), float(contributed[i])) for i in voting)
         return Contribution(float(np.log(self.shares[label] / self.shares[against])), 0.0, {}, rows)
-
-    @classmethod
-    def constant(cls, table: Table) -> Nearest:
-        """Return the rows themselves: their votes are the shares of the classes."""
-        return learn_neighbors(table, Regularization())
 
     def odds(self, label: int) -> Array | None:
         """Return None: rows vote, not axes."""
@@ -326,9 +315,9 @@ def learn(model: str, table: Table, regularization: Regularization) -> Decider:
     [0, 0, 1, 1]
     """
     kind = MODELS[model]
-    if table.n_classes < 2 or not table.matrix.shape[1]:  # there is nothing to tell apart, or nothing to tell by
-        return kind.decider_class.constant(table)  # type: ignore[no-any-return]
     learner: Callable[[Table, Regularization], Decider] = imported(kind.learn)
+    if kind.is_linear and (table.n_classes < 2 or not table.matrix.shape[1]):
+        return Linear.constant(table.priors, table.matrix.shape[1])  # nothing to tell apart, or nothing to tell by
     return learner(table, regularization)
 
 
@@ -385,50 +374,6 @@ def learn_logistic(table: Table, regularization: Regularization) -> Decider:
         alone = ((table.classes == place).astype(np.int32) for place in range(table.n_classes))
         found = np.vstack([coefficients(classes, 2) for classes in alone])
     return Linear(np.ascontiguousarray(found[:, :-1].T), np.ascontiguousarray(found[:, -1]), table.n_classes)
-
-
-def learn_ridge(table: Table, regularization: Regularization) -> Decider:
-    """Learn least squares, the penalty chosen by leave-one-out where there are few axes."""
-    rows = ridge.TargetRows.of(table.matrix, table.classes)
-    if table.matrix.shape[1] > MOST_EXACT:
-        # Rows are sparse: a few steps along them take less time than the products of all pairs of columns.
-        weights, bias, _ = ridge.solve_rows(rows, 1.0 / regularization.cost, True, 1e-4, None)
-        return Linear(np.ascontiguousarray(weights), bias, table.n_classes)
-    normal = ridge.normal_equations(Scatter.of(table.matrix, table.classes, table.n_classes, pooled=True))
-    weights = ridge.solve(normal, ridge.choose_penalty(normal, rows).penalty)
-    return Linear(np.ascontiguousarray(weights), normal.intercepts(weights), table.n_classes)
-
-
-def learn_linear_discriminant(table: Table, regularization: Regularization) -> Decider:
-    """Learn a linear discriminant."""
-    scatter = Scatter.of(table.dense(), table.classes, table.n_classes, pooled=True)
-    return linear_of_scatter(scatter, table.priors, table.has_text)
-
-
-def linear_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Linear:
-    """Solve the linear discriminant from pooled sums."""
-    settings = CovarianceSettings(shrinkage=0.1 if has_text else None)
-    found = solve_linear(scatter, priors, settings)
-    return Linear.of_classes(found.coefficients, found.intercepts)
-
-
-def learn_quadratic_discriminant(table: Table, regularization: Regularization) -> Decider:
-    """Learn a quadratic discriminant."""
-    scatter = Scatter.of(table.dense(), table.classes, table.n_classes)
-    return quadratic_of_scatter(scatter, table.priors, table.has_text)
-
-
-def quadratic_of_scatter(scatter: Scatter, priors: Array, has_text: bool) -> Quadratic:
-    """Solve the quadratic discriminant from the sums of each class."""
-    settings = CovarianceSettings(regularization=0.01 if has_text else 0.0)
-    found = solve_quadratic(scatter, priors, settings)
-    matrices = np.stack([_square(white.matrix) for white in found.whitenings])
-    return Quadratic(np.ascontiguousarray(found.means), matrices, found.levels)
-
-
-def _square(white: Array) -> Array:
-    """Return W as a square matrix, so that those of all classes can be stacked."""
-    return np.pad(white, ((0, 0), (0, white.shape[0] - white.shape[1])))
 
 
 def learn_neighbors(table: Table, regularization: Regularization) -> Nearest:

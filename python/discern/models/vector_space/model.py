@@ -2,7 +2,8 @@
 
 Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
 (:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
-rows. Unlike naive Bayes these models are not additive: they cannot be updated, forget rows or be merged.
+rows. Some of these models are sums over rows, as naive Bayes is (:mod:`discern.models.vector_space.additive`). The others
+are not additive: they cannot be updated, forget rows or be merged.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Pipeline:
     """Linear models whose scores are added to this one's, each times a factor."""
 
     def __post_init__(self) -> None:
-        if not MODELS[self.model].learn:
+        if not MODELS[self.model].is_spatial:
             raise ValueError(f"{self.model!r} is not a model in a vector space")
         for factor, other in self.others:
             if not 0 < factor < float("inf") or other.others:
@@ -62,6 +63,18 @@ class Pipeline:
     def parts(self) -> tuple[tuple[float, Pipeline], ...]:
         """The pipelines whose scores are added, each alone with its factor."""
         return (1.0, replace(self, others=())), *self.others
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether what is learned is a sum over rows: sums of several models are not."""
+        return MODELS[self.model].is_sum and not self.others
+
+    def with_priors(self, priors: str | tuple[tuple[str, float], ...]) -> Pipeline:
+        """Return the pipeline with other priors."""
+        if priors == self.priors:
+            return self
+        others = tuple((factor, other.with_priors(priors)) for factor, other in self.others)
+        return replace(self, priors=priors, others=others)
 
     def to_json(self) -> dict[str, Any]:
         """Return the pipeline as plain values."""
@@ -116,13 +129,20 @@ class SpaceModel:
 
     @property
     def prior(self) -> Array:
-        """The logarithm of the share of each label in the rows learned."""
-        return np.asarray(np.log(self.class_rows / self.class_rows.sum()))
+        """The logarithm of the prior of each label: its share of the rows learned, if none was given."""
+        return log_priors(self.labels, self.class_rows, self.pipeline.priors)
 
     @property
     def features(self) -> tuple[Feature, ...]:
         """The columns."""
         return self.space.features
+
+    def choices(self) -> dict[str, dict[str, Any]]:
+        """Return what a form can offer for each column: levels, or a range of numbers."""
+        found: dict[str, dict[str, Any]] = {}
+        for axes in self.space.axes:  # of models that are added, the first that knows
+            found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
+        return found
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:
         """Return the model for columns with other names."""
@@ -263,6 +283,11 @@ def fit(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> Spac
 
 
 def _learned(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, priors: Array) -> tuple[Space, Decider]:
+    if MODELS[pipeline.model].is_sum:
+        from discern.models.vector_space.additive import learned
+
+        model = learned(sample, features, pipeline)
+        return model.space, model.decider
     fitted = columns_of(sample, features, pipeline).fitted()
     table = Table(fitted.matrix, sample.classes, priors, fitted.space.has_text, sample.threads)
     return fitted.space, learn(pipeline.model, table, pipeline.regularization)
@@ -283,6 +308,10 @@ def held_out(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, fo
 
 
 def _held_out_alone(sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: Folds) -> Array:
+    if MODELS[pipeline.model].is_sum:
+        from discern.models.vector_space import additive
+
+        return additive.held_out(sample, features, pipeline, folds, [pipeline.regularization.cost])[0]
     columns = columns_of(sample, features, pipeline)
     parts = []
     for fold in folds:

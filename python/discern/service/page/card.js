@@ -1,6 +1,6 @@
 // The model card: facts, evaluation on labeled rows, the ROC curve, and the report's threshold explorer.
 import { get, post } from "./api.js";
-import { byId, counted, fillTable, percent } from "./parts.js";
+import { byId, counted, fillTable, percent, rows } from "./parts.js";
 
 export function start(card) {
   show(card);
@@ -19,12 +19,12 @@ export function start(card) {
 const status = (text) => { byId("evaluate-status").textContent = text; };
 
 export function show(card) {
-  byId("subtitle").textContent = `${card.file}: ${card.model}, ${card.rows === null ? "" : counted(card.rows) + " rows, "}` +
-    `${Object.keys(card.priors).length} labels, ${counted(card.terms)} terms`;
+  byId("subtitle").textContent = `${card.file}: ${card.model}, ${card.rows === null ? "" : rows(card.rows) + ", "}` +
+    `${Object.keys(card.priors).length} labels${card.terms ? `, ${counted(card.terms)} terms` : ""}`;
   const labels = Object.entries(card.priors).sort((one, other) => other[1] - one[1]).slice(0, 12);
   const facts = [
     ["model", card.model], ["file", card.file], ["checksum", card.checksum], ["rows learned", card.rows === null ? "not kept" : counted(card.rows)],
-    ["feedback in the log", `${counted(card.log.rows)} rows, up to entry ${counted(card.sequence)}`],
+    ["feedback in the log", `${rows(card.log.rows)}, up to entry ${counted(card.sequence)}`],
     ["columns", card.features.map((one) => `${one.name} (${one.role})`).join(", ")],
     ["labels", labels.map(([label, share]) => `${label} ${percent(share)}`).join(", ")],
     ["terms", counted(card.terms)], ["parameters", counted(card.parameters)],
@@ -34,7 +34,8 @@ export function show(card) {
   fillTable(byId("facts"), [], facts, [0, 1]);
 }
 
-const inWords = ({ kind, ...more }) => [kind, ...Object.entries(more).map(([name, value]) => `${name} ${Number(value).toPrecision(4)}`)].join(", ");
+const inWords = ({ kind, ...more }) => [kind, ...Object.entries(more).filter(([, value]) => typeof value === "number")
+  .map(([name, value]) => `${name} ${Number(value.toPrecision(4))}`)].join(", ");
 
 function evaluated(fragment) {
   // Made by this server, with every text escaped; the policy of the page lets nothing in it run.

@@ -1,6 +1,7 @@
 // Predictions of a CSV file: a progress bar for the upload, and a link to save the result.
 import { headers } from "./api.js";
-import { byId, counted, element, fillTable } from "./parts.js";
+import { inWords } from "./messages.js";
+import { byId, element, fillTable, rows as inRows } from "./parts.js";
 
 const PREVIEW = 10;
 const SHOWN = 1 << 18; // bytes of an answer that the first rows are taken from
@@ -30,7 +31,7 @@ function send(file) {
   for (const [name, value] of Object.entries(headers({ "Content-Type": "text/csv" }))) request.setRequestHeader(name, value);
   request.responseType = "blob";
   request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) byId("progress").value = event.loaded / event.total; });
-  request.addEventListener("error", () => status("The connection broke, or a row could not be read. Nothing was saved."));
+  request.addEventListener("error", () => status("The upload stopped: the connection broke, or a row could not be read. Nothing was saved."));
   request.addEventListener("load", () => arrived(request));
   request.send(file);
 }
@@ -39,7 +40,7 @@ async function arrived(request) {
   byId("progress").value = 1;
   byId("progress-label").textContent = "Sent";
   if (request.status !== 200) {
-    status((await problem(request)).detail);
+    status(inWords(await problem(request)));
     return;
   }
   const link = byId("download"), answer = request.response;
@@ -48,12 +49,12 @@ async function arrived(request) {
   link.hidden = false;
   const [head, ...rows] = parse(await answer.slice(0, SHOWN).text());
   fillTable(byId("preview"), head, rows.slice(0, PREVIEW).map(shortened), head.map((_, place) => place).filter((place) => place !== 1));
-  status(`Labeled ${counted(await lines(answer) - 1)} rows.`);
+  status(`Labeled ${inRows(await lines(answer) - 1)}.`);
 }
 
 async function problem(request) {
   const text = await request.response.text();
-  try { return JSON.parse(text); } catch { return { detail: `The request was refused with status ${request.status}.` }; } // by a proxy
+  try { return JSON.parse(text); } catch { return { status: request.status }; } // by a proxy
 }
 
 const shortened = (row) => row.map((cell, place) => (place === 1 ? Number(cell).toFixed(4) : cell.slice(0, 120)));

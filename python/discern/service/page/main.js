@@ -8,15 +8,15 @@ import * as trying from "./try.js";
 import * as words from "./words.js";
 
 async function start() {
-  let model;
-  try { model = await get("/v1/model"); } catch (error) {
+  let model, form;
+  try { [model, form] = await Promise.all([get("/v1/model"), get("/v1/model/form")]); } catch (error) {
     notice(error.message, null, true);
     if (error.status === 401) byId("token-dialog").showModal();
     return;
   }
   document.title = `${model.file} – discern`;
   byId("title").textContent = "discern";
-  trying.start(model, changed);
+  trying.start(model, form, changed);
   files.start();
   card.start(model);
   words.start(model);
@@ -25,7 +25,8 @@ async function start() {
 }
 
 async function changed() {
-  const model = await get("/v1/model");
+  const [model, form] = await Promise.all([get("/v1/model"), get("/v1/model/form")]);
+  trying.setExamples(form.examples);
   card.show(model);
   words.setLabels(Object.keys(model.priors));
   words.show();

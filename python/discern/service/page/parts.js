@@ -18,12 +18,18 @@ export function fillTable(table, head, rows, texts = []) {
     element(kind, kind === "th" ? { className: mark(place), scope: "col" } : { className: mark(place) }, String(cell))));
   const parts = [];
   if (head.length) parts.push(element("thead", {}, line("th", head)));
-  parts.push(element("tbody", {}, ...rows.map((row) => line("td", row))));
+  const body = element("tbody");
+  for (const row of rows) body.append(line("td", row)); // many rows are too much for one call
+  parts.push(body);
   table.replaceChildren(...parts);
 }
 
-export const percent = (share) => (share > 0.9999 && share < 1 ? "> 99.99%" : `${(100 * share).toFixed(2)}%`);
+export function percent(share) {
+  if (share > 0.9999 && share < 1) return "> 99.99%";
+  return share < 0.0001 && share > 0 ? "< 0.01%" : `${(100 * share).toFixed(2)}%`;
+}
 export const signed = (number) => (number < 0 ? "−" : "+") + Math.abs(number).toFixed(2);
+export const rows = (number) => `${counted(number)} ${number === 1 ? "row" : "rows"}`;
 export const counted = (number) => Number(number).toLocaleString("en-US");
 
 export function notice(text, action = null, bad = false) {

@@ -1,17 +1,21 @@
 // Predict while typing: label, probabilities, the weight of each word, what would flip the label; and feedback.
 import { post, teach } from "./api.js";
+import { fill, row, showFields } from "./fields.js";
 import { byId, element, fillTable, later, notice, percent, signed } from "./parts.js";
 
 const STRONG = 3; // nats from which a word has its full color, as in the report; less in a text without strong words
-const MOST_BARS = 30;
-let model, running = null, changed = () => {};
+const FAINT = 0.05; // less weight has no color
+const MOST_BARS = 30, LONGEST_EXAMPLE = 60;
+let model, running = null, changed = () => {}, shown = null;
 
-export function start(card, whenChanged) {
+export function start(card, form, whenChanged) {
   model = card;
   changed = whenChanged;
-  byId("fields").replaceChildren(...card.features.map(field));
+  showFields(form.fields);
+  setExamples(form.examples);
+  hint(form);
   const soon = later(show, 120);
-  byId("form").addEventListener("input", soon);
+  byId("form").addEventListener("input", () => { byId("change").hidden = true; soon(); });
   byId("form").addEventListener("submit", (event) => { event.preventDefault(); show(); });
   byId("teach-other").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -20,33 +24,27 @@ export function start(card, whenChanged) {
   });
 }
 
-function field(feature, place) {
-  const id = `field-${place}`, name = feature.name;
-  const control = feature.role === "text"
-    ? element("textarea", { id, dir: "auto", spellcheck: false, placeholder: "Type or paste a text" })
-    : feature.role === "flag"
-      ? element("select", { id }, ...["", "yes", "no"].map((value) => element("option", { value }, value || "not known")))
-      : element("input", { id, type: feature.role === "number" ? "number" : "text", step: "any", dir: "auto" });
-  control.dataset.column = name;
-  control.dataset.role = feature.role;
-  return element("label", { htmlFor: id }, element("bdi", {}, name), control);
+function hint(form) {
+  const first = form.fields.some((field) => field.role === "text") ? "Type a text" : "Fill in some fields";
+  byId("hint").textContent = `${first}${form.examples.length ? " or choose an example" : ""} to see its label, and why.`;
 }
 
-export function row() {
-  const values = {};
-  for (const control of byId("fields").querySelectorAll("[data-column]")) {
-    const { column, role } = control.dataset, value = control.value;
-    if (value.trim() === "") continue;
-    values[column] = role === "number" ? Number(value) : value.toWellFormed ? value.toWellFormed() : value;
-  }
-  return values;
+export function setExamples(examples) {
+  byId("examples").hidden = examples.length === 0;
+  byId("example-buttons").replaceChildren(...examples.map(({ label, row: values }) => {
+    const text = Object.values(values).join(" · ");
+    const button = element("button", { type: "button", className: "chip", title: text, onclick: () => fill(values) },
+      element("b", { dir: "auto" }, label), " ", element("bdi", {}, text.length > LONGEST_EXAMPLE ? `${text.slice(0, LONGEST_EXAMPLE)}…` : text));
+    return button;
+  }));
 }
 
 export async function show() {
   if (running) running.abort();
   const values = row(), mine = running = new AbortController();
   const empty = Object.keys(values).length === 0;
-  for (const id of ["result", "evidence", "teach"]) if (empty) byId(id).hidden = true;
+  for (const id of ["result", "evidence", "shares", "teach"]) if (empty) byId(id).hidden = true;
+  byId("hint").hidden = !empty;
   if (empty) return;
   try {
     const seen = await post("/v1/explain", values, { signal: mine.signal });
@@ -57,6 +55,8 @@ export async function show() {
 }
 
 function draw(seen) {
+  shown = seen;
+  if (byId("notice").className === "bad") byId("notice").replaceChildren();
   byId("label").textContent = seen.label;
   byId("probability").textContent = percent(seen.probability);
   const ranked = Object.entries(seen.probabilities).sort((one, other) => other[1] - one[1]);
@@ -68,7 +68,7 @@ function draw(seen) {
   fillTable(byId("terms"), ["term", "column", "times", "nats"],
     seen.terms.map((term) => [term.described, term.column, term.count, signed(term.weight)]), [0, 1]);
   drawTeaching(seen, ranked);
-  byId("result").hidden = byId("evidence").hidden = false;
+  byId("result").hidden = byId("evidence").hidden = byId("shares").hidden = false;
 }
 
 function bar([label, share]) {
@@ -83,7 +83,7 @@ function bar([label, share]) {
 function flip(seen) {
   if (seen.label === seen.against) return [];
   if (seen.known_terms === 0) return [element("b", {}, "The model knows no word or value of this row.")];
-  if (!seen.flip) return ["Removing three words or fewer would not change the label to ", element("b", { dir: "auto" }, seen.against), "."];
+  if (!seen.flip) return ["Removing three words or values would not change the label to ", element("b", { dir: "auto" }, seen.against), "."];
   const words = seen.flip.flatMap((word, place) => [place ? ", " : "", element("b", { dir: "auto" }, named(word, seen))]);
   return ["Without ", ...words, " the label would be ", element("b", { dir: "auto" }, seen.against), "."];
 }
@@ -97,10 +97,10 @@ function named(word, seen) {
 
 const isValue = (term) => term.view === "length" || model.features.some((feature) => feature.name === term.column && feature.role !== "text");
 
-const strongest = (parts) => Math.min(STRONG, Math.max(0.5, ...parts.map((part) => Math.abs(part.weight))));
+const strongest = (parts) => Math.min(STRONG, parts.reduce((most, part) => Math.max(most, Math.abs(part.weight)), 0.5));
 
 function colored(text, weight, most, seen) {
-  if (Math.abs(weight) < 0.05) return document.createTextNode(text);
+  if (Math.abs(weight) < FAINT) return document.createTextNode(text);
   const label = weight > 0 ? seen.label : seen.against;
   const mark = element("mark", { className: weight > 0 ? "for" : "against",
     title: `+${Math.abs(weight).toFixed(2)} nats for ${label}` }, text);
@@ -115,12 +115,23 @@ function values(seen) {
     element("li", {}, element("bdi", { className: "soft" }, term.column), " ", element("bdi", {}, colored(term.term, term.weight, most, seen)))))];
 }
 
+// The parts of a text; neighbors without color are one part, so that long texts are shown at once.
+function joined(parts) {
+  const found = [];
+  for (const part of parts) {
+    const last = found[found.length - 1];
+    if (last && Math.abs(last.weight) < FAINT && Math.abs(part.weight) < FAINT) last.words.push(part.text);
+    else found.push({ words: [part.text], weight: part.weight });
+  }
+  return found.map(({ words, weight }) => ({ text: words.join(""), weight }));
+}
+
 function evidenceText(column, parts, seen) {
   const most = strongest(parts);
-  const words = parts.map((part) => colored(part.text, part.weight, most, seen));
   const name = Object.keys(seen.segments).length > 1 ? [element("h4", {}, element("bdi", {}, column))] : [];
   const text = element("div", { className: "evidence-text", dir: "auto", tabIndex: 0, role: "region",
-    "aria-label": `Evidence in ${column}` }, ...words);
+    "aria-label": `Evidence in ${column}` });
+  for (const part of joined(parts)) text.append(colored(part.text, part.weight, most, seen)); // a long text is too much for one call
   return element("div", {}, ...name, text);
 }
 
@@ -133,14 +144,24 @@ function drawTeaching(seen, ranked) {
 }
 
 async function learn(label) {
-  const values = row();
+  const values = row(), before = shown;
   try {
     const receipt = await teach("/v1/learn", { rows: [{ ...values, [model.label]: label }] });
     byId("other-label").value = "";
     notice(`Learned as ${label}.`, undoButton(receipt.sequence));
     await show();
+    drawChange(label, before, shown);
     changed();
   } catch (error) { notice(error.message, null, true); }
+}
+
+// The probability of the label that was taught, before and after.
+function drawChange(label, before, after) {
+  const bars = [["before", before], ["now", after]].map(([when, seen]) => bar([when, seen.probabilities[label] || 0]));
+  const turned = before.label === after.label ? `The label is still ${after.label}.` : `The label was ${before.label} and is now ${after.label}.`;
+  byId("change").replaceChildren(element("p", {}, "Probability of ", element("b", { dir: "auto" }, label)),
+    element("div", { role: "list", "aria-label": "Before and after" }, ...bars), element("p", { className: "soft", dir: "auto" }, turned));
+  byId("change").hidden = false;
 }
 
 export function undoButton(sequence) {
@@ -149,6 +170,7 @@ export function undoButton(sequence) {
     try {
       await teach("/v1/undo", { sequence });
       notice("Undone. The model no longer contains it.");
+      byId("change").hidden = true;
       await show();
       changed();
     } catch (error) { notice(error.message, null, true); }

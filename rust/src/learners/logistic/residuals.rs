@@ -62,7 +62,11 @@ fn of_two(scores: &mut Line, classes: &[i32], weights: Option<&[f64]>) -> f64 {
         let small = exp_of_moderate(-score.abs());
         let share = 1.0 / (1.0 + small);
         // The share of the second class, and of the first: each to full precision.
-        let (second, first) = if score > 0.0 { (share, small * share) } else { (small * share, share) };
+        let (second, first) = if score > 0.0 {
+            (share, small * share)
+        } else {
+            (small * share, share)
+        };
         ones[place] = 1.0 + small;
         wrongs[place] = (0.5 * (score + score.abs())) - target * score;
         scores[place] = if target > 0.5 { -first } else { second };
@@ -93,7 +97,9 @@ fn of_several(lines: &mut [Line], classes: &[i32], weights: Option<&[f64]>) -> f
     let mut inverses = sums;
     inverses.iter_mut().for_each(|sum| *sum = 1.0 / *sum);
     for line in &mut *lines {
-        line.iter_mut().zip(&inverses).for_each(|(share, inverse)| *share *= inverse);
+        line.iter_mut()
+            .zip(&inverses)
+            .for_each(|(share, inverse)| *share *= inverse);
     }
     for (place, class) in classes.iter().enumerate() {
         // 1 less the share would lose the digits of a share near 1.
@@ -101,7 +107,10 @@ fn of_several(lines: &mut [Line], classes: &[i32], weights: Option<&[f64]>) -> f
         lines[own][place] = if lines[own][place] < 0.5 {
             lines[own][place] - 1.0
         } else {
-            let others: f64 = (0..lines.len()).filter(|line| *line != own).map(|line| lines[line][place]).sum();
+            let others: f64 = (0..lines.len())
+                .filter(|line| *line != own)
+                .map(|line| lines[line][place])
+                .sum();
             -others
         };
     }
@@ -117,7 +126,10 @@ fn of_several(lines: &mut [Line], classes: &[i32], weights: Option<&[f64]>) -> f
 #[inline(always)]
 fn weigh(residuals: &mut Line, weights: Option<&[f64]>) {
     if let Some(weights) = weights {
-        residuals.iter_mut().zip(weights).for_each(|(residual, weight)| *residual *= weight);
+        residuals
+            .iter_mut()
+            .zip(weights)
+            .for_each(|(residual, weight)| *residual *= weight);
     }
 }
 
@@ -130,7 +142,12 @@ fn summed_losses(sums: &Line, wrongs: &Line, rows: usize, weights: Option<&[f64]
         return losses.map(|((sum, wrong), weight)| weight * (sum.ln() + wrong)).sum();
     }
     if !few || rows < BLOCK {
-        return sums.iter().zip(wrongs).take(rows).map(|(sum, wrong)| sum.ln() + wrong).sum();
+        return sums
+            .iter()
+            .zip(wrongs)
+            .take(rows)
+            .map(|(sum, wrong)| sum.ln() + wrong)
+            .sum();
     }
     let (mut products, mut totals): (Vector, Vector) = ([1.0; LANES], [0.0; LANES]);
     for (sums, wrongs) in sums.as_chunks::<LANES>().0.iter().zip(wrongs.as_chunks::<LANES>().0) {
@@ -166,7 +183,10 @@ mod tests {
                 let weights: Vec<f64> = (0..rows).map(|row| (row % 4) as f64).collect();
                 for weights in [None, Some(&weights[..])] {
                     let (mut found, mut loss) = (scores.clone(), 0.0);
-                    let labels = Labels { classes: &classes, weights };
+                    let labels = Labels {
+                        classes: &classes,
+                        weights,
+                    };
                     let sum = residuals(&mut found, rows, &vec![0.0; outputs], labels);
                     for row in 0..rows {
                         let weight = weights.map_or(1.0, |weights| weights[row]);
@@ -185,7 +205,10 @@ mod tests {
     #[test]
     fn residuals_near_zero_keep_their_digits() {
         let mut scores = [40.0, 0.0, 0.0];
-        let labels = Labels { classes: &[0], weights: None };
+        let labels = Labels {
+            classes: &[0],
+            weights: None,
+        };
         residuals(&mut scores, 1, &[0.0; 3], labels);
         let small = (-40f64).exp();
         assert!((scores[0] + 2.0 * small).abs() < 1e-12 * small && (scores[1] - small).abs() < 1e-12 * small);
@@ -196,7 +219,10 @@ mod tests {
         for outputs in [1, 3] {
             let mut scores = vec![0.5; outputs];
             scores[outputs - 1] = f64::NAN;
-            let labels = Labels { classes: &[0], weights: None };
+            let labels = Labels {
+                classes: &[0],
+                weights: None,
+            };
             assert!(residuals(&mut scores, 1, &vec![0.0; outputs], labels).is_nan());
         }
     }

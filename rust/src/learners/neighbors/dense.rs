@@ -1,5 +1,6 @@
-//! Nearest dense rows by Euclidean distance, from approximate values that come block by block.
+//! Nearest dense rows by Euclidean distance or cosine, from approximate values that come block by block.
 
+use super::sparse::cosine_distance;
 use super::{Found, Nearest};
 use crate::system::vector::{any_within, code_path};
 
@@ -10,8 +11,26 @@ const CROWD: usize = 16;
 const CROWD_LEAST: usize = 1 << 12;
 
 /// The squared Euclidean distance, summed column by column.
-fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
+pub(super) fn squared_distance(left: &[f64], right: &[f64]) -> f64 {
     left.iter().zip(right).fold(0.0, |sum, (a, b)| sum + (a - b) * (a - b))
+}
+
+/// The distance of dense rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measure {
+    Euclidean,
+    /// One minus the cosine; rows and queries have unit length.
+    Cosine,
+}
+
+impl Measure {
+    /// The distance, summed column by column.
+    fn distance(self, row: &[f64], query: &[f64]) -> f64 {
+        match self {
+            Measure::Euclidean => squared_distance(row, query).sqrt(),
+            Measure::Cosine => cosine_distance(row.iter().zip(query).fold(0.0, |sum, (a, b)| sum + a * b)),
+        }
+    }
 }
 
 /// Candidates of one query among dense rows, from approximate values that come block by block.
@@ -79,9 +98,9 @@ impl Screen {
     }
 
     /// The nearest of `rows`, each of `query.len()` numbers.
-    pub fn nearest(self, rows: &[f64], query: &[f64]) -> Vec<Found> {
+    pub fn nearest(self, rows: &[f64], query: &[f64], measure: Measure) -> Vec<Found> {
         let n_columns = query.len().max(1);
-        let distance = |row: usize| squared_distance(&rows[row * n_columns..(row + 1) * n_columns], query).sqrt();
+        let distance = |row: usize| measure.distance(&rows[row * n_columns..(row + 1) * n_columns], query);
         let mut nearest = Nearest::new(self.count);
         if self.crowded {
             for row in (0..rows.len() / n_columns).filter(|&row| Some(row) != self.without) {
@@ -115,7 +134,8 @@ mod tests {
             .enumerate()
             .for_each(|(part, _)| screen.add(&[0.0; 500], part * 500));
         assert!(screen.crowded);
-        let found: Vec<usize> = screen.nearest(&rows, &[3.0]).iter().map(|found| found.row).collect();
+        let nearest = screen.nearest(&rows, &[3.0], Measure::Euclidean);
+        let found: Vec<usize> = nearest.iter().map(|found| found.row).collect();
         assert_eq!(found, [1, 2]);
     }
 }

@@ -1,4 +1,5 @@
-//! Nearest neighbors, exactly: by cosine through an inverted index, by Euclidean distance, by differing bits.
+//! Nearest neighbors, exactly: by cosine through an inverted index, by Euclidean distance through a tree or blocks of
+//! products, by differing bits.
 //!
 //! Candidates are found with 32-bit numbers and bounds on their rounding; the distances of the few that remain are
 //! computed again with 64-bit numbers, term by term in ascending order, and ranked by (distance, row). So the result
@@ -8,14 +9,16 @@ mod bits;
 mod dense;
 mod inverted;
 mod sparse;
+mod tree;
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 pub use bits::nearest_bits;
-pub use dense::Screen;
+pub use dense::{Measure, Screen};
 pub use inverted::{Inverted, Scratch};
 pub use sparse::Sparse;
+pub use tree::{Index, tree};
 
 /// The unit of rounding of 32-bit numbers, 2⁻²⁴.
 pub const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
@@ -61,6 +64,11 @@ impl Nearest {
             Some(worst) if self.heap.len() >= self.count => worst.distance,
             _ => f64::INFINITY,
         }
+    }
+
+    /// The last of the rows found, if there are as many as are wanted.
+    pub fn last(&self) -> Option<&Found> {
+        self.heap.peek().filter(|_| self.heap.len() >= self.count)
     }
 
     pub fn offer(&mut self, found: Found) {

@@ -1,0 +1,1 @@
+"""What is measured: estimators, texts, classifiers of tables, and functions, each on its shapes."""

@@ -1,0 +1,84 @@
+"""Peers of another name: what a user of scikit-learn writes for the same."""
+
+from typing import Any
+
+
+def univariate_logistic(**options: Any) -> Any:
+    """The peer of the Bayesian one: logistic regression with the ridge that is its prior."""
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(**options)
+
+
+def polynomial() -> Any:
+    from sklearn.preprocessing import PolynomialFeatures
+
+    return PolynomialFeatures(2, include_bias=False)
+
+
+def gaussian_bumps() -> Any:
+    """Centers by k-means, then a Gaussian kernel around each."""
+    from sklearn.base import BaseEstimator, TransformerMixin
+    from sklearn.cluster import KMeans
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    class Bumps(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any = None) -> Any:
+            self.centers_ = KMeans(20, n_init=1, random_state=0).fit(X).cluster_centers_
+            return self
+
+        def transform(self, X: Any) -> Any:
+            return rbf_kernel(X, self.centers_)
+
+    return Bumps()
+
+
+def paper_nbsvm() -> Any:
+    """NB-SVM of two classes as its paper has it: log count ratios of presence, a linear SVM, and the interpolation."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.preprocessing import binarize
+    from sklearn.svm import LinearSVC
+
+    class PaperNBSVM(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            present = binarize(X)
+            shares = MultinomialNB().fit(present, y).feature_log_prob_
+            self.ratios_ = shares[1] - shares[0]
+            self.machine_ = LinearSVC().fit(self._scaled(present), y)
+            self.classes_ = self.machine_.classes_
+            weights = self.machine_.coef_
+            self.machine_.coef_ = 0.75 * abs(weights).mean() + 0.25 * weights
+            self.machine_.intercept_ = 0.25 * self.machine_.intercept_
+            return self
+
+        def _scaled(self, present: Any) -> Any:
+            return present.multiply(self.ratios_).tocsr() if hasattr(present, "multiply") else present * self.ratios_
+
+        def predict(self, X: Any) -> Any:
+            return self.machine_.predict(self._scaled(binarize(X)))
+
+    return PaperNBSVM()
+
+
+def perceptron_of_presence() -> Any:
+    """The peer of Winnow, whose features are there or not."""
+    from sklearn.linear_model import Perceptron
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import Binarizer
+
+    return make_pipeline(Binarizer(), Perceptron())
+
+
+def calibrated() -> Any:
+    from sklearn.calibration import CalibratedClassifierCV
+    from sklearn.linear_model import LogisticRegression
+
+    return CalibratedClassifierCV(LogisticRegression(), method="sigmoid", ensemble=False)
+
+
+def decided() -> Any:
+    from sklearn.model_selection import FixedThresholdClassifier
+    from sklearn.naive_bayes import GaussianNB
+
+    return FixedThresholdClassifier(GaussianNB())

@@ -1,0 +1,1 @@
+"""What scikit-learn asks of an estimator, without importing scikit-learn."""
