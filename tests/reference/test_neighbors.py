@@ -55,7 +55,9 @@ def test_the_tree_finds_what_a_comparison_with_every_row_finds(kind, columns):
         np.testing.assert_array_equal(places, compared(table, table[:50], 3, np.arange(50))[1])
 
 
-@pytest.mark.parametrize("prepare", [np.asfortranarray, lambda X: X.astype(np.float32), lambda X: np.repeat(X, 2, 0)[::2]])
+@pytest.mark.parametrize(
+    "prepare", [np.asfortranarray, lambda X: X.astype(np.float32), lambda X: np.repeat(X, 2, 0)[::2]]
+)
 @pytest.mark.parametrize("weights", ["uniform", "distance"])
 def test_classes_equal_the_reference(prepare, weights):
     random = np.random.default_rng(0)

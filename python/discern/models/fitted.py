@@ -398,7 +398,7 @@ class Fitted:
         texts = [feature.name for feature in self.resolved.columns if feature.role == "text"]
         if len(texts) != 1:
             raise ValueError(
-                f"this model has {len(texts)} text columns, so {name!r} cannot stand for them; rename the columns of the data"
+                f"this model has {len(texts)} text columns, so {name!r} cannot stand for them; rename the columns"
             )
         return self.renamed(lambda feature: replace(feature, name=name) if feature.name == texts[0] else feature)
 
