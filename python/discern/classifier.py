@@ -244,7 +244,7 @@ class Classifier(Estimator):
         priors = self.settings.naive_bayes.priors
         unnamed = [] if isinstance(priors, str) else [label for label in fitted.labels if label not in dict(priors)]
         if unnamed:
-            message = f"there is no prior for the label {unnamed[0]!r}: it has its share of the rows"
+            message = f"no prior was given for the label {unnamed[0]!r}; its share of the rows is used"
             warnings.warn(message, stacklevel=3)
         self.take(fitted)
         self._learned = learned

@@ -248,7 +248,7 @@ def test_a_new_class_is_never_counted_as_another():
 def test_rows_never_learned_are_refused_and_nothing_changes():
     model = discern.MultinomialNB().fit([[1, 0], [0, 1]], ["a", "b"])
     for X, y in [([[5, 0]], ["a"]), ([[1, 0]], ["z"]), ([[1, 0], [0, 1]], ["a", "b"])]:
-        with pytest.raises(ValueError, match=r"cannot forget|no rows would be left"):
+        with pytest.raises(ValueError, match=r"cannot forget|cannot forget all rows"):
             model.forget(X, y)
     assert model.feature_count_.tolist() == [[1, 0], [0, 1]]
 

@@ -200,7 +200,7 @@ def _files(path: Path, reading: Reading) -> Iterator[Batch]:
 
     found = sorted(glob(str(path), recursive=True))
     if not found:
-        raise DataError(f"no such file: {str(path)!r}, and none that matches it")
+        raise DataError(f"no file matches {str(path)!r}; check the folder and the pattern")
     for one in found:
         yield from read_path(_path(one), reading)
 

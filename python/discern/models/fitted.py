@@ -290,7 +290,7 @@ class Fitted:
                 ledger = ledger + my_rows - their_rows  # first: it names the row
             rest = mine + added - taken
             if not rest.rows:
-                raise ValueError("no rows would be left")
+                raise ValueError("cannot forget all rows")
             changed = self._with_labels(mine.labels, rest.labels)
         except ValueError as error:
             raise DataError(f"{error}; nothing was changed") from error
@@ -347,9 +347,11 @@ class Fitted:
     def relabeled(self, labels: tuple[str, ...]) -> Fitted:
         """Return the state with other names of the labels, in the same order; decision and given priors follow."""
         if len(labels) != len(self.labels) or list(labels) != sorted(set(labels)):
-            raise ValueError("the new names must be as many as the labels, different and in order")
+            raise ValueError("pass one new name for each label, all different, in the order of the labels")
         if self.ledger is not None:
-            raise ValueError("a model with a ledger keeps its labels: the digests of its rows hold them; train again")
+            raise ValueError(
+                "cannot rename the labels of a model with a ledger, because its digests include them; train it again"
+            )
         new = dict(zip(self.labels, labels, strict=True))
         decision = None if self.decision is None else self.decision.renamed(new).for_labels(labels)
         return replace(
@@ -378,7 +380,9 @@ class Fitted:
         """Return the state that reads the text from a column of another name."""
         texts = [feature.name for feature in self.resolved.columns if feature.role == "text"]
         if len(texts) != 1:
-            raise ValueError(f"this model reads {len(texts)} text columns: none can be read from {name!r} alone")
+            raise ValueError(
+                f"this model has {len(texts)} text columns, so {name!r} cannot stand for them; rename the columns"
+            )
         return self.renamed(lambda feature: replace(feature, name=name) if feature.name == texts[0] else feature)
 
     def slim(self) -> Fitted:
@@ -483,7 +487,7 @@ def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
         raise ValueError(f"the model has no label {strange[0]!r}{did_you_mean(str(strange[0]), labels)}")
     missing = decision.defaults(labels)
     if missing:
-        raise ValueError(f"the decision has nothing for the label {missing[0]!r}; it is for {list(decision.labels)}")
+        raise ValueError(f"the decision rule lacks the label {missing[0]!r}; it covers {list(decision.labels)}")
 
 
 def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:

@@ -87,7 +87,7 @@ def stratified(classes: NDArray[Any], keys: NDArray[np.uint64], folds: int) -> F
     The keys decide the order, so that the folds do not depend on the order of the rows.
     """
     if not 2 <= folds <= len(classes):
-        raise ValueError(f"there must be from 2 to {len(classes)} folds, as many as rows, not {folds}")
+        raise ValueError(f"folds must be from 2 to {len(classes)}, the number of rows, not {folds}")
     order = np.argsort(keys, kind="stable")
     order = order[_places(classes[order])]
     sorted_keys, sorted_classes = keys[order], classes[order]
