@@ -73,7 +73,7 @@ class _Discriminant(ScatterClassifier):
     def _priors_of(self, counts: Array) -> Array:
         if self.priors is None:
             return np.asarray(counts / counts.sum())
-        priors = np.asarray(self.priors, np.float64)
+        priors = np.array(self.priors, np.float64)
         if priors.shape != counts.shape:
             raise ValueError(f"there are {len(counts)} classes and {priors.size} priors; pass one for each class")
         if (priors < 0).any():
