@@ -190,6 +190,7 @@ def parse_csv(
     quote: int | None = 34,
     follows: bool = False,
 ) -> Parsed: ...
+
 _Compressed = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 def add_dense_by_class(
@@ -207,9 +208,8 @@ def add_sparse_by_class(
     above: float | None,
     sums: NDArray[np.float64],
 ) -> None: ...
-def add_products_of_rows(
-    table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]
-) -> None: ...
+def add_products_of_rows(table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> None: ...
+def quadratic(rows: NDArray[np.float64], products: bool, squares: bool, target: NDArray[np.float64]) -> None: ...
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],

@@ -159,9 +159,7 @@ def test_the_settings_of_a_batch_are_those_when_it_was_learned():
     X, y = counts(), np.arange(60) % 2
     model = discern.MultinomialNB(alpha=0.5).partial_fit(X, y)
     model.set_params(alpha=7.0)
-    np.testing.assert_array_equal(
-        model.feature_log_prob_, discern.MultinomialNB(alpha=0.5).fit(X, y).feature_log_prob_
-    )
+    np.testing.assert_array_equal(model.feature_log_prob_, discern.MultinomialNB(alpha=0.5).fit(X, y).feature_log_prob_)
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -156,7 +156,8 @@ def test_a_secret_key_is_drawn_once_and_kept_with_the_model():
     assert (first.transform(documents) != second.transform(documents)).nnz > 0
     assert (first.transform(documents) != discern.HashingVectorizer().transform(documents)).nnz > 0
     copy = pickle.loads(pickle.dumps(first))
-    assert copy.key_ == first.key_ and (copy.transform(documents) != first.transform(documents)).nnz == 0
+    assert copy.key_ == first.key_
+    assert (copy.transform(documents) != first.transform(documents)).nnz == 0
     given = discern.HashingVectorizer(key=first.key_)
     assert (given.transform(documents) != first.transform(documents)).nnz == 0
 
