@@ -166,7 +166,7 @@ def test_gap_and_conditions_of_every_row(loss, solver, tolerance, sparse):
 def test_a_fit_that_stops_early_says_so():
     X, y = random_problem(8)
     with pytest.warns(ConvergenceWarning, match="relative duality gap"):
-        model = discern.LinearSVC(max_iter=2, tol=1e-12).fit(X, y)
+        model = discern.LinearSVC(dual=True, max_iter=2, tol=1e-12).fit(X, y)
     assert model.n_iter_ == 2
     assert model.certificate_.gap.max() > 1e-12
     with warnings.catch_warnings():
