@@ -44,6 +44,10 @@ MESSAGES = {
     r"(?i)\bthere (is|are) no (label|column|file|folder|model|encoding|such|data set)": "unknown, no such",
     r"(?i)\b(is|are) no (number|model|file|pair|word|classifier|label)s?\b": "is not a",
     r"\bnever learned: |\bstands? in\b|\bdecides? by\b|\bdo(es)? not fit\b|\bis not a sum\b": "plain words",
+    r"\b(one|two|three|four) \w+ at least\b": "at least two …",
+    r"(?i)\bwould be left\b|\bhas nothing for\b|\bin the order of time\b|\bfor nothing else\b": "plain words",
+    r"(?i)\bthis picture\b|\bit takes a\b|\bnone that match|\bas many as rows\b|\bare not its\b": "plain words",
+    r"\bis given two\b|\bhas its share\b|\bwhat was there before\b|\bnone below 0\b": "plain words",
 }
 """Patterns that no text shown to users has: strings of the package that are not docstrings."""
 MEASURES = (

@@ -66,7 +66,7 @@ def lost_to_good_words(words: int, guarded: bool) -> Side:
     """How much less spam is caught when words are added to it."""
 
     def measured(inputs: Inputs) -> Sample:
-        model = Classifier(text="text").fit(inputs.train)
+        model = Classifier(text="text", ignore="*").fit(inputs.train)
         guard = Guard.fit(inputs.train, "spam") if guarded else None
         good = [term for term, _ in model.weights("ham", 20 * words) if " " not in term][:words]
         spam = texts_of(inputs.test, "spam")
@@ -93,7 +93,7 @@ def lost_to_lies(defended: bool) -> Side:
         if defended:
             out = doubtful(train)
             train = [row for row, dropped in zip(train, out.tolist(), strict=True) if not dropped]
-        model = Classifier(text="text").fit(train)
+        model = Classifier(text="text", ignore="*").fit(train)
         return 1.0 - model.evaluate(inputs.test).accuracy
 
     def measured(inputs: Inputs) -> Sample:

@@ -209,6 +209,7 @@ def add_sparse_by_class(
     sums: NDArray[np.float64],
 ) -> None: ...
 def add_products_of_rows(table: _Compressed, weights: NDArray[np.float64], scores: NDArray[np.float64]) -> None: ...
+def quadratic(rows: NDArray[np.float64], products: bool, squares: bool, target: NDArray[np.float64]) -> None: ...
 def moments(
     table: NDArray[np.float64],
     classes: NDArray[np.int32],
@@ -433,7 +434,8 @@ def logistic_probabilities(
 ) -> NDArray[np.float64]: ...
 def lasso_step(
     table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
-    curvature: NDArray[np.float64],
+    bending: NDArray[np.float64],
+    row_weights: NDArray[np.float64] | None,
     gradient: NDArray[np.float64],
     weights: NDArray[np.float64],
     lasso: NDArray[np.float64],

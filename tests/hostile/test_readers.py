@@ -458,7 +458,7 @@ def test_patterns(tmp_path: Path) -> None:
     found = [text for batch in batches(str(tmp_path / "part-*.csv")) for text in values(batch.columns["text"])]
     assert found == ["one", "two", "three"]
     assert can_be_read_again(Sources((str(tmp_path / "part-?.csv"),)))
-    assert "none that matches" in refusal(tmp_path / "other-*.csv")
+    assert "no file matches" in refusal(tmp_path / "other-*.csv")
     assert read(put(tmp_path / "odd[1].csv", b"text\nfour\n")) == [{"text": "four"}]
 
 

@@ -236,5 +236,5 @@ def _given_priors(settings: dict[str, Any], fitted: Classifier) -> Priors:
 def quietly(call: Callable[[], Any]) -> Any:
     """Call without the warning that a label has no given prior."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="there is no prior for the label")
+        warnings.filterwarnings("ignore", message="no prior was given for the label")
         return call()

@@ -156,7 +156,8 @@ def test_a_secret_key_is_drawn_once_and_kept_with_the_model():
     assert (first.transform(documents) != second.transform(documents)).nnz > 0
     assert (first.transform(documents) != discern.HashingVectorizer().transform(documents)).nnz > 0
     copy = pickle.loads(pickle.dumps(first))
-    assert copy.key_ == first.key_ and (copy.transform(documents) != first.transform(documents)).nnz == 0
+    assert copy.key_ == first.key_
+    assert (copy.transform(documents) != first.transform(documents)).nnz == 0
     given = discern.HashingVectorizer(key=first.key_)
     assert (given.transform(documents) != first.transform(documents)).nnz == 0
 
@@ -247,7 +248,7 @@ def test_a_new_class_is_never_counted_as_another():
 def test_rows_never_learned_are_refused_and_nothing_changes():
     model = discern.MultinomialNB().fit([[1, 0], [0, 1]], ["a", "b"])
     for X, y in [([[5, 0]], ["a"]), ([[1, 0]], ["z"]), ([[1, 0], [0, 1]], ["a", "b"])]:
-        with pytest.raises(ValueError, match=r"cannot forget|no rows would be left"):
+        with pytest.raises(ValueError, match=r"cannot forget|cannot forget all rows"):
             model.forget(X, y)
     assert model.feature_count_.tolist() == [[1, 0], [0, 1]]
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -12,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_digits, load_iris, load_wine, make_classification
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import log_loss
 from sklearn.metrics.pairwise import pairwise_kernels
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
 from discern.evaluation.calibration import calibrate
+from discern.evaluation.coupling import class_pairs, coupled
 from discern.learners.kernel import Kernel, SupportVectorSettings, fit_machines
 
 OPTIONS = [
@@ -211,6 +214,43 @@ def test_probabilities_do_not_change_predictions(calibration):
     assert (chances.argmax(axis=1) == y).mean() > 0.6
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), chances)
     assert not hasattr(plain, "predict_proba")
+
+
+@pytest.mark.parametrize("classes", [3, 10])
+def test_probabilities_of_many_classes_are_as_good_as_the_reference(classes):
+    X, y = make_classification(900, 20, n_informative=10, n_classes=classes, n_clusters_per_class=1, random_state=0)
+    losses = []
+    for kind in (discern.SVC, reference.SVC):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            model = kind(probability=True, random_state=0).fit(X[:500], y[:500])
+        losses.append(log_loss(y[500:], model.predict_proba(X[500:])))
+    assert losses[0] < losses[1] * 1.03
+
+
+def test_coupled_probabilities_are_those_that_agree_with_all_pairs():
+    random = np.random.default_rng(5)
+    for classes in (2, 3, 10):
+        chances = random.dirichlet(np.ones(classes), 50)
+        first, second = np.array(class_pairs(classes)).T
+        shares = chances[:, first] / (chances[:, first] + chances[:, second])
+        np.testing.assert_allclose(coupled(shares, classes), chances, atol=1e-9)
+    extreme = coupled(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.0, 1.0]]), 3)
+    assert np.isfinite(extreme).all()
+    assert (extreme >= 0).all()
+    np.testing.assert_allclose(extreme.sum(axis=1), 1.0)
+    assert coupled(np.zeros((0, 3)), 3).shape == (0, 3)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_kernel_rows_in_batches_give_a_proven_optimum(kernel):
+    X, y = make_classification(200, 120, n_informative=10, flip_y=0.1, random_state=1)
+    model = discern.SVC(kernel=kernel, gamma=0.01).fit(X, y)
+    gram = pairwise_kernels(X, metric=kernel, **({} if kernel == "linear" else {"gamma": 0.01}))
+    gram = (0.01 * X @ X.T) ** 3 if kernel == "poly" else gram
+    primal, dual, violation = proof(model, gram, y, np.full(200, 1.0))
+    assert primal - dual <= 1e-4 * primal + 1e-12
+    assert violation <= 1e-3
 
 
 def test_calibrated_probabilities_are_honest_where_training_scores_are_not():

@@ -403,7 +403,7 @@ def test_what_cannot_be_done_is_said():
     model = discern.KNeighborsClassifier(4).fit(X, y)
     with pytest.raises(ValueError, match="n_neighbors = 4"):
         model.predict(X)
-    with pytest.raises(ValueError, match="no rows would be left"):
+    with pytest.raises(ValueError, match="cannot forget all rows"):
         model.forget([0, 1, 2])
     with pytest.raises(TypeError, match="integer"):
         model.kneighbors(X, 1.5)

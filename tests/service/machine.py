@@ -96,7 +96,7 @@ class Kind:
     def fitted(self, rows: list[Row]) -> Classifier:
         """Fit a model with these settings; labels that they do not name have the defaults."""
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "there is no prior for the label")
+            warnings.filterwarnings("ignore", "no prior was given for the label")
             model = Classifier(**self.settings).fit(rows)
         return model.take(replace(model.fitted, decision=self.decision))
 

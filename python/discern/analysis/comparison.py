@@ -223,8 +223,9 @@ def compare(
     Parameters
     ----------
     methods : "all", list of names, or mapping of name to classifier
-        Names of models as :class:`discern.Classifier` takes them; or :class:`discern.Classifier` objects where ``X`` is a file or rows with labels, or scikit-learn classifiers where
-        ``y`` is given. They are copied, not changed.
+        Names of models as :class:`discern.Classifier` takes them; or classifiers, which are copied, not changed:
+        :class:`discern.Classifier` objects where ``X`` is a file or rows with labels, or scikit-learn classifiers where
+        ``y`` is given.
     X, y
         Rows with a label column, or features and labels.
     label, text, embed

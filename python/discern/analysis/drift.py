@@ -61,7 +61,7 @@ class Window:
         new = [batch for batch in batches(data, reading) if batch.rows]
         with self._lock:
             if self._window and when < self._window[-1][0]:
-                raise ValueError(f"rows must come in the order of time: {when} is before {self._window[-1][0]}")
+                raise ValueError(f"rows must be in time order: {when} is before {self._window[-1][0]}")
             window = deque([*self._window, *((when, batch) for batch in new)])
             old = (
                 _older_than(window, when - self._reach) if self._reach is not None else _beyond(window, self._rows or 0)

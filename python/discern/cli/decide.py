@@ -186,7 +186,9 @@ def decide(
     if rule is not None and data is None:
         raise typer.BadParameter(f"{goal.given[0]} needs labeled DATA to choose the threshold.")
     if rule is None and data is not None:
-        raise typer.BadParameter("DATA is for a rule such as --max-false-positive-rate, and for nothing else")
+        raise typer.BadParameter(
+            "DATA is used only with --max-false-positive-rate, --min-precision or --least-cost; leave it out"
+        )
     refuse_bad_place(model)
     with locked(model):
         classifier = loaded(model, embed=rows.embed)

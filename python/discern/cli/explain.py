@@ -133,5 +133,7 @@ def _rows(data: Sequence[str], how: Any, wanted: set[int], learned: int) -> dict
         found.update({row: batch.row(row - start) for row in wanted if start <= row < start + batch.rows})
         start += batch.rows
     if start - 1 != learned:
-        raise DataError(f"the data have {start - 1:,} rows, but the model learned {learned:,}: these are not its data")
+        raise DataError(
+            f"--data has {start - 1:,} rows, but the model was trained on {learned:,}; pass the training data"
+        )
     return found

@@ -59,7 +59,9 @@ def parse_lengths(value: str) -> tuple[int, int]:
     except ValueError as error:
         raise typer.BadParameter(f"{value!r} is not a pair of numbers such as 1,2") from error
     if len(lengths) > 2 or lengths[0] < 1 or lengths[-1] < lengths[0]:
-        raise typer.BadParameter(f"{value!r} is not a pair of numbers that rise from at least 1, such as 1,2")
+        raise typer.BadParameter(
+            f"{value!r} is not a pair such as 1,2: two numbers of at least 1, the smaller one first"
+        )
     return lengths[0], lengths[-1]
 
 
@@ -68,7 +70,7 @@ def parse_terms(value: str) -> int | str:
     if value == "auto":
         return value
     if not value.isdigit() or int(value) < 1:
-        raise typer.BadParameter(f"it takes a number above 0 or auto, not {value!r}")
+        raise typer.BadParameter(f"pass a number above 0, or auto, not {value!r}")
     return int(value)
 
 

@@ -38,9 +38,9 @@ def info(
         _show_model(Path(file), top, out)
         return
     with rows.reading([file], out.quiet) as how:
-        from discern.data.labels import guess_label
         from discern.data.readers import batches
         from discern.data.roles import leading_rows
+        from discern.models.columns.labels import guess_label
 
         first, stream = leading_rows(batches(file, how))
         if label is None and first is not None:
@@ -135,7 +135,7 @@ def _show_data(file: str, seen: Seen, bad: int, given: str | None, out: Output) 
         print_json({**about, "columns": columns, "labels": labels})
         return
     from discern.cli.screen.show import show_data
-    from discern.data.labels import doubts_about_labels, doubts_about_values
+    from discern.models.columns.labels import doubts_about_labels, doubts_about_values
 
     show_data(about, columns, labels, MOST_LABELS)
     values = [label for label, rows in labels.items() for _ in range(rows)] if len(labels) > seen.rows / 2 else []

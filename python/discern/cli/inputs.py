@@ -28,7 +28,7 @@ class Inputs(Input):
     data: list[str] | None = argument(None, "[TEXT|DATA]", HELP)
     message: list[str] | None = option(None, "A text. May be given more than once.", metavar="TEXT")
     value: list[str] | None = option(
-        None, "The value of a column; a row has as many as you give, the others are missing.", metavar="COLUMN=VALUE"
+        None, "The value of a column. May be given more than once; other columns are missing.", metavar="COLUMN=VALUE"
     )
     row: list[str] | None = option(
         None, "A row as a JSON object of column and value. May be given more than once.", metavar="JSON"

@@ -71,7 +71,7 @@ def edges(
         return np.array([-np.inf, np.inf])
     if strategy == "mdl":
         if classes is None:
-            raise ValueError("the strategy 'mdl' looks at the classes: pass the class of each number")
+            raise ValueError("strategy='mdl' needs the class of each number; pass them too")
         inner = entropy_cuts(values, np.asarray(classes), weights)
     elif strategy == "uniform":
         inner = _evenly(least, most, bins)[1:-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.evaluation.calibration import METHODS, Calibration, calibrate
+from discern.evaluation.coupling import PairwiseCalibration, class_pairs
 
 LEAST_LOG = -690.0
 """Log probabilities below this count as this: scores must be finite."""
@@ -43,10 +45,8 @@ def calibrated(
     classes, numbers = np.unique(y, return_inverse=True)
     scores = np.zeros((len(y), len(classes)))
     held = np.zeros(len(y), bool)
-    for train, test in _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y):
-        known, labels = _safe_split(estimator, X, y, train)
-        copy = _fitted(clone(estimator), known, labels, _chosen(sample_weight, train))
-        rows = _safe_split(estimator, X, y, test, train)[0]
+    folds = _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y)
+    for test, copy, rows in _cross_fitted(estimator, folds, X, y, sample_weight):
         found = scores_of(copy, rows)
         if found.ndim == 1:
             found = np.column_stack([-found / 2, found / 2])
@@ -55,6 +55,36 @@ def calibrated(
         scores[np.ix_(test, np.searchsorted(classes, copy.classes_))] = found
         held[test] = True
     return calibrate(method, scores[held], numbers[held], _chosen(sample_weight, held))
+
+
+def calibrated_pairs(
+    estimator: Any, method: str, cv: Any, X: Any, y: Array, sample_weight: Any, keep_lone: bool = False
+) -> PairwiseCalibration:
+    """Fit a calibration of each pair of classes to cross-fitted scores of pairs, which the estimator's
+    ``decision_function`` returns for more than two classes, larger for the first of a pair.
+
+    ``keep_lone`` as for :func:`calibrated`.
+    """
+    classes, numbers = np.unique(y, return_inverse=True)
+    column = {pair: place for place, pair in enumerate(class_pairs(len(classes)))}
+    scores, held = np.zeros((len(y), len(column))), np.zeros(len(y), bool)
+    folds = _folds_with_lone_rows(cv, y) if keep_lone else _folds(cv, X, y)
+    for test, copy, rows in _cross_fitted(estimator, folds, X, y, sample_weight):
+        found = copy.decision_function(rows)
+        known = np.searchsorted(classes, copy.classes_)
+        pairs = [column[known[first], known[second]] for first, second in class_pairs(len(known))]
+        # The score of two classes alone is larger for the second; pairs without rows in a fold have none: zero.
+        scores[np.ix_(test, pairs)] = -found[:, None] if found.ndim == 1 else found
+        held[test] = True
+    return PairwiseCalibration.fit(method, scores[held], numbers[held], len(classes), _chosen(sample_weight, held))
+
+
+def _cross_fitted(estimator: Any, folds: Any, X: Any, y: Array, sample_weight: Any) -> Iterator[tuple[Any, Any, Any]]:
+    """Return for each fold its places, a copy of the estimator that has not seen them, and their rows."""
+    for train, test in folds:
+        known, labels = _safe_split(estimator, X, y, train)
+        copy = _fitted(clone(estimator), known, labels, _chosen(sample_weight, train))
+        yield test, copy, _safe_split(estimator, X, y, test, train)[0]
 
 
 def _folds(cv: Any, X: Any, y: Array) -> Any:

@@ -104,7 +104,7 @@ class DecisionClassifier(MetaEstimatorMixin, BaseClassifier):
     def _chosen(self, X: Any, y: Any, weights: dict[str, Any]) -> ChosenThreshold:
         labels = np.unique(y)
         if len(labels) < 2:
-            raise ValueError("choosing a threshold needs rows of two classes at least; there is one class")
+            raise ValueError("choosing a threshold needs rows of two classes; these rows have one")
         shares = cross_val_predict(self.estimator, X, y, cv=self.cv, method="predict_proba", params=weights)
         positive = labels[-1] if self.positive is None else self.positive
         if positive not in labels:

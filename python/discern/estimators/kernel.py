@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from discern.data.encode import is_sparse
 from discern.estimators.base import Array, BaseClassifier
-from discern.estimators.calibrate import calibrated
+from discern.estimators.calibrate import calibrated, calibrated_pairs
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.evaluation.calibration import METHODS
 from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
@@ -55,12 +55,14 @@ class SVC(BaseClassifier):
     Parameters and attributes are scikit-learn's. What differs:
 
     - ``tol`` bounds the relative duality gap too, by a tenth of it, so that the objective is good to 1e-4 by default;
-      small problems are solved to rounding.
+      small problems are solved to rounding if that takes few steps.
     - Weights are repetitions, also for ``gamma="scale"``: a row of weight 3 counts as three rows. As in scikit-learn,
       ``class_weight="balanced"`` counts the rows of each class, whatever they weigh.
     - ``probability=True`` adds ``predict_proba`` from a calibration of cross-fitted scores; it never changes what
-      ``predict`` returns. ``calibration`` chooses the map. It is not deprecated here; scikit-learn's ``"deprecated"``
-      means False. ``probA_`` and ``probB_``, the sigmoids of LIBSVM, are therefore always empty.
+      ``predict`` returns. ``calibration`` chooses the map. Of more than two classes each pair has a map, and their
+      probabilities are coupled as in LIBSVM; ``"temperature"`` takes the scores of all classes at once. It is not
+      deprecated here; scikit-learn's ``"deprecated"`` means False. ``probA_`` and ``probB_``, the sigmoids of LIBSVM,
+      are always empty.
     - A model that was fitted on dense rows predicts sparse ones, too.
     - ``cache_size`` (in MB) bounds all that the solvers keep, above all cached kernel values, also when pairs are
       solved in parallel.
@@ -220,8 +222,15 @@ class SVC(BaseClassifier):
             )
 
     def _calibrated(self, X: Any, y: Array, weights: Array | None) -> Any:
-        plain = type(self)(**{**self.get_params(), "probability": False, "decision_function_shape": "ovr"})
-        return calibrated(plain, self.calibration, FOLDS, X, y, weights, keep_lone=True)
+        pairs = self._calibrates_pairs()
+        shape = {"decision_function_shape": "ovo" if pairs else "ovr", "break_ties": False}
+        plain = type(self)(**{**self.get_params(), "probability": False, **shape})
+        fit = calibrated_pairs if pairs else calibrated
+        return fit(plain, self.calibration, FOLDS, X, y, weights, keep_lone=True)
+
+    def _calibrates_pairs(self) -> bool:
+        """Return whether each pair of classes has a map of its own."""
+        return len(self.classes_) > 2 and self.calibration != "temperature"
 
     # ---------------------------------------------------------------------------------------------- predict
 
@@ -296,6 +305,8 @@ class SVC(BaseClassifier):
         pairs = self._pairs(X)
         if len(self.classes_) == 2:
             return np.asarray(self._calibration(-pairs.ravel()))
+        if self._calibrates_pairs():
+            return np.asarray(self._calibration(pairs))
         return np.asarray(self._calibration(_ovr_decision_function(pairs < 0, -pairs, len(self.classes_))))
 
     @available_if(_has_probability)

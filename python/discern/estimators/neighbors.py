@@ -111,7 +111,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("forget")
         known = self._known.without(ids)
         if not len(known):
-            raise ValueError("no rows would be left; nothing was changed")
+            raise ValueError("cannot forget all rows; nothing was changed")
         used, classes = np.unique(known.classes, return_inverse=True)
         self.classes_ = self.classes_[used]
         return self._keep(Neighbors(known.rows, classes, known.ids))

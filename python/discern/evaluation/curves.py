@@ -214,7 +214,7 @@ def hand_till(probabilities: Floats, true: Integers) -> float:
     """Return the mean area over pairs of classes (Hand and Till 2001); ``true`` has the columns of the true labels."""
     classes = np.unique(true)
     if len(classes) < 2:
-        raise ValueError("a curve needs rows of two labels at least")
+        raise ValueError("a curve needs rows of at least two labels")
     areas = []
     for place, first in enumerate(classes):
         for second in classes[place + 1 :]:

@@ -89,7 +89,7 @@ class Decision:
         if self.weights is not None and (
             len(self.weights) != size or not np.isfinite(self.weights).all() or min(self.weights) < 0
         ):
-            raise ValueError("there must be a weight of at least 0 for each label")
+            raise ValueError("pass a weight of at least 0 for each label")
 
     # ------------------------------------------------------------------------------------------ ways to make one
 
@@ -471,7 +471,7 @@ def reweight(probabilities: Any, trained: Any, new: Any) -> Floats:
     """
     old, wanted = (np.asarray(shares, np.float64) for shares in (trained, new))
     if old.shape != wanted.shape or not (old > 0).all() or not (wanted >= 0).all():
-        raise ValueError("the old priors must be above 0, the new ones at least 0, and as many")
+        raise ValueError("old and new priors must be of equal length, old ones above 0, new ones at least 0")
     weighted = np.asarray(probabilities, np.float64) * (wanted / old)
     return np.asarray(weighted / weighted.sum(axis=1, keepdims=True))
 

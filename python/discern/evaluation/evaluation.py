@@ -317,7 +317,7 @@ class Evaluation:
         if chosen == "rest" and "rest" not in columns:
             present = [label for label in columns if 0 < self._counts(self.labels.index(label))[2] < self.rows]
             if not present:
-                raise ValueError("a curve needs rows of two labels at least")
+                raise ValueError("a curve needs rows of at least two labels")
             return float(np.mean([self.ranking(label).auc for label in present]))
         return self.ranking(chosen).auc
 

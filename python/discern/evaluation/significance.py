@@ -149,7 +149,7 @@ def corrected_resampled_t(differences: Sequence[float], train_rows: int, test_ro
 
     values = np.asarray(differences, np.float64)
     if len(values) < 2:
-        raise ValueError("the test needs the differences of two splits at least")
+        raise ValueError("the test needs at least two differences, one for each split")
     mean, variance = float(values.mean()), float(values.var(ddof=1))
     if variance == 0:
         return Verdict(math.copysign(math.inf, mean) if mean else 0.0, 1.0 if mean == 0 else 0.0, mean)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import discern._native as _native
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -33,9 +35,11 @@ def quadratic_features(rows: Array, products: bool = True, squares: bool = True)
     >>> quadratic_features(np.array([[2.0, 3.0]])).tolist()
     [[2.0, 3.0, 6.0, 4.0, 9.0]]
     """
-    first, second = pairs(rows.shape[1])
-    parts = [rows, *([rows[:, first] * rows[:, second]] if products else []), *([rows**2] if squares else [])]
-    return np.hstack(parts)
+    n_columns = rows.shape[1]
+    n_products = n_columns * (n_columns - 1) // 2 if products else 0
+    found = np.empty((len(rows), n_columns + n_products + (n_columns if squares else 0)))
+    _native.quadratic(np.ascontiguousarray(rows, np.float64), products, squares, found)
+    return found
 
 
 def quadratic_names(names: Array, products: bool = True, squares: bool = True) -> Array:

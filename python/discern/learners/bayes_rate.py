@@ -284,7 +284,7 @@ def _checked_priors(priors: Any, classes: int) -> Array:
         return np.full(classes, 1.0 / classes)
     values = np.asarray(priors, np.float64)
     if values.shape != (classes,) or not np.all(values >= 0) or abs(values.sum() - 1) > 1e-9:
-        raise ValueError(f"there must be {classes} priors, none below 0, that sum to 1, not {values.tolist()}")
+        raise ValueError(f"pass {classes} priors of at least 0 that sum to 1, not {values.tolist()}")
     return values
 
 

@@ -95,7 +95,9 @@ def check_probabilities(label: str, words: Mapping[str, float], text: TextSettin
         if not 0 <= probability <= 1:
             raise ValueError(f"the probability of {word!r} in {label!r} must be from 0 to 1, not {probability!r}")
         if text.terms(word) != [word]:
-            raise ValueError(f"{word!r} in {label!r} is not a word: texts are cut into {text.terms(word)} there")
+            raise ValueError(
+                f"{word!r} in {label!r} is not a single word: the tokenizer splits it into {text.terms(word)} there"
+            )
     total = sum(words.values())
     if not 0 < total <= 1 + 1e-9:
         raise ValueError(f"the probabilities of {label!r} must sum to at most 1 and not to 0, but sum to {total:g}")

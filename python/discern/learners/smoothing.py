@@ -11,7 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Laplace:
-    """Add ``alpha`` to every count: (T_kt + α) / (Σ T_kt + αV)."""
+    """Add ``alpha`` to every count: (T_kt + α) / (Σ T_kt + αV).
+
+    Examples
+    --------
+    >>> Laplace(1)
+    Laplace(alpha=1.0)
+    """
 
     alpha: float = 1.0
 
@@ -24,7 +30,13 @@ class Laplace:
 
 @dataclass(frozen=True)
 class JelinekMercer:
-    """Mix the class with the corpus: λ P(t|k) + (1−λ) P(t)."""
+    """Mix the class with the corpus: λ P(t|k) + (1−λ) P(t).
+
+    Examples
+    --------
+    >>> JelinekMercer(0.3)
+    JelinekMercer(weight=0.3)
+    """
 
     weight: float = 0.5
 
@@ -36,7 +48,13 @@ class JelinekMercer:
 
 @dataclass(frozen=True)
 class Dirichlet:
-    """Add ``mass`` occurrences spread as in the corpus: (T_kt + μ P(t)) / (Σ T_kt + μ)."""
+    """Add ``mass`` occurrences spread as in the corpus: (T_kt + μ P(t)) / (Σ T_kt + μ).
+
+    Examples
+    --------
+    >>> Dirichlet(500)
+    Dirichlet(mass=500)
+    """
 
     mass: float = 1000.0
 

@@ -97,8 +97,8 @@ def _read_back(temporary: str, target: Path, check: Check | None) -> None:
             check(arrays, metadata)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelFileError(
-            f"the model was not written to {str(target)!r}, because it could not be read back ({error}); what was "
-            "there before is unchanged"
+            f"the model was not written to {str(target)!r}, because it could not be read back ({error}); the "
+            "file that was there is unchanged"
         ) from error
 
 

@@ -222,7 +222,7 @@ class Search:
         return found
 
     def _shrunken(self, part: Sample, candidate: Candidate) -> Candidate:
-        """Choose how far a model that is a sum in a vector space is shrunken: it takes little time for all candidates."""
+        """Choose how far a model that is a sum in a vector space is shrunken, which takes little time."""
         if candidate.pipeline is None or not candidate.pipeline.is_sum:
             return candidate
         from discern.models.vector_space.additive import validated

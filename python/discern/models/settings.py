@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
-from discern.data.labels import guess_label
 from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer, with_grid
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
 from discern.learners.smoothing import as_smoothing
+from discern.models.columns.labels import guess_label
 from discern.models.registry import MODELS, ModelKind, public_models
 from discern.statistics.ledger import as_salt
 

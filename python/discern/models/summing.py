@@ -23,6 +23,12 @@ class Receipt(str):
     It equals the checksum of a model that never saw the rows. ``forgotten`` and ``rows`` are the numbers of rows
     forgotten and left. ``proven`` is true if a ledger proves that exactly these rows had been learned; counts alone
     cannot prove it.
+
+    Examples
+    --------
+    >>> receipt = Receipt("9f86d081", forgotten=1, rows=41)
+    >>> receipt, receipt.rows, receipt.proven
+    ('9f86d081', 41, False)
     """
 
     forgotten: int

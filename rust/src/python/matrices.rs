@@ -8,6 +8,7 @@ use super::tables::{checked_classes, checked_weights};
 use super::work::interruptible;
 use crate::tables::by_class::{Compressed, Counted, Groups, Number, Place, add_columns, add_dense, add_rows};
 use crate::tables::products::add_products;
+use crate::tables::quadratic::{expand, quadratic_columns};
 
 /// Work on at most this many numbers is done at once, without looking for Ctrl-C: it cannot stop half-way.
 const SMALL: usize = 1 << 20;
@@ -237,8 +238,30 @@ fn add_products_of_rows(
     })
 }
 
+/// Write the columns of a table, their products by two and their squares to `target`, which has a column for each.
+#[pyfunction]
+fn quadratic(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, f64>,
+    products: bool,
+    squares: bool,
+    mut target: PyReadwriteArray2<'_, f64>,
+) -> PyResult<()> {
+    let ((height, n_columns), made) = (rows.as_array().dim(), target.as_array().dim());
+    if quadratic_columns(n_columns, products, squares) != Some(made.1) || made.0 != height {
+        return Err(mismatch());
+    }
+    let (rows, target) = (rows.as_slice()?, target.as_slice_mut()?);
+    done(py, target.len(), || {
+        if n_columns > 0 {
+            expand(rows, n_columns, products, squares, target);
+        }
+    })
+}
+
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(add_sparse_by_class, module)?)?;
     module.add_function(wrap_pyfunction!(add_dense_by_class, module)?)?;
-    module.add_function(wrap_pyfunction!(add_products_of_rows, module)?)
+    module.add_function(wrap_pyfunction!(add_products_of_rows, module)?)?;
+    module.add_function(wrap_pyfunction!(quadratic, module)?)
 }

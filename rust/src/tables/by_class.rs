@@ -76,8 +76,8 @@ impl<'a, P: Place + Ord, V: Number> Compressed<'a, P, V> {
     /// Return whether there are `number` lines which lie inside the values.
     pub fn fits(&self, number: usize) -> bool {
         let (first, last) = (self.starts.first(), self.starts.last());
-        let ends = first.is_some_and(|first| first.place() == 0)
-            && last.is_some_and(|last| last.place() <= self.values.len());
+        let ends =
+            first.is_some_and(|first| first.place() == 0) && last.is_some_and(|last| last.place() <= self.values.len());
         ends && self.values.len() == self.places.len() && self.starts.len() == number + 1 && self.starts.is_sorted()
     }
 
@@ -205,7 +205,6 @@ fn add_dense_rows<V: Number>(
         },
     );
 }
-
 
 #[inline(always)]
 fn add_dense_columns<V: Number>(

@@ -10,6 +10,7 @@ pub mod levels;
 pub mod moments;
 pub mod posterior;
 pub mod products;
+pub mod quadratic;
 pub mod vectors;
 pub mod weighting;
 pub mod without;

@@ -28,11 +28,7 @@ pub fn add_products<P: Place + Ord, V: Number>(
     }
 }
 
-fn add_few<const N: usize, P: Place + Ord, V: Number>(
-    rows: Compressed<'_, P, V>,
-    weights: &[f64],
-    scores: &mut [f64],
-) {
+fn add_few<const N: usize, P: Place + Ord, V: Number>(rows: Compressed<'_, P, V>, weights: &[f64], scores: &mut [f64]) {
     let (weights, _) = weights.as_chunks::<N>();
     let (scores, _) = scores.as_chunks_mut::<N>();
     for (row, scores) in scores.iter_mut().enumerate() {

@@ -88,7 +88,7 @@ def test_the_word_for_unsure_is_no_label() -> None:
 def test_priors_that_were_given() -> None:
     model = fitted(priors={"ham": 0.25, "spam": 0.75}).learn([NEWS])
     assert model.info()["priors"] == pytest.approx({"ham": 0.1875, "news": 0.25, "spam": 0.5625})
-    with pytest.warns(UserWarning, match="no prior for the label 'news'"):
+    with pytest.warns(UserWarning, match="no prior was given for the label 'news'"):
         at_once = Classifier(smoothing=1.0, priors={"ham": 0.25, "spam": 0.75}).fit([*ROWS, NEWS])
     assert model.checksum() == at_once.checksum()
     model.forget([SPAM, MORE_SPAM])
@@ -196,7 +196,7 @@ def test_ledgers_that_do_not_fit() -> None:
         fitted(ledger=True).merge(fitted())
     with pytest.raises(ValueError, match="hexadecimal"):
         Classifier(ledger="salt")
-    with pytest.raises(ValueError, match="for naive Bayes"):
+    with pytest.raises(ValueError, match="such as naive Bayes, not for 'logistic'"):
         Classifier(ledger=True, model="logistic")
     with pytest.raises(ValueError, match="cannot decay"):
         fitted(ledger=True).decay(0.5)
@@ -298,7 +298,7 @@ def test_the_command_line_with_a_decision_and_a_new_label(tmp_path: Path) -> Non
     learned = run("learn", model, more)
     assert learned.exit_code == 0
     assert "'news' has no cost" in learned.stderr
-    for command in (("info", model), ("predict", model, more), ("explain", model, "vote")):
+    for command in (("info", model), ("predict", model, more), ("explain", model, "--message", "vote")):
         assert run(*command).exit_code == 0
     assert run("forget", model, more).exit_code == 0
     assert model.read_bytes() == before

@@ -100,7 +100,7 @@ def test_bad_smoothing_is_refused(make) -> None:
 
 
 def test_a_prior_for_every_label() -> None:
-    with pytest.warns(UserWarning, match="no prior for the label 'ham'"):
+    with pytest.warns(UserWarning, match="no prior was given for the label 'ham'"):
         model = Classifier(priors={"spam": 1.0}).fit(ROWS)
     assert model.info()["labels_by_default"] == ["ham"]
     assert model.predict_proba([""])[0] == pytest.approx([0.5, 0.5])

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from discern.classifier import Classifier
 from discern.cli.main import app
 from discern.data.batch import Batch
-from discern.data.labels import doubts_about_labels, doubts_about_values, guess_label
 from discern.data.roles import MISSING, Feature, infer, levels_of, numbers_of
 from discern.data.strings import DataError
+from discern.models.columns.labels import doubts_about_labels, doubts_about_values, guess_label
 
 TEXTS = ["win a free prize", "lunch at noon today", "claim your free cash", "see you at the meeting"]
 

@@ -115,7 +115,7 @@ class PerceptronDisplay(Display):
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
         """Draw a fitted perceptron of two classes: all its updates, and the bound if it found a separator."""
         if len(estimator.n_updates_) > 1:
-            raise ValueError("this picture is of one learner; with more than two classes there are several")
+            raise ValueError("this plot needs two classes, because more have a curve each; fit two of them")
         bound = float(estimator.update_bound_[0])
         return cls(estimator.n_updates_.tolist(), bound if np.isfinite(bound) else None).plot(ax=ax)
 

@@ -44,7 +44,7 @@ class PlaneDisplay(Display):
     def _grid(cls, X: Any, resolution: int) -> tuple[Floats, Floats, Floats, Floats]:
         rows = np.asarray(X, np.float64)
         if rows.ndim != 2 or rows.shape[1] != 2:
-            raise ValueError(f"this picture needs two columns; there are {rows.shape[-1]}")
+            raise ValueError(f"this plot needs two columns, not {rows.shape[-1]}")
         low, high = rows.min(axis=0), rows.max(axis=0)
         margin = 0.06 * np.where(high > low, high - low, 1.0)
         axes = (np.linspace(low[k] - margin[k], high[k] + margin[k], resolution) for k in (0, 1))
@@ -148,7 +148,7 @@ class MarginDisplay(PlaneDisplay):
         rows, xx, yy, points = cls._grid(X, resolution)
         scores = np.asarray(estimator.decision_function(points), np.float64)
         if scores.ndim > 1:
-            raise ValueError("a margin is drawn between two labels; there are more")
+            raise ValueError("a margin can be drawn for two labels only; fit two of them")
         inner = np.asarray(estimator.decision_function(rows))
         signs = np.where(np.asarray(y) == labels_of(estimator)[1], 1, -1)
         support = np.asarray(getattr(estimator, "support_", np.flatnonzero(signs * inner <= 1 + 1e-6)))

@@ -107,7 +107,7 @@ def scores_of(estimator: Any, X: Any, positive: Any) -> tuple[Floats, Any]:
     labels = labels_of(estimator)
     label = labels[-1] if positive is None else positive
     if label not in labels:
-        raise ValueError(f"unknown label {label!r}; there are {labels}")
+        raise ValueError(f"unknown label {label!r}; choose one of: {labels}")
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X))[:, labels.index(label)], label
     scores = np.asarray(estimator.decision_function(X), np.float64)

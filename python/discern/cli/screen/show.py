@@ -141,7 +141,7 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
         return []
     if evidence.flip is None:
         against = visible(evidence.against)
-        return [Text(f"leaving out {MOST_FLIPPED} words or fewer would not change it to {against}", "dim")]
+        return [Text(f"leaving out up to {MOST_FLIPPED} words or values would not change it to {against}", "dim")]
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 

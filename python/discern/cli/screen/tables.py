@@ -34,8 +34,8 @@ class FittedTable(Table):
     """A table that fits its place.
 
     If it is too wide, columns in ``drop`` are left out, in this order, until the rest fits with names cut to
-    ``LEAST_NAME`` characters; a line below tells which. Then the columns in ``names`` are cut, the widest first. If even
-    that is too wide, lines are longer than the terminal: a cut number would be a wrong one.
+    ``LEAST_NAME`` characters; a line below tells which. Then the columns in ``names`` are cut, the widest first. If
+    even that is too wide, lines are longer than the terminal: a cut number would be a wrong one.
     """
 
     names: frozenset[int] = frozenset()

@@ -11,9 +11,9 @@ import typer
 
 from discern.cli.output import warn
 from discern.data.batch import Batch
-from discern.data.labels import doubts_about_labels, doubts_about_values, guess_label
 from discern.data.readers import Sources, batches, can_be_read_again
 from discern.data.roles import MISSING, leading_rows, values_as_levels
+from discern.models.columns.labels import doubts_about_labels, doubts_about_values, guess_label
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier

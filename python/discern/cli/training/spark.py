@@ -57,7 +57,7 @@ def _label_of(frame: Any) -> str:
     """Return the label column of a frame: the usual one, or else the one that its first rows make obvious."""
     if "label" in frame.columns:
         return "label"
-    from discern.data.labels import guess_label
+    from discern.models.columns.labels import guess_label
     from discern.spark.frames import first_rows
 
     return guess_label(first_rows(frame)).name or "label"

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.readers import batches
-from discern.data.roles import ROLES
+from discern.data.roles import OTHERS, ROLES
 from discern.estimators.base import ProbabilityClassifier
 
 LABEL = "\0label"
@@ -125,6 +125,8 @@ class NaiveBayes(ProbabilityClassifier):
         del settings["roles"]
         if not isinstance(self.priors, str):
             settings["priors"] = {_label(number): share for number, share in enumerate(self.priors)}
+        if roles or self.roles is not None:
+            named["ignore"] = OTHERS  # roles name all columns that are used
         return Classifier(LABEL, **settings, **named)
 
     def _describe(self) -> None:

@@ -12,7 +12,7 @@ import scipy.sparse
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
-from discern.data.encode import EncodedLabels
+from discern.data.encode import EncodedLabels, is_sparse
 from discern.estimators.base import Array, begin_merge
 from discern.estimators.checks import numbered, refuse_huge, summable_weights
 from discern.estimators.naive_bayes.base import NaiveBayesClassifier, remaining
@@ -242,7 +242,7 @@ class CountingNB(NaiveBayesClassifier):
 
     def _weights(self) -> Array:
         """Return what a number of each term adds to the score of each class."""
-        return self.feature_log_prob_
+        return np.asarray(self.feature_log_prob_)
 
     def _offsets(self) -> Array:
         """Return the score of a row of zeros."""
@@ -258,7 +258,7 @@ def _by_term(weights: Array) -> Array:
 
 
 def _size(X: Any) -> int:
-    return int(X.nnz if scipy.sparse.issparse(X) else X.size)
+    return int(X.nnz if is_sparse(X) else X.size)
 
 
 def _can_add_to(sums: Array) -> bool:
@@ -267,10 +267,10 @@ def _can_add_to(sums: Array) -> bool:
 
 def _bound(X: Any, weights: Array | None, threshold: float | None) -> float:
     """Return what the sums of some rows do not exceed."""
-    values = X.data if scipy.sparse.issparse(X) else X
+    values = X.data if is_sparse(X) else X
     largest = 1.0 if threshold is not None else float(np.max(np.abs(_extremes(values))))
     heaviest = 1.0 if weights is None else float(np.max(np.abs(_extremes(weights))))
-    return largest * heaviest * max(X.shape[0], 1)
+    return largest * heaviest * max(int(X.shape[0]), 1)
 
 
 def _extremes(values: Array) -> Array:
@@ -383,7 +383,7 @@ class BernoulliNB(CountingNB):
         return {"feature_log_prob_": np.log(present), "_odds": _by_term(log_odds(present)), "_absent": absent}
 
     def _weights(self) -> Array:
-        return self._odds
+        return np.asarray(self._odds)
 
     def _offsets(self) -> Array:
         return np.asarray(self._absent + self.class_log_prior_)
@@ -391,7 +391,7 @@ class BernoulliNB(CountingNB):
     def _joint(self, X: Any) -> Array:
         if self.binarize is None:
             return super()._joint(X)
-        if scipy.sparse.issparse(X):
+        if is_sparse(X):
             present = type(X)((X.data > self.binarize, X.indices, X.indptr), shape=X.shape)
             return super()._joint(present)
         scores, step = np.empty((len(X), len(self.classes_))), max(_BLOCK // max(X.shape[1], 1), 1)

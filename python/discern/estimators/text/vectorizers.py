@@ -279,11 +279,13 @@ class HashingVectorizer(NativeTerms, sklearn_text.HashingVectorizer, auto_wrap_o
         matrix.sum_duplicates()
         if self.binary:
             matrix.data.fill(1)
-        return matrix if self.norm is None or not rows else self._normalized(matrix)
+        return matrix if self.norm is None or not rows else _normalized(matrix, self.norm)
 
-    def _normalized(self, matrix: Any) -> Any:
-        if matrix.dtype != np.float64 or self.norm == "max":
-            return normalize(matrix, norm=self.norm, copy=False)
-        starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
-        _native.weigh(starts, terms, matrix.data, False, None, False, self.norm, default_threads())
-        return matrix
+
+def _normalized(matrix: Any, norm: str) -> Any:
+    """Bring the rows of a sparse matrix to unit length, in place."""
+    if matrix.dtype != np.float64 or norm == "max":
+        return normalize(matrix, norm=norm, copy=False)
+    starts, terms = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32, copy=False)
+    _native.weigh(starts, terms, matrix.data, False, None, False, norm, default_threads())
+    return matrix

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _QUERIES, _BLOCK = 512, 1024
 """Queries and rows in one matrix product: its values stay in the cache."""
-_TREE_COLUMNS, _TREE_ROWS, _TREE_SHARE = 6, 512, 16
-"""Rows of at most this many columns are searched through a tree if there are at least this many, and if at most one in
-this many is a neighbor."""
+_TREE_COLUMNS, _TREE_ROWS, _TREE_SHARE = 8, 64, 16
+"""Rows of at most this many columns are searched through a tree if there are at least this many for each corner of a
+cell, and if at most one in this many is a neighbor."""
 _DENSE_SHARE, _DENSE_COLUMNS = 0.4, 1 << 12
 """Rows with this share of numbers that are not zero, and at most this many columns, are compared as dense ones."""
 _UNIT = 2.0**-24
@@ -200,7 +200,8 @@ class _Approximate:
 class EuclideanRows(_Stored):
     """Dense rows. Those of few columns are searched through a k-d tree, which is built for the first query.
 
-    For others, blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding. The distances of the candidates are then computed with 64-bit numbers, column by column.
+    For others, blocked matrix products of 32-bit numbers find candidates, with a bound on their rounding. The
+    distances of the candidates are then computed with 64-bit numbers, column by column.
 
     Examples
     --------
@@ -236,7 +237,8 @@ class EuclideanRows(_Stored):
 
     def nearest(self, queries: EuclideanRows, count: int, without: NDArray[np.int64] | None = None) -> Nearest:
         """Return distances and places of the nearest rows to each query."""
-        if self.n_features <= _TREE_COLUMNS and len(self) >= max(_TREE_ROWS, _TREE_SHARE * count):
+        least = max(_TREE_ROWS << min(self.n_features, _TREE_COLUMNS), _TREE_SHARE * count)
+        if 0 < self.n_features <= _TREE_COLUMNS and len(self) >= least:
             check_n_features(self.n_features, queries.n_features)
             return self._tree.nearest(queries.table, count, without, default_threads())
         return _in_parts(self._nearest, queries.table, count, without)

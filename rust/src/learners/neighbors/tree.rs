@@ -82,7 +82,9 @@ impl<const D: usize> Tree<D> {
             let (column, middle) = (widest(points), points.len() / 2);
             if middle < points.len() {
                 let order = |one: &Point<D>, other: &Point<D>| {
-                    one.at[column].total_cmp(&other.at[column]).then(one.row.cmp(&other.row))
+                    one.at[column]
+                        .total_cmp(&other.at[column])
+                        .then(one.row.cmp(&other.row))
                 };
                 let (_, median, _) = points.select_nth_unstable_by(middle, order);
                 self.splits[node] = Split {
@@ -109,7 +111,9 @@ fn widest<const D: usize>(points: &[Point<D>]) -> usize {
         }
     }
     let spread = |column: &usize| most[*column] - least[*column];
-    (0..D).max_by(|one, other| spread(one).total_cmp(&spread(other))).unwrap_or(0)
+    (0..D)
+        .max_by(|one, other| spread(one).total_cmp(&spread(other)))
+        .unwrap_or(0)
 }
 
 impl<const D: usize> Index for Tree<D> {

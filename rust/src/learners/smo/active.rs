@@ -55,6 +55,32 @@ impl Active {
             || (self.falling[place] != 0.0 && self.force[place] < pair.least)
     }
 
+    /// The places, other than `place`, that `wanted` allows and that violate most: those likely to move soon. `None` if
+    /// there are fewer than `N` of them.
+    pub(super) fn most_violating<const N: usize>(
+        &self,
+        place: usize,
+        middle: f64,
+        wanted: impl Fn(usize) -> bool,
+    ) -> Option<[usize; N]> {
+        let mut found = [(0.0, place); N];
+        for other in 0..self.len() {
+            let up = self.force[other] - middle + self.rising[other];
+            let down = middle - self.force[other] - self.falling[other];
+            let violation = up.max(down);
+            if violation <= found[N - 1].0 || other == place || !wanted(other) {
+                continue;
+            }
+            found[N - 1] = (violation, other);
+            (1..N).rev().for_each(|later| {
+                if found[later].0 > found[later - 1].0 {
+                    found.swap(later, later - 1);
+                }
+            });
+        }
+        (found[N - 1].0 > 0.0).then(|| found.map(|(_, place)| place))
+    }
+
     /// Move the forces by a step along the difference of two kernel rows, and find the next rising row.
     pub(super) fn move_forces<T: Cell>(&mut self, step: f64, first: &[T], second: &[T]) -> Pair {
         let found = dispatch(Move {

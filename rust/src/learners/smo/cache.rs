@@ -60,6 +60,11 @@ impl<T: Cell> Cache<T> {
         }
     }
 
+    /// Whether several rows more do not push out those that were used last.
+    pub(super) fn has_room_for(&self, rows: usize) -> bool {
+        self.most >= 4 * rows
+    }
+
     pub(super) fn holds(&self, place: usize) -> bool {
         !self.rows[place].is_empty()
     }

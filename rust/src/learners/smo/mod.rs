@@ -24,16 +24,18 @@ mod active;
 mod cache;
 mod shrinking;
 
-use crate::learners::kernel::{Kernel, LANES, Points};
-use crate::tables::vectors::Vectors;
+use crate::learners::kernel::{BATCH, Kernel, LANES, Points};
+use crate::tables::vectors::{Vector, Vectors};
 use active::{Active, LEAST_CURVATURE, Pair};
 use cache::Cache;
 
 pub use cache::Cell;
 
-/// The most rows for which the solution is refined to rounding error, which takes no noticeable time.
+/// The most rows for which the solution is refined to rounding error if a few more steps are enough: half as many as
+/// there were, but at least and at most these.
 const FEW_ROWS: usize = 256;
 const FINEST: f64 = 1e-11;
+const LEAST_EXTRA_STEPS: u64 = 2_000;
 const EXTRA_STEPS: u64 = 50_000;
 /// A step that gains less than this share of the objective is lost in rounding.
 const LEAST_GAIN: f64 = 1e-15;
@@ -97,7 +99,8 @@ pub struct Solver<'a, T> {
     active: Active,
     points: Points,
     cache: Cache<T>,
-    scratch: Vec<f64>,
+    /// Kernel rows as they are computed.
+    scratch: [Vec<f64>; BATCH],
     phase: Phase,
     tolerance: f64,
     steps: u64,
@@ -129,7 +132,7 @@ impl<'a, T: Cell> Solver<'a, T> {
             active: Active::default(),
             cache: Cache::new(count, settings.cache),
             points,
-            scratch: Vec::new(),
+            scratch: Default::default(),
             phase: Phase::Searching,
             tolerance: settings.tolerance,
             steps: 0,
@@ -237,11 +240,11 @@ impl<'a, T: Cell> Solver<'a, T> {
                 }
                 return self.finish(true);
             }
-            self.fetch(pair.up);
+            self.fetch(pair.up, &pair);
             let Some(down) = self.active.partner(&pair, &self.cache.rows[pair.up]) else {
                 return self.finish(true);
             };
-            self.fetch(down);
+            self.fetch(down, &pair);
             pair = self.step(&pair, down);
             self.steps += 1;
             self.steps_to_shrinking -= 1;
@@ -269,19 +272,42 @@ impl<'a, T: Cell> Solver<'a, T> {
         if self.refined || self.problem.rows.len() > FEW_ROWS || self.tolerance <= FINEST {
             return false;
         }
-        self.deadline = self.deadline.min(self.steps + EXTRA_STEPS);
+        let extra = (self.steps / 2).clamp(LEAST_EXTRA_STEPS, EXTRA_STEPS);
+        self.deadline = self.deadline.min(self.steps + extra);
         true
     }
 
     /// Make sure that the kernel row of an active place is in the cache, as the most recent.
-    fn fetch(&mut self, place: usize) {
+    fn fetch(&mut self, place: usize, pair: &Pair) {
         if self.cache.holds(place) {
             return self.cache.touch(place);
         }
+        if self.points.gains_by_batches() && self.cache.has_room_for(BATCH) {
+            let middle = f64::midpoint(pair.most, pair.least);
+            let absent = |other| !self.cache.holds(other);
+            if let Some([first, second, third]) = self.active.most_violating(place, middle, absent) {
+                return self.fetch_batch([first, second, third, place]);
+            }
+        }
+        let vector = self.vector(place);
+        self.points.against(vector, self.problem.kernel, &mut self.scratch[0]);
+        self.cache.insert(place, &self.scratch[0]);
+    }
+
+    /// Compute the kernel rows of several places; the last becomes the most recent.
+    fn fetch_batch(&mut self, places: [usize; BATCH]) {
+        let vectors = places.map(|place| self.vector(place));
+        self.points
+            .against_batch(vectors, self.problem.kernel, &mut self.scratch);
+        for (place, values) in places.into_iter().zip(&self.scratch) {
+            self.cache.insert(place, values);
+        }
+    }
+
+    /// The row of an active place.
+    fn vector(&self, place: usize) -> Vector<'a> {
         let row = self.problem.rows[self.active.rows[place] as usize] as usize;
-        let vector = self.problem.table.row(row);
-        self.points.against(vector, self.problem.kernel, &mut self.scratch);
-        self.cache.insert(place, &self.scratch);
+        self.problem.table.row(row)
     }
 
     /// Move a pair as far as it gains and the bounds allow.

@@ -65,8 +65,8 @@ impl<'a, T: Cell> Solver<'a, T> {
                 still += 1; // its force was kept up to date
             } else {
                 let vector = problem.table.row(problem.rows[*next] as usize);
-                support.against(vector, problem.kernel, &mut self.scratch);
-                let values = self.scratch.iter().zip(weights.iter());
+                support.against(vector, problem.kernel, &mut self.scratch[0]);
+                let values = self.scratch[0].iter().zip(weights.iter());
                 let sum: f64 = values.map(|(&value, weight)| T::narrow(value).wide() * weight).sum();
                 self.forces[*next] = problem.signs[*next] - sum;
                 done += 1;
