@@ -26,8 +26,8 @@ class SGDClassifier(sklearn_linear.SGDClassifier):
     All parameters and attributes are scikit-learn's, and results are the same to rounding: rows come in the same order.
     One thing differs: the penalty in the objective, which decides when to stop, is that of all weights; scikit-learn
     takes those of the last row's columns, which is less for sparse rows. And ``partial_fit`` with an average goes on
-    from the intercept where it stopped. Left to scikit-learn are 32-bit rows, early
-    stopping, losses of regression, and ``verbose``. ``n_jobs`` has no effect; several classes are learned on all cores.
+    from the intercept where it stopped. Left to scikit-learn are 32-bit rows, early stopping, losses of regression, and
+    ``verbose``. ``n_jobs`` has no effect; several classes are learned on all cores.
 
     Examples
     --------
