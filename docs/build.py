@@ -10,7 +10,7 @@ from typing import Any
 
 import typer.main
 
-from discern.cli.main import COMMANDS, EXIT_CODES, app, application
+from discern.cli.main import COMMANDS, EXIT_CODES, GROUPS, app, application
 from discern.cli.options import EXAMPLES
 from discern.data.formats import FORMATS
 
@@ -85,13 +85,21 @@ def pages() -> dict[str, str]:
     """Return the pages of the command line: an index, and one for each command."""
     codes = "\n".join(f"| {code} | {meaning} |" for code, meaning in EXIT_CODES.items())
     group: Any = typer.main.get_command(app)
-    names = [one.__name__ for one in COMMANDS]
-    lines = [f"| [`discern {name}`]({name}.md) | {' '.join(group.commands[name].help.split())} |" for name in names]
-    contents = "\n".join(["| command | job |", "| --- | --- |", *lines])
+    parts = []
+    for task, commands in GROUPS.items():
+        names = [one.__name__ for one in commands]
+        rows = [f"| [`discern {name}`]({name}.md) | {summary_of(group.commands[name])} |" for name in names]
+        parts.append("\n".join([f"### {task}", "", "| command | job |", "| --- | --- |", *rows]))
+    names, contents = [one.__name__ for one in COMMANDS], "\n\n".join(parts)
     summary, listed = inspect.getdoc(application), "\n".join(names)
     opening = OPENING.format(summary=summary, note=NOTE, codes=codes, contents=contents, pages=listed)
     sections = {one.__name__: section(group.commands[one.__name__], EXAMPLES[one]) for one in COMMANDS}
     return {"index": opening, **sections}
+
+
+def summary_of(command: Any) -> str:
+    """Return the first paragraph of the help of a command on one line."""
+    return " ".join(command.help.split("\n\n")[0].split())
 
 
 def section(command: Any, examples: Sequence[str]) -> str:
@@ -107,7 +115,7 @@ def section(command: Any, examples: Sequence[str]) -> str:
 
 def usage(command: Any, arguments: list[Any], options: list[Any]) -> str:
     """Return the line that shows how a command is called."""
-    given = [written(one) if one.required else f"[{written(one).strip('[]')}]" for one in arguments]
+    given = [written(one) if one.required or written(one).startswith("[") else f"[{written(one)}]" for one in arguments]
     needed = [f"{max(one.opts, key=len)} {values(one)}" for one in options if one.required]
     return "```\n" + " ".join(["discern", command.name, *given, *needed, "[OPTIONS]"]) + "\n```"
 

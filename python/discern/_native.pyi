@@ -434,7 +434,8 @@ def logistic_probabilities(
 ) -> NDArray[np.float64]: ...
 def lasso_step(
     table: NDArray[np.float64] | tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64], int],
-    curvature: NDArray[np.float64],
+    bending: NDArray[np.float64],
+    row_weights: NDArray[np.float64] | None,
     gradient: NDArray[np.float64],
     weights: NDArray[np.float64],
     lasso: NDArray[np.float64],

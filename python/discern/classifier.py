@@ -43,8 +43,8 @@ class Classifier(Estimator):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
         and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
-        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. In a vector space texts are sublinear tf–idf of
-        words and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. There, texts are sublinear tf–idf of words
+        and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
         for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
         that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
@@ -84,8 +84,8 @@ class Classifier(Estimator):
         In a vector space: the shortest and longest character n-grams within words that are counted too.
     max_terms : int or "auto", optional
         How many terms of a text are used, the best by ``select``; by default all, but 10,000 for ``"centroids"``, 2,000
-        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. For naive Bayes they are
-        selected when the model is solved; and ``"auto"`` has validation choose.
+        for ``"ridge"``, 1,000 for ``"lda"`` and 100 for ``"qda"``, which keep those of :meth:`fit`. Naive Bayes selects
+        them each time that it is solved, and ``"auto"`` has validation choose.
     select : {"chi2", "mutual-information"}
     views : {"auto", "none"} or str
         For naive Bayes: what is counted of a text beside its words where validation finds it worth its time:

@@ -32,9 +32,7 @@ def test_old_files_decide_as_they_did(name: str) -> None:
         np.testing.assert_allclose(numbers(found[part]), numbers(expected[part]), rtol=1e-12, atol=1e-300)
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in sorted(EXPECTED) if load(FOLDER / f"{name}.discern").fitted.is_sum]
-)
+@pytest.mark.parametrize("name", [name for name in sorted(EXPECTED) if load(FOLDER / f"{name}.discern").fitted.is_sum])
 def test_old_files_are_written_again_as_they_were(name: str, tmp_path: Path) -> None:
     before = FOLDER / f"{name}.discern"
     model = load(before)

@@ -169,7 +169,7 @@ def test_labels_come_and_go(name: str) -> None:
 def test_what_was_never_learned_is_refused(name: str) -> None:
     model = started(name)
     checksum = model.checksum()
-    with pytest.raises(DataError, match="fewer rows of label 'other'.*nothing was changed"):
+    with pytest.raises(DataError, match=r"fewer rows of label 'other'.*nothing was changed"):
         model.forget([{**START[0], "label": "other"}])
     if MODELS[name].statistic != "Means":  # means alone cannot tell
         with pytest.raises(DataError, match="not among those learned; nothing was changed"):

@@ -412,7 +412,9 @@ class Machine(Walker):
     def forget_strangers(self, random: Random) -> None:
         if {"words", "kind"}.isdisjoint(self.source.columns):
             return
-        if self.reference.in_space and not self.settings["ledger"]:  # a word without an axis leaves no trace in the sums
+        if (
+            self.reference.in_space and not self.settings["ledger"]
+        ):  # a word without an axis leaves no trace in the sums
             return
         strange = self.source.stranger(random, random.choice(self.reference.labels))
         rows = random.choice([[strange], [*self._held(random, 1), strange]])

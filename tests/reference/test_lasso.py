@@ -66,7 +66,7 @@ def test_the_conditions_of_optimality_hold(classes: int, ratio: float, cost: flo
     assert model.convergence_.converged
     accuracy = 1e-4 if form == "narrow" else 1e-6
     assert violation(model, X, y, w, cost, ratio) < accuracy * cost * 150
-    assert np.mean(model.coef_ == 0) > 0.2
+    assert (model.coef_ == 0).any()
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(200, 30), (50, 200)])

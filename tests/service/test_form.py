@@ -51,7 +51,7 @@ def test_every_model_offers_levels_and_ranges_and_examples_that_it_labels_so(set
     assert [one["role"] for one in found["fields"]] == ["text", "number", "category", "flag"]
     assert fields["kind"]["levels"] == ["x", "y", "z"]
     low, high, step = fields["size"]["range"]
-    assert low < 5 < 8 < high < 14
+    assert -4 <= low < 5 < 8 < high <= 16
     assert 0 < step <= (high - low) / 50
     assert [one["label"] for one in found["examples"]] == ["a", "b"]
     for one in found["examples"]:
@@ -69,7 +69,8 @@ def test_what_is_forgotten_is_not_offered() -> None:
 
 
 def test_no_number_of_a_row_is_offered_by_bins() -> None:
-    model = Classifier(number="size", numbers="quantile", smoothing=1.0).fit(ROWS)
+    rows = [{"label": row["label"], "size": row["size"]} for row in ROWS]
+    model = Classifier(number="size", numbers="quantile", smoothing=1.0).fit(rows)
     [field] = offered(model)["fields"]
     assert not {*field["range"]} & {row["size"] for row in ROWS}
 
@@ -95,6 +96,13 @@ def test_ranges_at_the_edge_are_finite_and_rise(rows: list[dict[str, Any]], numb
         assert np.isfinite([low, high, step]).all()
         assert low < high
         assert step > 0
+
+
+def test_examples_of_words_in_every_script() -> None:
+    rows = [{"label": "pos", "text": "यह खाना अच्छा है"}, {"label": "neg", "text": "सेवा बहुत धीमी थी"}]
+    found = offered(Classifier().fit(rows))["examples"]
+    assert [one["label"] for one in found] == ["neg", "pos"]
+    assert "धीमी" in found[0]["row"]["text"]
 
 
 def test_models_without_terms_and_columns_of_vectors_have_a_form() -> None:

@@ -73,7 +73,7 @@ def _estimator(peer: str, threads: int) -> Any:
 
 
 def columns_step(rows: Rows, is_dense: bool) -> Any:
-    """Return the step that scales numbers and encodes categories; discriminants take no sparse and no dependent axes."""
+    """Return the step that scales numbers and encodes categories; discriminants take no sparse or dependent axes."""
     from sklearn.compose import make_column_transformer
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MANY_ROWS = 100
-"""From so many rows on, columns of records become arrays."""
+"""The least number of records whose columns become arrays."""
 ROWS_AT_ONCE = 1 << 15
 """The rows of a batch that holds vectors."""
 
@@ -168,7 +168,7 @@ def _plain_numbers(source: Any) -> Iterator[Batch] | None:
 
     Arrow would copy them, column by column.
     """
-    kinds = {*source.dtypes} if len(source) and len(source.columns) else set()
+    kinds = {*getattr(source, "dtypes", ())} if len(source) and len(source.columns) else set()
     kind = kinds.pop() if len(kinds) == 1 else None
     if not isinstance(kind, np.dtype) or kind.kind not in "biuf" or kind.itemsize > 8:
         return None

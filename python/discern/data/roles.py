@@ -422,7 +422,7 @@ def infer(
 NAMES_OF_IDS = ("id", "index", "row", "")
 """Names of columns that may number the rows."""
 FEW_NUMBERS = 100
-"""Of a column with at least so many numbers, the first are looked at to tell it from a flag."""
+"""The first numbers of a column that are looked at to tell it from a flag; a column with fewer is read as text."""
 EMPTY, DIFFERENT, NUMBERED = "it is empty", "nearly every row has a different value", "it numbers the rows"
 BY_USER = "you chose to ignore it"
 DATES = "it holds dates; add columns such as the year, month or weekday to use them"

@@ -25,9 +25,8 @@ from discern.data.values import label_text
 from discern.learners.bayes import posterior
 from discern.models.columns.kind import Scores
 from discern.models.embedding import matching
-from discern.models.naive_bayes import Model, described_groups, solve_columns
+from discern.models.naive_bayes import Model, described_groups
 from discern.models.predictions import Predictions
-from discern.models.registry import MODELS
 from discern.models.resolved import Resolved, difference
 from discern.models.settings import Settings
 from discern.models.strongest import StrongTerm, strongest
@@ -59,8 +58,8 @@ SLIM = "this model was saved slim, without its statistics: it can predict, but n
 class Fitted:
     """What was learned with which settings.
 
-    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model that is
-    no sum, is ``learned`` instead.
+    A sum over rows has ``sums``; its model is solved from them when it is first needed. A slim model, and a model that
+    is no sum, is ``learned`` instead.
     """
 
     settings: Settings
@@ -84,25 +83,13 @@ class Fitted:
         """The model that predicts."""
         if self.learned is not None:
             return self.learned
-        resolved = self.resolved
-        if resolved.space is not None and resolved.pipeline is not None:
-            from discern.models.vector_space.additive import solve
-
-            temperature = cast("Temperature | None", resolved.calibration)
-            return solve(self.statistics, resolved.space, resolved.pipeline, temperature)
-        calibration = cast("EvidenceScaling | None", resolved.calibration)
-        return solve_columns(
-            self.statistics, resolved.features, resolved.naive_bayes, resolved.text, resolved.min_df, calibration
-        )
+        return self.resolved.solved(self.statistics)
 
     @property
     def statistics(self) -> Sums:
         """The sums over all rows learned; raises ValueError where there are none."""
-        if not self.is_sum and self.resolved.pipeline is not None:
-            kind = MODELS[self.resolved.pipeline.model]
-            phrase = "a sum of several models" if kind.is_sum else kind.phrase
-            others = " or ".join(repr(name) for name in ("naive-bayes", "lda"))
-            raise ValueError(f"{phrase} cannot learn more rows, forget or merge: train it again, or use model={others}")
+        if self.resolved.pipeline is not None:
+            self.resolved.pipeline.refuse_no_sum()
         if self.sums is None:
             raise ValueError(SLIM)
         return self.sums
@@ -121,8 +108,7 @@ class Fitted:
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
         if not self.is_sum:
-            model = self.model
-            return dict(zip(model.labels, model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
+            return dict(zip(self.model.labels, self.model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
         return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
 
     @property
@@ -166,7 +152,7 @@ class Fitted:
             "rows_per_label": known,
             "slim": self.is_slim,
             "ledger": self.ledger is not None,
-            "embedder": plain["embedder"],
+            "embedder": plain.get("embedder"),
             "labels_by_default": self._labels_by_default(),
         }
 
@@ -240,18 +226,15 @@ class Fitted:
         if not isinstance(row, str):
             [found] = self.predicted(batches([row]), 1)
             return str(found.labels[0])
-        return self._predict_text(row)
-
-    def _predict_text(self, text: str) -> str:
         model = self.model
         if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
-            [found] = self.predicted([Batch({"text": [text]}, 1)], 1)
+            [found] = self.predicted([Batch({"text": [row]}, 1)], 1)
             return str(found.labels[0])
         self.__dict__["quick"] = scorer  # from now on nothing else is looked at
-        return scorer(text)  # type: ignore[no-any-return]
+        return scorer(row)  # type: ignore[no-any-return]
 
     def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
         """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
@@ -348,9 +331,9 @@ class Fitted:
 
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
-        decision = None if self.decision is None else self.decision.to_json()
         space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
-        return {"label": self.settings.label, **self.resolved.to_json(), "decision": decision, "space": space}
+        own = {"label": self.settings.label, "embedder": None, **self.resolved.to_json(), "space": space}
+        return {**own, "decision": self.decision and self.decision.to_json()}
 
     def _has_embedder_of(self, other: Fitted) -> bool:
         """Return whether both embed texts in the same way, but for rounding."""

@@ -130,7 +130,7 @@ class Job:
             return resolved, sample.sums(resolved.features, resolved.text), ledger
         if whole:
             return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
-        rest = spool.batches() if spool else None
+        rest: Iterable[Batch] | None = spool.batches() if spool else None
         if rest is None:
             rest = batches(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.roles import EMBEDDING, LENGTH, Feature
 from discern.data.text import TextSettings
@@ -23,10 +23,11 @@ if TYPE_CHECKING:
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
-    from discern.models.naive_bayes import Summing
+    from discern.models.naive_bayes import Model, Summing
     from discern.models.vector_space.axes import Space
-    from discern.models.vector_space.model import Pipeline
+    from discern.models.vector_space.model import Pipeline, SpaceModel
     from discern.statistics.statistic import Statistic
+    from discern.statistics.sums import Sums
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,17 @@ class Resolved:
 
         return Summing(self.features, self.text, threads, SpaceSum(self.space, self.pipeline.model, threads))
 
+    def solved(self, sums: Sums) -> Model | SpaceModel:
+        """Derive the model from sums of rows."""
+        if self.space is not None and self.pipeline is not None:
+            from discern.models.vector_space.additive import solve
+
+            return solve(sums, self.space, self.pipeline, cast("Temperature | None", self.calibration))
+        from discern.models.naive_bayes import solve_columns
+
+        calibration = cast("EvidenceScaling | None", self.calibration)
+        return solve_columns(sums, self.features, self.naive_bayes, self.text, self.min_df, calibration)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the space as arrays, for the model file."""
         return {} if self.space is None else {f"space.{name}": array for name, array in self.space.arrays().items()}
@@ -163,7 +175,7 @@ class Resolved:
             "pipeline": None if self.pipeline is None else self.pipeline.to_json(),
             "novelty": None if self.novelty is None else self.novelty.to_json(),
             "leaderboard": list(self.leaderboard),
-            "embedder": None if self.embedder is None else self.embedder.to_json(),
+            **({} if self.embedder is None else {"embedder": self.embedder.to_json()}),
         }
 
     @classmethod
@@ -191,7 +203,7 @@ class Resolved:
             _pipeline(pipeline),
             _novelty(values["novelty"]),
             tuple(leaderboard),
-            _embedder(values["embedder"]),
+            _embedder(values.get("embedder")),
         )
         if (resolved.embedder is not None) != any(feature.view == EMBEDDING for feature in features):
             raise ValueError("the embedder does not match the columns")

@@ -211,7 +211,9 @@ class Search:
             else:
                 is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
             if is_time:
-                evaluated = self._evaluate(part, self._shrunken(part, candidate) if before is None else candidate, folds)
+                evaluated = self._evaluate(
+                    part, self._shrunken(part, candidate) if before is None else candidate, folds
+                )
                 if rows > PROBED and evaluated.seconds < self.cheap:
                     evaluated = self._tuned(part, folds, evaluated)
                 known.pop(candidate, None)
@@ -220,7 +222,7 @@ class Search:
         return found
 
     def _shrunken(self, part: Sample, candidate: Candidate) -> Candidate:
-        """Choose how far a model that is a sum in a vector space is shrunken: it takes little time for all candidates."""
+        """Choose how far a model that is a sum in a vector space is shrunken, which takes little time."""
         if candidate.pipeline is None or not candidate.pipeline.is_sum:
             return candidate
         from discern.models.vector_space.additive import validated

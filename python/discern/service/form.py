@@ -85,4 +85,6 @@ def _is_of(term: str, start: str, features: tuple[Feature, ...]) -> bool:
     others = [f"{feature.name}=" for feature in features if feature.role != "text"]
     names = [feature.name for feature in features if feature.role != "text"]
     is_value = term in names or any(term.startswith(other) for other in others)
-    return term.startswith(start) and not is_value and all(word.isalpha() for word in term.removeprefix(start).split())
+    return (
+        term.startswith(start) and not is_value and all(word[0].isalpha() for word in term.removeprefix(start).split())
+    )

@@ -50,9 +50,9 @@ def fit(
 ) -> Any:
     """Learn from all rows of a Spark frame.
 
-    A model that is a sum over rows (naive Bayes, discriminants, least squares, centroids) is the same to the last byte of
-    its file as :meth:`discern.Classifier.fit` would make of the same rows, however they are partitioned, and whether tasks
-    fail or run twice.
+    A model that is a sum over rows (naive Bayes, discriminants, least squares, centroids) is the same to the last byte
+    of its file as :meth:`discern.Classifier.fit` would make of the same rows, however they are partitioned, and whether
+    tasks fail or run twice.
 
     Parameters
     ----------

@@ -229,11 +229,9 @@ def _largest(units: Any) -> Array:
     """Return the largest magnitude of each row."""
     if isinstance(units, np.ndarray):
         return np.asarray(np.abs(units).max(axis=1, initial=0.0))
-    return (
-        np.asarray(abs(units).max(axis=1).toarray(), np.float64).ravel()
-        if units.shape[1]
-        else np.zeros(len(units.indptr) - 1)
-    )
+    if not units.shape[1]:
+        return np.zeros(units.shape[0])
+    return np.asarray(abs(units).max(axis=1).toarray(), np.float64).ravel()
 
 
 def _dense(values: Any) -> Array:

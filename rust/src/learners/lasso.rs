@@ -5,6 +5,7 @@
 //! Paper: Yuan, Ho and Lin, "An improved GLMNET for L1-regularized logistic regression", JMLR 2012.
 
 use crate::system::cancel::Countdown;
+use crate::system::vector::vectorized;
 
 /// The columns of a table; that after the last holds the number 1 in each row.
 #[derive(Clone, Copy)]
@@ -63,126 +64,167 @@ impl<'a> Columns<'a> {
         }
     }
 
+    /// Call with the row and the number of each number of a column.
+    #[inline(always)]
+    fn each(&self, column: usize, mut visit: impl FnMut(usize, f64)) {
+        match *self {
+            _ if column == self.count() => (0..self.rows()).for_each(|row| visit(row, 1.0)),
+            Columns::Dense { values, rows, .. } => {
+                let own = &values[column * rows..][..rows];
+                own.iter().enumerate().for_each(|(row, &x)| visit(row, x));
+            }
+            Columns::Sparse {
+                starts, places, values, ..
+            } => {
+                let range = starts[column] as usize..starts[column + 1] as usize;
+                let pairs = places[range.clone()].iter().zip(&values[range]);
+                pairs.for_each(|(&row, &x)| visit(row as usize, x));
+            }
+        }
+    }
+
     /// Σ xᵢ aᵢ of a column.
     #[inline(always)]
     fn product(&self, column: usize, a: &[f64]) -> f64 {
-        if column == self.count() {
-            return summed(a.iter().copied());
-        }
         match *self {
-            Columns::Dense { values, rows, .. } => {
+            Columns::Dense { values, rows, .. } if column < self.count() => {
                 let own = &values[column * rows..][..rows];
                 summed(own.iter().zip(a).map(|(x, a)| x * a))
             }
             Columns::Sparse {
                 starts, places, values, ..
-            } => {
+            } if column < self.count() => {
                 let range = starts[column] as usize..starts[column + 1] as usize;
                 let pairs = places[range.clone()].iter().zip(&values[range]);
-                summed(pairs.map(|(&place, x)| x * a[place as usize]))
+                summed(pairs.map(|(&row, x)| x * a[row as usize]))
             }
+            _ => summed(a.iter().copied()),
         }
     }
 
-    /// Σ xᵢ² aᵢ of a column.
-    fn square(&self, column: usize, a: &[f64]) -> f64 {
-        if column == self.count() {
-            return a.iter().sum();
-        }
-        match *self {
-            Columns::Dense { values, rows, .. } => {
-                let own = &values[column * rows..][..rows];
-                own.iter().zip(a).map(|(x, a)| x * x * a).sum()
-            }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                let pairs = places[range.clone()].iter().zip(&values[range]);
-                pairs.map(|(&place, x)| x * x * a[place as usize]).sum()
-            }
-        }
-    }
-
-    /// Add factor · xᵢ aᵢ of a column to numbers of the rows.
+    /// Add factor · xᵢ aᵢ bᵢ of a column to numbers of the rows; without b, factor · xᵢ aᵢ.
     #[inline(always)]
-    fn add_to(&self, column: usize, factor: f64, a: &[f64], sums: &mut [f64]) {
-        if column == self.count() {
-            sums.iter_mut().zip(a).for_each(|(sum, a)| *sum += factor * a);
-            return;
-        }
-        match *self {
-            Columns::Dense { values, rows, .. } => {
-                let own = &values[column * rows..][..rows];
-                let numbers = sums.iter_mut().zip(own).zip(a);
-                numbers.for_each(|((sum, x), a)| *sum += factor * x * a);
+    fn add_to(&self, column: usize, factor: f64, a: &[f64], b: Option<&[f64]>, sums: &mut [f64]) {
+        match (*self, b) {
+            (Columns::Dense { values, rows, .. }, Some(b)) if column < self.count() => {
+                let numbers = values[column * rows..][..rows].iter().zip(a).zip(b);
+                let pairs = sums.iter_mut().zip(numbers);
+                pairs.for_each(|(sum, ((x, a), b))| *sum += factor * x * a * b);
             }
-            Columns::Sparse {
-                starts, places, values, ..
-            } => {
-                let range = starts[column] as usize..starts[column + 1] as usize;
-                for (&place, x) in places[range.clone()].iter().zip(&values[range]) {
-                    sums[place as usize] += factor * x * a[place as usize];
-                }
+            (Columns::Dense { values, rows, .. }, None) if column < self.count() => {
+                let numbers = values[column * rows..][..rows].iter().zip(a);
+                sums.iter_mut()
+                    .zip(numbers)
+                    .for_each(|(sum, (x, a))| *sum += factor * x * a);
             }
+            _ => self.each(column, |row, x| {
+                sums[row] += factor * x * a[row] * b.map_or(1.0, |b| b[row]);
+            }),
         }
     }
 }
 
 /// Sum numbers in four lanes: a single sum would wait for each addition.
 #[inline(always)]
-fn summed(mut numbers: impl Iterator<Item = f64>) -> f64 {
+fn summed(mut numbers: impl ExactSizeIterator<Item = f64>) -> f64 {
     let mut sums = [0.0; 4];
-    'all: loop {
+    for _ in 0..numbers.len() / 4 {
         for sum in &mut sums {
-            match numbers.next() {
-                Some(number) => *sum += number,
-                None => break 'all,
-            }
+            *sum += numbers.next().unwrap_or_default();
         }
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3])
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + numbers.sum::<f64>()
 }
 
-/// The quadratic model at some weights, and the penalties.
+/// How the loss of the rows bends with their scores, an output after the other.
+#[derive(Clone, Copy)]
+pub enum Bending<'a> {
+    /// The second derivative by the only score.
+    Single(&'a [f64]),
+    /// Of a softmax: the shares p of the outputs, and perhaps the weights of the rows; the second derivatives are those
+    /// of diag(p) − ppᵀ.
+    Shares(&'a [f64], Option<&'a [f64]>),
+}
+
+/// The quadratic model at some weights, and the penalties. Weights and gradients are those of one output after another.
 pub struct Model<'a> {
     pub columns: Columns<'a>,
-    pub curvature: &'a [f64],
+    pub bending: Bending<'a>,
+    pub outputs: usize,
     pub gradient: &'a [f64],
     pub weights: &'a [f64],
+    /// λ and r of each column.
     pub lasso: &'a [f64],
     pub ridge: &'a [f64],
 }
 
-/// Improve a step dⱼ of the `working` columns until the violations of the conditions of optimality sum to at most
+/// Improve a step d of the `working` weights until the violations of the conditions of optimality sum to at most
 /// `share` of those of the first pass, or for some passes. The step begins at 0. Return the passes.
 pub fn descend(model: &Model<'_>, working: &[usize], step: &mut [f64], share: f64, passes: usize) -> usize {
-    let countdown = Countdown::default();
-    let mut pulls = vec![0.0; model.columns.rows()]; // cᵢ (xᵢ·d)
-    let bends: Vec<f64> = working
-        .iter()
-        .map(|&column| {
-            countdown.spend(model.columns.size(column));
-            // A column without curvature is left where it is.
-            model.columns.square(column, model.curvature) + model.ridge[column]
-        })
-        .collect();
+    let rows = model.columns.rows();
+    // What bends a score by itself, and the shares times the weights of the rows.
+    let (own, weighted): (Vec<f64>, Vec<f64>) = match model.bending {
+        Bending::Single(curvature) => (curvature.to_vec(), curvature.to_vec()),
+        Bending::Shares(shares, weights) => {
+            let weight = |place: usize| weights.map_or(1.0, |weights| weights[place % rows]);
+            let pairs = shares.iter().enumerate();
+            pairs
+                .map(|(place, p)| (weight(place) * p * (1.0 - p), weight(place) * p))
+                .unzip()
+        }
+    };
+    vectorized(
+        #[inline(always)]
+        || descend_with(model, &own, &weighted, working, step, share, passes),
+    )
+}
+
+#[inline(always)]
+fn descend_with(
+    model: &Model<'_>,
+    own: &[f64],
+    weighted: &[f64],
+    working: &[usize],
+    step: &mut [f64],
+    share: f64,
+    passes: usize,
+) -> usize {
+    let (rows, n_weights, countdown) = (model.columns.rows(), model.lasso.len(), Countdown::default());
+    let mut pulls = vec![0.0; rows * model.outputs];
+    let mut bends = Vec::with_capacity(working.len());
+    for &place in working {
+        let (output, column) = (place / n_weights, place % n_weights);
+        let (mut bend, own) = (model.ridge[column], &own[output * rows..][..rows]);
+        model.columns.each(column, |row, x| bend += x * x * own[row]);
+        bends.push(bend);
+        countdown.spend(model.columns.size(column));
+    }
     let mut first = 0.0;
     for pass in 1..=passes {
         let mut violations = 0.0;
-        for (&column, &bend) in working.iter().zip(&bends) {
+        for (&place, &bend) in working.iter().zip(&bends) {
             if bend <= 0.0 {
-                continue;
+                continue; // a weight without curvature is left where it is
             }
-            countdown.spend(2 * model.columns.size(column));
-            let slope =
-                model.gradient[column] + model.ridge[column] * step[column] + model.columns.product(column, &pulls);
-            let (weight, lasso) = (model.weights[column] + step[column], model.lasso[column]);
+            let (output, column) = (place / n_weights, place % n_weights);
+            let line = output * rows..(output + 1) * rows;
+            countdown.spend(2 * model.outputs * model.columns.size(column));
+            let slope = model.gradient[place]
+                + model.ridge[column] * step[place]
+                + model.columns.product(column, &pulls[line.clone()]);
+            let (weight, lasso) = (model.weights[place] + step[place], model.lasso[column]);
             violations += violation(slope, weight, lasso);
             let change = shrunk(weight - slope / bend, lasso / bend) - weight;
-            if change != 0.0 {
-                step[column] += change;
-                model.columns.add_to(column, change, model.curvature, &mut pulls);
+            if change == 0.0 {
+                continue;
+            }
+            step[place] += change;
+            let weighted = &weighted[line.clone()];
+            model.columns.add_to(column, change, weighted, None, &mut pulls[line]);
+            if let Bending::Shares(shares, _) = model.bending {
+                for (pulls, shares) in pulls.chunks_exact_mut(rows).zip(shares.chunks_exact(rows)) {
+                    model.columns.add_to(column, -change, weighted, Some(shares), pulls);
+                }
             }
         }
         if pass == 1 {
@@ -222,7 +264,8 @@ mod tests {
         let values = [1.0, 2.0];
         let model = Model {
             columns: Columns::dense(&values, 2, 1).unwrap(),
-            curvature: &[1.0, 1.0],
+            bending: Bending::Single(&[1.0, 1.0]),
+            outputs: 1,
             gradient: &[-6.0, 0.0],
             weights: &[0.0, 0.0],
             lasso: &[1.0, 0.0],
@@ -234,6 +277,25 @@ mod tests {
     }
 
     #[test]
+    fn several_outputs_are_solved_together() {
+        // With shares of ½ and ½ the second derivatives are ¼ and −¼, and the ridge makes them definite.
+        let values = [2.0];
+        let model = Model {
+            columns: Columns::dense(&values, 1, 1).unwrap(),
+            bending: Bending::Shares(&[0.5, 0.5], Some(&[3.0])),
+            outputs: 2,
+            gradient: &[-4.0, 4.0],
+            weights: &[0.0, 0.0],
+            lasso: &[0.0],
+            ridge: &[1.0],
+        };
+        let mut step = [0.0; 2];
+        descend(&model, &[0, 1], &mut step, 1e-14, 1000);
+        // 3 · 2² · ¼ (a − b) + a = 4 and its mirror: a = −b = 4/7.
+        assert!((step[0] - 4.0 / 7.0).abs() < 1e-9 && (step[1] + 4.0 / 7.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn dense_and_sparse_columns_give_the_same() {
         let values = [1.0, 0.0, 2.0, 0.0, 3.0, 1.0];
         let dense = Columns::dense(&values, 3, 2).unwrap();
@@ -241,7 +303,8 @@ mod tests {
         let steps = [dense, sparse].map(|columns| {
             let model = Model {
                 columns,
-                curvature: &[1.0, 0.5, 2.0],
+                bending: Bending::Single(&[1.0, 0.5, 2.0]),
+                outputs: 1,
                 gradient: &[-3.0, 4.0, 1.0],
                 weights: &[0.5, 0.0, 0.1],
                 lasso: &[0.5, 0.25, 0.0],

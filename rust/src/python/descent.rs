@@ -51,7 +51,9 @@ pub(super) fn descend<'py>(
     if factors.len() != count || seeds.len() != count || states.len() != count {
         return Err(PyValueError::new_err("the states do not match the classes"));
     }
-    let norms: Vec<f64> = interruptible(py, || (0..table.rows()).map(|row| table.row(row).squared_norm()).collect())?;
+    let norms: Vec<f64> = interruptible(py, || {
+        (0..table.rows()).map(|row| table.row(row).squared_norm()).collect()
+    })?;
     let mut learners = Vec::with_capacity(count);
     for (place, (kept, averages, intercept, average_intercept)) in states.iter().enumerate() {
         let (kept, averages) = (kept.as_slice()?.to_vec(), averages.as_slice()?.to_vec());

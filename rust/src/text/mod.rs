@@ -4,6 +4,7 @@ pub mod bag;
 pub mod characters;
 pub mod csv;
 pub mod documents;
+mod escapes;
 pub mod json;
 pub mod key;
 pub mod lexicon;

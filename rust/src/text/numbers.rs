@@ -9,8 +9,11 @@ const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
     1e21, 1e22,
 ];
-/// Texts that stand for a missing number.
-const MISSING: [&[u8]; 7] = [b"?", b"NA", b"N/A", b"NaN", b"nan", b"null", b"None"];
+/// Texts that stand for a missing number, beside an empty one.
+const MISSING: [&[u8]; 17] = [
+    b"?", b"-", b"--", b"NA", b"N/A", b"n/a", b"na", b"#N/A", b"#NA", b"<NA>", b"NaN", b"nan", b"NaT", b"NULL",
+    b"Null", b"null", b"None",
+];
 
 /// Return the number that a text holds, NaN for a missing one; `None` for a text that is rare, or holds no number.
 ///
@@ -19,8 +22,9 @@ pub fn number(text: &[u8]) -> Option<f64> {
     let text = trimmed(text);
     match text.first() {
         None => Some(f64::NAN),
-        Some(b'0'..=b'9' | b'-' | b'+' | b'.') => decimal(text),
+        Some(b'0'..=b'9' | b'+' | b'.') => decimal(text),
         _ if MISSING.contains(&text) => Some(f64::NAN),
+        Some(b'-') => decimal(text),
         _ => match text {
             b"true" | b"True" | b"TRUE" => Some(1.0),
             b"false" | b"False" | b"FALSE" => Some(0.0),
@@ -47,7 +51,7 @@ fn is_space(byte: u8) -> bool {
 /// Return whether a text is missing, or a decimal number without a plus sign or spaces around it.
 pub fn is_plain(text: &[u8]) -> bool {
     match (text.first(), text.last()) {
-        (Some(first), Some(last)) => matches!(first, b'0'..=b'9' | b'-' | b'.') && !is_space(*last),
+        (Some(first), Some(last)) => matches!(first, b'0'..=b'9' | b'-' | b'.') && matches!(last, b'0'..=b'9' | b'.'),
         _ => true,
     }
 }
@@ -224,10 +228,16 @@ mod tests {
             [read("true"), read("FALSE"), read(" True")],
             [Some(1.0), Some(0.0), Some(1.0)]
         );
-        for text in ["", "  ", "?", "NA", "N/A", "NaN", "nan", " null ", "None"] {
+        for text in [
+            "", "  ", "?", "NA", "N/A", "NaN", "nan", " null ", "None", "-", "--", "n/a", "NaT",
+        ] {
             assert!(read(text).is_some_and(f64::is_nan), "{text}");
         }
-        for text in ["inf", "NAN", "tRue", "\u{a0}1", "\u{661}", "x", "na"] {
+        assert!(is_plain(b"") && is_plain(b"-1.5e3") && is_plain(b"5."));
+        for text in ["-", "NA", "+1", " 1", "1 ", "true"] {
+            assert!(!is_plain(text.as_bytes()), "{text}");
+        }
+        for text in ["inf", "NAN", "tRue", "\u{a0}1", "\u{661}", "x", "Na", "---"] {
             assert_eq!(read(text), None, "{text}");
         }
     }

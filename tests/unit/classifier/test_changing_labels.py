@@ -196,7 +196,7 @@ def test_ledgers_that_do_not_fit() -> None:
         fitted(ledger=True).merge(fitted())
     with pytest.raises(ValueError, match="hexadecimal"):
         Classifier(ledger="salt")
-    with pytest.raises(ValueError, match="for naive Bayes"):
+    with pytest.raises(ValueError, match="such as naive Bayes, not for 'logistic'"):
         Classifier(ledger=True, model="logistic")
     with pytest.raises(ValueError, match="cannot decay"):
         fitted(ledger=True).decay(0.5)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discern.learners.pooled import SHARES, Spread, left_out
+from discern.learners.normals.pooled import SHARES, Spread, left_out
 
 
 def spread_of(rows: Any, classes: Any, n_classes: int) -> Spread:

@@ -25,7 +25,7 @@ from discern.learners.discriminants import (
     solve_linear,
     solve_quadratic,
 )
-from discern.learners.wide import WideLinear, solve_linear_wide
+from discern.learners.wide.discriminants import WideLinear, solve_linear_wide
 from discern.statistics.scatter import Scatter
 
 

@@ -15,10 +15,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
-from discern.learners.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.firth import fit_firth
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.inference import Summary
+from discern.learners.logistic.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation, SeparationWarning
 from discern.learners.logistic.solvers import Convergence, Fit

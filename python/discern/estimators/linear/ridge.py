@@ -24,7 +24,7 @@ from discern.learners.ridge import (
     solve_positive,
     solve_rows,
 )
-from discern.learners.wide import solve_ridge_wide
+from discern.learners.wide.ridge import solve_ridge_wide
 from discern.statistics.scatter import Scatter
 
 MOST_ROWS = 1 << 11

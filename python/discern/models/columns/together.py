@@ -50,7 +50,8 @@ class Together:
     Examples
     --------
     >>> from discern import Classifier
-    >>> model = Classifier(smoothing=1.0).fit([{"label": "ab"[i % 2], "x": i % 2 + i / 9, "y": i * i} for i in range(9)])
+    >>> rows = [{"label": "ab"[i % 2], "x": i % 2 + i / 9, "y": i * i} for i in range(9)]
+    >>> model = Classifier(smoothing=1.0).fit(rows)
     >>> [len(step.columns) for step in Together.of(model.solved.columns).steps]
     [2]
     """

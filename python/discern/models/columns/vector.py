@@ -1,8 +1,8 @@
 """Columns of vectors: exact sums of products, normal densities with one covariance, and a block of axes.
 
 In naive Bayes a vector has a normal density in each class, with one shrunken covariance for all of them: linear
-discriminant analysis within the column (:mod:`discern.learners.pooled`). In a vector space it is a block of axes, moved
-to its mean and divided by one number, so that the distances between vectors stay as they are.
+discriminant analysis within the column (:mod:`discern.learners.normals.pooled`). In a vector space it is a block of
+axes, moved to its mean and divided by one number, so that the distances between vectors stay as they are.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.learners.pooled import Normals, Spread, left_out
+from discern.learners.normals.pooled import Normals, Spread, left_out
 from discern.models.columns.arrays import float_array, sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
 from discern.statistics.points import Block

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.data.batch import Batch, Column
+from discern.data.batch import Batch, Column, row_sizes
 from discern.data.hashes import MISSING_HASH, value_hashes
 from discern.data.roles import LENGTH, Feature, numbers_of
 from discern.data.strings import Strings
@@ -252,34 +252,34 @@ def keep(stream: Iterator[Batch], *, thin: bool) -> tuple[list[Batch], bool]:
     If there is more, either the rest is left in the stream, or, with ``thin``, it is read too and of all rows those
     are kept whose keys are small: a random part that does not depend on the order of the rows.
     """
-    kept: list[_Kept] = []
+    kept: list[Batch] = []
     size, share = 0, 0
     for batch in stream:
-        kept.append(_Kept(batch).thinned(share))
-        size += kept[-1].batch.size
-        while size > MOST_KEPT and thin:
-            share += 1
-            kept = [one.thinned(share) for one in kept]
-            size = sum(one.batch.size for one in kept)
+        if share:
+            batch = batch.take(_in_share(row_keys(batch, list(batch.columns)), share))
+        kept.append(batch)
+        size += batch.size
+        if size > MOST_KEPT and not thin:
+            return kept, False
         if size > MOST_KEPT:
-            return [one.batch for one in kept], False
-    return [one.batch for one in kept if one.batch.rows], not share
+            kept, size, share = _thinned(kept, share)
+    return [batch for batch in kept if batch.rows], not share
 
 
-@dataclass
-class _Kept:
-    """Rows with their keys, which are computed once."""
+def _in_share(keys: NDArray[np.uint64], share: int) -> NDArray[np.bool_]:
+    """Return which keys begin with a number of zeros."""
+    return np.asarray(keys >> np.uint64(64 - share) == 0)
 
-    batch: Batch
-    keys: NDArray[np.uint64] | None = None
 
-    def thinned(self, share: int) -> _Kept:
-        """Return one row of 2 to the power of ``share``, those with small keys."""
-        if not share:
-            return self
-        keys = row_keys(self.batch, list(self.batch.columns)) if self.keys is None else self.keys
-        is_small = keys >> np.uint64(64 - share) == 0
-        return _Kept(self.batch.take(is_small), keys[is_small])
+def _thinned(kept: list[Batch], share: int) -> tuple[list[Batch], int, int]:
+    """Halve batches until they are small enough, copying once; return them, their size and the zeros of keys."""
+    keys = [row_keys(batch, list(batch.columns)) for batch in kept]
+    sizes = [row_sizes(batch) for batch in kept]
+    size = MOST_KEPT + 1
+    while size > MOST_KEPT:
+        share += 1
+        size = sum(int(own[_in_share(key, share)].sum()) for key, own in zip(keys, sizes, strict=True))
+    return [batch.take(_in_share(key, share)) for batch, key in zip(kept, keys, strict=True)], size, share
 
 
 class Spool:

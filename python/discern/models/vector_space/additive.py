@@ -1,9 +1,9 @@
 """Models in a vector space that are sums over rows: discriminants, least squares, centroids.
 
-The space is solved once, from the rows of the first fit, and kept with the settings, as bins are: the terms of texts and
-their weights, the levels of categories, the scale of numbers. In that space a row is a point, and the statistic is the
-sum of points and of their products, in whole numbers. So these models learn, forget and merge exactly as naive Bayes
-does, and the model of a fold is the total minus the fold.
+The space is solved once, from the rows of the first fit, and kept with the settings, as bins are: the terms of texts
+and their weights, the levels of categories, the scale of numbers. In that space a row is a point, and the statistic is
+the sum of points and of their products, in whole numbers. So these models learn, forget and merge exactly as naive
+Bayes does, and the model of a fold is the total minus the fold.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import discern.learners.shrunken as shrunken
+import discern.learners.normals.shrunken as shrunken
 from discern.data.registry import imported
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import log_priors
-from discern.learners.shrunken import ClassSums
+from discern.learners.normals.shrunken import ClassSums
 from discern.models.columns.kind import ColumnSum
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
@@ -197,8 +197,8 @@ def held_out(
 ) -> list[Array]:
     """Score rows, in the order of the folds, under the model of all rows but their fold's, for each cost.
 
-    The sums of a fold are subtracted from the total. If labels decide which terms have an axis, each fold has a space of
-    its own, of the rows outside it: else held-out rows would look easier than they are.
+    The sums of a fold are subtracted from the total. If labels decide which terms have an axis, each fold has a space
+    of its own, of the rows outside it: else held-out rows would look easier than they are.
     """
     columns = columns_of(sample, features, pipeline)
     parts: list[list[Array]] = [[] for _ in costs]

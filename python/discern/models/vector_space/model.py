@@ -2,8 +2,8 @@
 
 Rows become vectors (:mod:`discern.models.vector_space.axes`) and a decider is learned from them
 (:mod:`discern.models.vector_space.deciders`). Probabilities come from a temperature fitted to the scores of held-out
-rows. Some of these models are sums over rows, as naive Bayes is (:mod:`discern.models.vector_space.additive`). The others
-are not additive: they cannot be updated, forget rows or be merged.
+rows. Some of these models are sums over rows, as naive Bayes is (:mod:`discern.models.vector_space.additive`). The
+others are not additive: they cannot be updated, forget rows or be merged.
 """
 
 from __future__ import annotations
@@ -68,6 +68,14 @@ class Pipeline:
     def is_sum(self) -> bool:
         """Whether what is learned is a sum over rows: sums of several models are not."""
         return MODELS[self.model].is_sum and not self.others
+
+    def refuse_no_sum(self) -> None:
+        """Raise ValueError if what is learned is no sum over rows."""
+        if not self.is_sum:
+            phrase = "a sum of several models" if self.others else MODELS[self.model].phrase
+            raise ValueError(
+                f"{phrase} cannot learn more rows, forget or merge: train it again, or use model='naive-bayes' or 'lda'"
+            )
 
     def with_priors(self, priors: str | tuple[tuple[str, float], ...]) -> Pipeline:
         """Return the pipeline with other priors."""
@@ -141,7 +149,8 @@ class SpaceModel:
         """Return what a form can offer for each column: levels, or a range of numbers."""
         found: dict[str, dict[str, Any]] = {}
         for axes in self.space.axes:  # of models that are added, the first that knows
-            found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
+            if not axes.feature.is_derived:
+                found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
         return found
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> SpaceModel:

@@ -1,9 +1,10 @@
 """Discriminants, least squares and centroids from sums over rows: counts, means and products about the means.
 
-Covariances are shrunken by a *mass*: that many more rows, of a covariance without correlations. The more rows there are,
-the less it weighs, so a mass that was chosen once stays right when rows are learned and forgotten. What is added to an axis
-is the mean variance of its block, such as the numbers of a vector or the terms of a text: no unit of measurement counts,
-and an outlier in one column leaves the other columns as they are. Sparse blocks, such as terms, may be shrunken more.
+Covariances are shrunken by a *mass*: that many more rows, of a covariance without correlations. The more rows there
+are, the less it weighs, so a mass that was chosen once stays right when rows are learned and forgotten. What is added
+to an axis is the mean variance of its block, such as the numbers of a vector or the terms of a text: no unit of
+measurement counts, and an outlier in one column leaves the other columns as they are. Sparse blocks, such as terms, may
+be shrunken more.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def factor(matrix: Array) -> tuple[Array, Array]:
     raised = 0.0
     while True:
         try:
-            return np.linalg.cholesky(scaled + raised * np.eye(len(scaled))), scale
+            return np.asarray(np.linalg.cholesky(scaled + raised * np.eye(len(scaled))), np.float64), scale
         except np.linalg.LinAlgError:
             raised = max(10 * raised, 1e-12)
 
@@ -121,7 +122,7 @@ def covariance(sums: ClassSums, mass: float) -> Array:
 
 
 def linear_discriminant(sums: ClassSums, priors: Array, mass: float) -> tuple[Array, Array]:
-    """Return the weights, axes × classes, and the levels of the linear discriminant, by the logarithms of the priors."""
+    """Return the weights, axes × classes, and the levels of the linear discriminant, by the log priors."""
     apart = sums.means - sums.mean
     weights = solved(covariance(sums, mass), apart.T)
     return weights, priors - 0.5 * (apart.T * weights).sum(axis=0) - sums.mean @ weights
@@ -157,5 +158,5 @@ def least_squares(sums: ClassSums, mass: float) -> tuple[Array, Array]:
 
 
 def nearest_means(sums: ClassSums) -> tuple[Array, Array]:
-    """Return weights and levels, by which the class with the nearest mean scores most: half its squared distance less."""
+    """Return weights and levels by which the class with the nearest mean scores most."""
     return sums.means.T.copy(), -0.5 * np.square(sums.means).sum(axis=1)

@@ -1,8 +1,7 @@
 """Linear models with an L1 penalty: min Σ loss(scores) + Σⱼ λⱼ|wⱼ| + ½ Σⱼ rⱼwⱼ², whose weights are mostly zero.
 
-Each step minimizes a quadratic model of the loss by coordinate descent over the columns that are not zero or want to
-leave it, and then searches along the line to that point (newGLMNET: Yuan, Ho and Lin 2012). With several outputs, one
-after the other is moved.
+Each step minimizes a quadratic model of the loss by coordinate descent over the weights that are not zero or want to
+leave it, and then searches along the line to that point (newGLMNET: Yuan, Ho and Lin 2012).
 """
 
 from __future__ import annotations
@@ -34,11 +33,15 @@ MOST_HALVINGS = 30
 
 @dataclass(frozen=True)
 class Slopes:
-    """The loss of some scores, its derivative and its second derivative by each score, an output a column."""
+    """The loss of some scores, its derivative by each score, an output a column, and how it bends.
+
+    ``bending`` has a line for each output: for one, the second derivative of each row; for more, the shares of a
+    softmax.
+    """
 
     loss: float
     residuals: Array
-    curvature: Array
+    bending: Array
 
 
 Loss = Callable[[Array], Slopes]
@@ -58,7 +61,7 @@ class Penalties:
     def violations(self, weights: Array, gradient: Array) -> Array:
         """Return how far the least subgradient of each weight is from zero."""
         away = np.abs(gradient + self.lasso * np.sign(weights))
-        return np.where(weights != 0, away, np.maximum(np.abs(gradient) - self.lasso, 0.0))
+        return np.asarray(np.where(weights != 0, away, np.maximum(np.abs(gradient) - self.lasso, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -79,15 +82,16 @@ class Sparsest:
 def logistic_loss(rows: LabeledRows) -> Loss:
     """Return the loss of logistic regression."""
 
+    alike = LabeledRows(rows.table, rows.classes, rows.n_classes)
+
     def slopes(scores: Array) -> Slopes:
         loss, residuals = residuals_of(rows, scores)
-        plain = residuals
-        if rows.weights is not None:
-            alike = LabeledRows(rows.table, rows.classes, rows.n_classes)
-            plain = residuals_of(alike, scores)[1]
+        plain = residuals if rows.weights is None else residuals_of(alike, scores)[1]
         shares, rests = shares_of(rows.classes, rows.n_classes, plain.T)
-        curvature = (shares * rests).T
-        return Slopes(loss, residuals, curvature if rows.weights is None else curvature * rows.weights[:, None])
+        if rows.outputs > 1:
+            return Slopes(loss, residuals, shares)
+        curvature = shares * rests
+        return Slopes(loss, residuals, curvature if rows.weights is None else curvature * rows.weights)
 
     return slopes
 
@@ -124,16 +128,12 @@ def minimize_lasso(
         violation = float(penalties.violations(weights, gradient).sum()) / scale
         if violation <= tol or iterations >= max_iter or not moving:
             break
-        iterations, moving = iterations + 1, False
-        for output in range(rows.outputs):
-            if output:
-                gradient[output] = rows.sums(state.residuals[:, output : output + 1])[0]
-                gradient[output] += penalties.ridge * weights[output]
-            step = _step(columns, state.curvature[:, output], gradient[output], weights[output], penalties, violation)
-            found = _moved(rows, loss, penalties, (state, scores, weights), output, step, gradient[output])
-            if found is not None:
-                state, scores, weights = found
-                moving = True
+        iterations += 1
+        step = _step(columns, rows.weights, state.bending, gradient, weights, penalties, violation)
+        found = _moved(rows, loss, penalties, (state, scores, weights), step, gradient)
+        moving = found is not None
+        if found is not None:
+            state, scores, weights = found
     objective = state.loss + penalties.of(weights)
     met = violation <= tol or (not moving and violation <= np.sqrt(tol))
     return Sparsest(weights, state.loss, objective, violation, iterations, bool(met))
@@ -148,13 +148,29 @@ def _columns(table: Any) -> Any:
 
 
 def _step(
-    columns: Any, curvature: Array, gradient: Array, weights: Array, penalties: Penalties, violation: float
+    columns: Any,
+    row_weights: Array | None,
+    bending: Array,
+    gradient: Array,
+    weights: Array,
+    penalties: Penalties,
+    violation: float,
 ) -> Array:
-    """Return the step to the least of the quadratic model, over the columns that are not at rest."""
+    """Return the step to the least of the quadratic model, over the weights that are not at rest."""
     working = np.flatnonzero((weights != 0) | (np.abs(gradient) > penalties.lasso))
     share = float(np.clip(np.sqrt(violation), LEAST_SHARE, 0.1))
-    parts = (curvature, gradient, weights, penalties.lasso, penalties.ridge)
-    return _native.lasso_step(columns, *map(np.ascontiguousarray, parts), working, share, MOST_PASSES)[0]
+    return _native.lasso_step(
+        columns,
+        np.ascontiguousarray(bending),
+        None if row_weights is None else np.ascontiguousarray(row_weights, np.float64),
+        np.ascontiguousarray(gradient),
+        np.ascontiguousarray(weights),
+        penalties.lasso,
+        penalties.ridge,
+        working,
+        share,
+        MOST_PASSES,
+    )[0]
 
 
 def _moved(
@@ -162,25 +178,22 @@ def _moved(
     loss: Loss,
     penalties: Penalties,
     before: tuple[Slopes, Array, Array],
-    output: int,
     step: Array,
     gradient: Array,
 ) -> tuple[Slopes, Array, Array] | None:
-    """Take a step of one output, halved until the objective is low enough; None if it never is."""
+    """Take a step, halved until the objective is low enough; None if it never is."""
     state, scores, weights = before
     if not step.any():
         return None
-    own = weights[output]
-    change = rows.scores(step[None, :])[:, 0]
+    change = rows.scores(step)
     # The gradient has the ridge already; what the model expects of the L1 penalty is added.
-    expected = float(gradient @ step + penalties.lasso @ (np.abs(own + step) - np.abs(own)))
+    lasso = float(np.sum(penalties.lasso * (np.abs(weights + step) - np.abs(weights))))
+    expected = float(np.vdot(gradient, step)) + lasso
     value = state.loss + penalties.of(weights)
     slack = 16 * float(np.finfo(float).eps) * abs(value)
     for halvings in range(MOST_HALVINGS):
         share = 0.5**halvings
-        moved, placed = scores.copy(), weights.copy()
-        moved[:, output] += share * change
-        placed[output] = own + share * step
+        moved, placed = scores + share * change, weights + share * step
         found = loss(moved)
         after = found.loss + penalties.of(placed)
         if after <= value + DECREASE * share * expected + slack:
@@ -197,7 +210,7 @@ def squared_hinge_loss(targets: Array, costs: Array) -> Loss:
     def slopes(scores: Array) -> Slopes:
         slack = np.maximum(0.0, 1.0 - targets * scores[:, 0])
         residuals, curvature = -2.0 * costs * targets * slack, 2.0 * costs * (slack > 0)
-        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[:, None])
+        return Slopes(float(costs @ slack**2), residuals[:, None], curvature[None, :])
 
     return slopes
 
@@ -225,11 +238,11 @@ def fit_lasso_margins(
         positive = classes == (1 if count == 2 else place)
         costs = np.where(positive, own, other) * (1.0 if weights is None else weights)
         found.append(_fit_lasso_margin(X, np.where(positive, 1.0, -1.0), costs, settings))
-    parts = [np.array(part) for part in zip(*found, strict=True)]
-    certificate = Certificate(*parts[1:], settings.tolerance)
+    wide, primal, dual, violation, steps = (np.array(part) for part in zip(*found, strict=True))
+    certificate = Certificate(primal, dual, violation, steps, settings.tolerance)
     features = X.shape[1]
-    intercepts = parts[0][:, features] if settings.intercept != "none" else np.zeros(len(found))
-    return LinearMargins(np.ascontiguousarray(parts[0][:, :features]), intercepts, certificate)
+    intercepts = wide[:, features] if settings.intercept != "none" else np.zeros(len(wide))
+    return LinearMargins(np.ascontiguousarray(wide[:, :features]), intercepts, certificate)
 
 
 def _fit_lasso_margin(

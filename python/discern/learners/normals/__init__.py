@@ -1,0 +1,1 @@
+"""Normal densities with shrunken covariances, from sums over rows."""

@@ -1,0 +1,1 @@
+"""More columns than rows: discriminants and least squares from the products of rows, not of columns."""
