@@ -63,7 +63,7 @@ MEASURES = (
     "docs",
 )
 ALLOWED = {
-    "width": MEASURES,  # of a density, a bin, a margin, a terminal, a picture
+    "width": (*MEASURES, "app.py"),  # of a density, a bin, a margin, a terminal, a picture
     "widths": MEASURES,
     "patience": ("perceptron", "descent"),  # early stopping, as scikit-learn calls it
 }

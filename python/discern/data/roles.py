@@ -143,7 +143,7 @@ class Feature:
     def usual_range(self) -> list[float] | None:
         """Return the rounded range and step of most numbers of a column in bins; None if there is one bin.
 
-        The outermost edges are infinite: the range goes one mean width of a bin beyond the others.
+        The outermost edges are infinite: the range goes beyond the others by the mean distance of edges.
 
         Examples
         --------
