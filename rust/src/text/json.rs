@@ -83,11 +83,10 @@ impl Column {
 
     /// Set the value of a row; the last one counts.
     fn set(&mut self, value: Value, numbers: &[f64]) {
-        if self.values.last().is_some_and(|last| last.row == value.row) {
-            if self.values.pop().is_some_and(|last| last.kind == Kind::Numbers) {
-                self.ends.pop();
-                self.numbers.truncate(self.ends.last().copied().unwrap_or(0));
-            }
+        let is_again = self.values.last().is_some_and(|last| last.row == value.row);
+        if is_again && self.values.pop().is_some_and(|last| last.kind == Kind::Numbers) {
+            self.ends.pop();
+            self.numbers.truncate(self.ends.last().copied().unwrap_or(0));
         }
         if value.kind == Kind::Numbers {
             self.numbers.extend_from_slice(numbers);
