@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import csv
 import gzip
-import importlib.util
 import inspect
 import io
 import itertools
@@ -732,21 +731,6 @@ def test_a_progress_bar_with_speed_on_a_terminal_only(monkeypatch: pytest.Monkey
 
 
 # --------------------------------------------------------------------------------------------------- docs
-
-
-def documented() -> Any:
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_page_of_the_command_line_is_up_to_date() -> None:
-    build = documented()
-    assert build.PAGE.read_text("utf-8") == build.page(), "run: make docs"
 
 
 def test_every_command_and_option_has_help() -> None:
