@@ -485,8 +485,7 @@ def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
     strange = [label for label in decision.labels if label not in labels]
     if strange:
         raise ValueError(f"the model has no label {strange[0]!r}{did_you_mean(str(strange[0]), labels)}")
-    missing = decision.defaults(labels)
-    if missing:
+    if missing := decision.defaults(labels):
         raise ValueError(f"the decision rule lacks the label {missing[0]!r}; it covers {list(decision.labels)}")
 
 
