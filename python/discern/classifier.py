@@ -423,7 +423,9 @@ class Classifier(Estimator):
     def __getstate__(self) -> dict[str, Any]:
         fitted = self._fitted
         content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        return {"settings": self.settings, "content": content, **{name: getattr(self, name) for name in _BESIDE}}
+        beside = {name: getattr(self, name) for name in _BESIDE}
+        beside |= {"_given": self._given_now, "_learned": self._learned_now()}
+        return {"settings": self.settings, "content": content, **beside}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state["content"]

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 import discern
 from discern import _native
 from discern.data.text import TextSettings
 from discern.learners.kernel import Kernel
+from discern.statistics.by_class import add_by_class, scores_of_rows
 
 AFTER, LATE = 0.15, 0.5
 """Seconds until the alarm."""
@@ -37,6 +39,7 @@ SHORT = {
     "TextScorer.__call__": "one document",
     "TextScorer.scores": "one document",
     "place_on_grid": "a block of 512 rows",
+    "logistic_residuals": "a block of rows whose scores are a megabyte or two",
     "NumberScorer": "keeps what it is given",
     "ExactTotal": "begins empty",
     "ExactTotal.sums": "an integer for each class",
@@ -110,6 +113,8 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     normal = np.zeros(2), np.ones(2), np.zeros(2)
     number_scorer, number_scores = _native.NumberScorer([normal] * 2, 2, 1e150), np.zeros((tall.size, 2))
     machine = discern.SVC(gamma=9.0).fit(dense, some)
+    tree, csr = _native.Tree(tall), scipy.sparse.csr_array((weights, ordered, starts), (rows, width))
+    wide, kept = source.random((many // 10, 60)), np.zeros(many // 10 * (60 + 59 * 30 + 60)).reshape(many // 10, -1)
     small_csr = (starts.astype(np.int32), ordered, weights)
 
     def screened() -> None:
@@ -120,7 +125,7 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
     def nearest_dense() -> None:
         screen = _native.Screen(500, np.full(1000, 1e9, np.float32), None)
         screen.add(screen_values, 0)
-        screen.nearest(tall[:2000], tall[:1000], 500, 1)
+        screen.nearest(tall[:2000], tall[:1000], 500, False, 1)
 
     return {
         "checksum": lambda: _native.checksum(file, 0, 64),
@@ -151,6 +156,8 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "InvertedIndex.nearest": lambda: index.nearest(*sparse[:3], 5, None, 1),
         "Screen.add": screened,
         "Screen.nearest": nearest_dense,
+        "Tree": lambda: _native.Tree(tall),
+        "Tree.nearest": lambda: tree.nearest(tall, 5, None, 1),
         "hamming_neighbors": lambda: _native.hamming_neighbors(bits, bits, 1024, 5, None, 1),
         "weigh": lambda: _native.weigh(starts, terms, np.ones(len(terms)), True, None, True, "l2", 1),
         "term_rows": lambda: _native.term_rows(terms, width),
@@ -167,6 +174,10 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "normal_scores": lambda: _native.normal_scores(
             tall, np.zeros((2, 8)), np.ones((2, 8)), np.zeros((2, 8)), np.zeros(2), 1
         ),
+        "add_dense_by_class": lambda: add_by_class(np.tile(tall, (4, 1)), np.tile(tall_classes, 4), None, np.zeros((2, 8))),
+        "add_sparse_by_class": lambda: add_by_class(csr, classes, None, np.zeros((2, width))),
+        "add_products_of_rows": lambda: scores_of_rows(csr, np.ones((width, 20)), np.zeros(20)),
+        "quadratic": lambda: _native.quadratic(wide, True, True, kept),
         "category_counts": lambda: _native.category_counts(table, tall_classes, 2, None, 1),
         "category_scores": lambda: _native.category_scores(table, [9] * 8, np.zeros(144), np.zeros(2), 1),
         "bin_codes": lambda: _native.bin_codes(tall, [np.linspace(0, 1, 50).tolist()] * 8, 1),
@@ -182,6 +193,8 @@ def calls(scale: float) -> dict[str, Callable[[], Any]]:
         "fit_margins": lambda: discern.LinearSVC(C=1e4, tol=1e-12, max_iter=100_000, loss="hinge").fit(dense, some),
         "logistic_sums": lambda: _native.logistic_sums(tall, tall_classes, np.zeros(9), None, True, 1),
         "logistic_probabilities": lambda: _native.logistic_probabilities(tall, np.zeros(9), 1),
+        "lasso_step": lambda: discern.LogisticRegression(penalty="l1", C=1e4, tol=1e-9).fit(dense, some),
+        "descend": lambda: discern.SGDClassifier(max_iter=100_000, tol=None, random_state=0).fit(dense, some),
         "logistic_dual": lambda: _native.logistic_dual(
             *small_csr, classes, np.full(rows, 1e3), np.zeros(width), True, 1000, 0.0, 1
         ),

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 from discern.classifier import Classifier
 from discern.data.readers import batches
-from discern.data.roles import Feature
+from discern.data.roles import IGNORED, OTHERS, Feature
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 from discern.models.validation.choosing import held_out
 from discern.models.validation.rows import Folds, Sample, stratified
@@ -84,10 +84,10 @@ def sampled(rows: list[dict], features: list[Feature], parts: int = 1) -> Sample
 
 
 def untrained(features: list[Feature], options: dict) -> Classifier:
-    """Return a classifier of these columns; the bins of numbers are given, so that they do not change with the rows."""
+    """Return a classifier of these columns only; the bins of numbers are given, so that rows do not change them."""
     own = options.get("own")
     model = Classifier(numbers="gaussian", **{name: value for name, value in options.items() if name != "own"})
-    model.settings = replace(model.settings, columns=tuple(features))
+    model.settings = replace(model.settings, columns=(*features, Feature(OTHERS, IGNORED)))
     if own is not None:  # each event model has its contrast with the rest
         event = "contrast" if model.settings.naive_bayes.event == "multinomial" else "binary-contrast"
         learner = replace(model.settings.naive_bayes, event=event, own=own)
@@ -268,7 +268,7 @@ def test_stratified_folds(pairs: list, number: int, random) -> None:
 def test_folds_must_fit_the_rows() -> None:
     keys = np.arange(4, dtype=np.uint64)
     for number in (0, 1, 5):
-        with pytest.raises(ValueError, match="from 2 to 4 folds"):
+        with pytest.raises(ValueError, match="folds must be from 2 to 4"):
             stratified(np.zeros(4, np.int32), keys, number)
     rows = [{"label": "a", "text": "xx"}, {"label": "b", "text": "yy"}]
     feature = Feature("text", "text")

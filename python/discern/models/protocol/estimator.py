@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discern.data.roles import IGNORED
 from discern.data.source import Reading
 from discern.models.fitted import Fitted
 from discern.models.predicting import Predictor
@@ -53,10 +54,13 @@ class Estimator(Predictor):
         'logistic'
         """
         beside = {"class_weight": self.class_weight, "threads": self.threads, "embed": self._embed}
+        return {**(self._given_now or arguments_of(self.settings)), **beside}
+
+    @property
+    def _given_now(self) -> dict[str, Any] | None:
+        """The arguments that were given, unless the settings have changed since: labels with priors may be forgotten."""
         given = self._given
-        if given is None or Settings.of(**given) != self.settings:
-            given = arguments_of(self.settings)
-        return {**given, **beside}
+        return given if given is not None and Settings.of(**given) == self.settings else None
 
     def set_params(self, **parameters: Any) -> Self:
         """Change arguments, for the next :meth:`fit`; what was learned stays until then."""
@@ -107,14 +111,13 @@ class Estimator(Predictor):
 
     def _names(self) -> ClassNames | None:
         """Return the names of the present labels as they were in y, if y had them all."""
+        learned = self._learned_now()
+        return learned.names if learned is not None and len(learned.names.labels) == len(self.labels) else None
+
+    def _learned_now(self) -> Learned | None:
+        """Return what ``fit(X, y)`` remembers, without classes that were forgotten since."""
         learned = self._learned
-        if learned is None:
-            return None
-        kept = [label in self.labels for label in learned.names.labels]
-        if sum(kept) < len(self.labels):
-            return None
-        labels = tuple(label for label, keep in zip(learned.names.labels, kept, strict=True) if keep)
-        return ClassNames(learned.names.classes[kept], labels)
+        return learned if learned is None else replace(learned, names=learned.names.among(self.labels))
 
     def _rows_to_predict(self, data: Any) -> Any:
         if self._learned is None:
@@ -181,14 +184,15 @@ def arguments_of(settings: Settings) -> dict[str, Any]:
     >>> Settings.of(**arguments_of(settings)) == settings
     True
     """
-    names = ("label", "model", "numbers", "calibrate", "min_df", "characters", "max_terms", "select", "views", "budget")
-    found: dict[str, Any] = {name: getattr(settings, name) for name in (*names, "ledger")}
+    same = ("label", "model", "numbers", "calibrate", "min_df", "characters", "max_terms", "select", "views", "budget")
+    found: dict[str, Any] = {name: getattr(settings, name) for name in (*same, "ledger")}
     naive_bayes = settings.naive_bayes
     found["smoothing"] = "auto" if settings.auto_smoothing else naive_bayes.smoothing
     found["priors"] = "auto" if settings.auto_priors else _plain_priors(naive_bayes.priors)
     found["normalization"] = naive_bayes.normalization
-    for role in ("text", "number", "category", "flag", "vector"):
-        found[role] = [feature.name for feature in settings.columns if feature.role == role] or None
+    for role in ("text", "number", "category", "flag", "vector", IGNORED):
+        names = [feature.name for feature in settings.columns if feature.role == role]
+        found["ignore" if role == IGNORED else role] = names or None
     found |= {name: getattr(settings.text, name) for name in TEXT_SETTINGS}
     found |= {"ngrams": settings.ngrams, "min_word_length": settings.min_word_length}
     if settings.auto_stem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -123,6 +123,12 @@ class ClassNames:
             twice = next(label for label in labels if labels.count(label) > 1)
             raise DataError(f"y has different values for the same label {twice!r}; use one of them")
         return cls(classes, labels)
+
+    def among(self, labels: Collection[str]) -> ClassNames:
+        """Return those of the classes whose labels are given."""
+        kept = [label in labels for label in self.labels]
+        chosen = tuple(label for label, keep in zip(self.labels, kept, strict=True) if keep)
+        return ClassNames(self.classes[kept], chosen)
 
     def named(self, labels: Any) -> Array:
         """Return the class of each label; a label without one, such as that for unsure, remains a text."""
