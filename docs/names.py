@@ -30,11 +30,12 @@ CHAPTERS = {
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],
-    "From scikit-learn as they are": ["estimators.reexports"],
     "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
     "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
 }  # fmt: skip
 REST = "More"
+FOREIGN = "estimators.reexports"
+"""Names of scikit-learn, whose own pages describe them."""
 MODULES = {
     "analysis.plots": "Pictures, in scikit-learn's Display convention; they need the extra `plot`.",
     "learners.simulate": "Problems of which the densities are known, and so the best that any classifier can do.",
@@ -74,9 +75,7 @@ BESIDE = {
 }
 """Names that are no part of the package's front, but come to hand."""
 
-INNER = {
-    f"Classifier.{name}" for name in ("choose", "entries", "features_of", "planned", "read_text_from", "recipe_of")
-}
+INNER = {"Classifier.read_text_from"}
 """Methods that the package itself calls, and nobody else should."""
 
 TEMPLATE = """\
@@ -92,6 +91,8 @@ def chapters() -> dict[str, list[str]]:
     places = {f"discern.{home}": chapter for chapter, homes in CHAPTERS.items() for home in homes}
     found: dict[str, list[str]] = {chapter: [] for chapter in (*CHAPTERS, REST)}
     for name, home in discern._HOMES.items():
+        if home == f"discern.{FOREIGN}":
+            continue
         found[places.get(home, REST)].append(f"discern.{name}")
     return {chapter: sorted(names) for chapter, names in found.items() if names}
 
@@ -118,7 +119,15 @@ def page() -> str:
         parts.append(section(chapter, "", [f"discern.{name}" for name in names]))
     for module, summary in MODULES.items():
         parts.append(section(f"discern.{module}", summary, members(module)))
+    parts.append(foreign())
     return "\n".join(parts)
+
+
+def foreign() -> str:
+    """List the names that are scikit-learn's own."""
+    names = sorted(name for name, home in discern._HOMES.items() if home == f"discern.{FOREIGN}")
+    listed = "".join(f"- `discern.{name}`\n" for name in names)
+    return f"## From scikit-learn\n\nThese are scikit-learn's own; its documentation describes them.\n\n{listed}"
 
 
 def section(title: str, summary: str, names: list[str]) -> str:

@@ -3,6 +3,7 @@
 import inspect
 
 import discern
+from discern.estimators import reexports
 
 NOT_MEASURED = {
     "__version__": "a string",
@@ -45,6 +46,7 @@ NOT_MEASURED = {
     "reweight": "scikit-learn does not change priors",
     "wilson": "a formula of a few numbers",
     "with_vectors": "joins two arguments",
+    **dict.fromkeys(reexports.__all__, "scikit-learn's own"),
 }
 """The public names without cells, each with the reason."""
 
@@ -59,4 +61,4 @@ def is_estimator(name: str) -> bool:
 
 def estimators() -> tuple[str, ...]:
     """Return the names of the public estimators."""
-    return tuple(name for name in discern.__all__ if is_estimator(name))
+    return tuple(name for name in discern.__all__ if name not in NOT_MEASURED and is_estimator(name))

@@ -166,7 +166,7 @@ def held_out(folder: Path) -> str:
 
 def test_rare_words_are_on_no_page_and_in_no_line_of_the_log(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
-    Classifier(text="text", min_df=2, smoothing=1.0).fit(rows()).save(path)
+    Classifier(text="text", ignore="*", min_df=2, smoothing=1.0).fit(rows()).save(path)
     with in_process(Settings(path, held_out=held_out(tmp_path))) as (client, journal):
         content = shown(client)
     assert b"common" in content
@@ -177,7 +177,7 @@ def test_rare_words_are_on_no_page_and_in_no_line_of_the_log(tmp_path: Path) -> 
 
 def test_words_learned_and_forgotten_by_a_service_are_nowhere(tmp_path: Path) -> None:
     path = tmp_path / "m.discern"
-    Classifier(text="text", smoothing=1.0).fit(rows(secret=False)).save(path)
+    Classifier(text="text", ignore="*", smoothing=1.0).fit(rows(secret=False)).save(path)
     with in_process(Settings(path, held_out=held_out(tmp_path))) as (client, journal):
         secret = {"rows": [{"label": "l0", "text": f"{CANARY}secret things"}]}
         told = client.post("/v1/learn", secret)

@@ -345,7 +345,7 @@ class Machine(Walker):
 def _settings(random: Random) -> dict[str, Any]:
     """Draw settings that the command line has options for."""
     settings = draw_settings(random)
-    return {**settings, "priors": random.choice(["data", "uniform"])}
+    return {**settings, "priors": random.choice(["data", "uniform"]) if settings["priors"] != "data" else "data"}
 
 
 def _options(settings: dict[str, Any]) -> list[str]:

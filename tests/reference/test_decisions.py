@@ -103,7 +103,7 @@ def test_prior_shift_is_found_and_undone():
         (lambda: discern.estimate_priors(np.zeros((0, 2)), [0.5, 0.5]), "no rows"),
         (lambda: discern.reweight([[1.0, 0.0]], [0, 1], [0.5, 0.5]), "above 0"),
         (lambda: discern.reweight([[1.0, 0.0]], [0.5, 0.5], [1.5, -0.5]), "at least 0"),
-        (lambda: discern.reweight([[1.0, 0.0]], [0.5, 0.5], [1.0]), "as many"),
+        (lambda: discern.reweight([[1.0, 0.0]], [0.5, 0.5], [1.0]), "equal length"),
         (lambda: discern.MostRecall(false_positive_rate=0.1, precision=0.9), "either"),
         (lambda: discern.choose_threshold(["b"], [[0.0, 1.0]], "ab", "a", discern.LeastCost(1, 1)), "rows of it"),
     ],

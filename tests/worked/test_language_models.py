@@ -94,8 +94,8 @@ def test_a_label_without_words_can_say_nothing():
         ({"a": float("nan")}, "from 0 to 1"),
         ({"a": 0.7, "b": 0.7}, "sum to at most 1"),
         ({"m": {}}, "not to 0"),
-        ({"New": 0.1}, "is not a word"),
-        ({"new york": 0.1}, "is not a word"),
+        ({"New": 0.1}, "is not a single word"),
+        ({"new york": 0.1}, "is not a single word"),
     ],
     ids=str,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,11 @@ def refuse_huge(X: Any, what: str = "X", most: float = LARGEST) -> None:
     largest = max(-float(np.min(values, initial=0.0)), float(np.max(values, initial=0.0)))
     if most < largest < np.inf:
         raise ValueError(f"{what} holds a number as large as {largest:.0e}, beyond {most:.0e}: scale its columns first")
+
+
+def squares_fit(X: Any) -> bool:
+    """Return whether the numbers of a table are finite and small enough to be squared and added up."""
+    return _squares_fit(_values(X)) or bool(np.abs(_values(X)).max(initial=0.0) <= LARGEST)
 
 
 def _values(X: Any) -> Any:
@@ -110,6 +116,14 @@ def summable_weights(sample_weight: Any, X: Any, **rules: Any) -> NDArray[Any] |
     return np.ascontiguousarray(weights)
 
 
+def check_class_weight(class_weight: Any) -> None:
+    """Refuse given weights of classes that are not finite numbers of 0 or more."""
+    for given in class_weight if isinstance(class_weight, list | tuple) else [class_weight]:
+        if isinstance(given, Mapping):
+            names = np.array(list(given), object)
+            _check_weights(names, np.array(list(given.values()), np.float64))
+
+
 def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any], positive: bool = False) -> Any:
     """Return the weight of each class, of which the rows weigh ``masses``; refuses weights that are none.
 
@@ -125,8 +139,12 @@ def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any]
     if isinstance(class_weight, str) and class_weight == "balanced":
         return masses.sum() / (len(classes) * np.where(masses > 0, masses, 1.0))
     found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), np.float64)
-    for label, weight in zip(classes, found, strict=True):
+    _check_weights(classes, found, positive)
+    return found
+
+
+def _check_weights(classes: NDArray[Any], weights: NDArray[Any], positive: bool = False) -> None:
+    for label, weight in zip(classes, weights, strict=True):
         if not 0 <= weight < np.inf or (positive and weight == 0):
             least = "above 0" if positive else "0 or more"
             raise ValueError(f"class_weight of {label} is {weight}: it must be a finite number, {least}")
-    return found

@@ -42,7 +42,7 @@ def test_classifiers_are_compared_on_rows() -> None:
     table = compared.to_dict()["methods"]
     assert table[0]["p_value"] is None
     assert 0 <= table[1]["p_value"] <= 1
-    assert "95% interval" in str(compared)
+    assert "95% CI" in str(compared)
     assert "<table" in compared._repr_html_()
     again = discern.compare(methods, iter([rows[:10], rows[10:]]), folds=4)
     assert again.to_dict()["methods"][0]["log_loss"] == table[0]["log_loss"]

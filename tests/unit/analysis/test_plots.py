@@ -157,5 +157,5 @@ def test_comparisons() -> None:
     drawn = plots.PerceptronDisplay.from_estimator(learned)
     assert (drawn.updates, drawn.bound) == (learned.n_updates_.tolist(), learned.update_bound_[0])
     assert drawn.updates[0] <= drawn.bound
-    with pytest.raises(ValueError, match="several"):
+    with pytest.raises(ValueError, match="two classes"):
         plots.PerceptronDisplay.from_estimator(discern.Perceptron().fit([[0, 0], [4, 0], [0, 4]], [0, 1, 2]))

@@ -265,7 +265,10 @@ def test_similar_rows(tmp_path: Path, data: Path) -> None:
         assert (best.row, best.label, best.similarity) == (number, row["label"], pytest.approx(1.0))
     shown = well("similar", tmp_path / "k.discern", "noon tomorrow", "--data", data, "--top", "1").stdout
     assert "lunch at noon tomorrow" in shown
-    assert "not its data" in run("similar", tmp_path / "k.discern", "noon", "--data", data, "--data", data).stderr
+    assert (
+        "pass the training data"
+        in run("similar", tmp_path / "k.discern", "noon", "--data", data, "--data", data).stderr
+    )
     well("fit", data, "-o", tmp_path / "m.discern")
     assert "need the model 'knn'" in run("similar", tmp_path / "m.discern", "noon").stderr
 

@@ -67,7 +67,16 @@ SKIPPED = {
 # ------------------------------------------------------------------------------------- scikit-learn's own checks
 
 
-@parametrize_with_checks(MATRIX, expected_failed_checks=None, xfail_strict=True)
+NOT_EQUIVALENT = "sample_weight is not equivalent to removing/repeating samples, as scikit-learn says of its own"
+
+
+def expected_to_fail(estimator):
+    """Stochastic gradient descent draws rows: a row of weight two is not one that is drawn twice."""
+    checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return dict.fromkeys(checks, NOT_EQUIVALENT) if isinstance(estimator, discern.SGDClassifier) else {}
+
+
+@parametrize_with_checks(MATRIX, expected_failed_checks=expected_to_fail, xfail_strict=True)
 @pytest.mark.filterwarnings("ignore")
 def test_conformance(estimator, check):
     try:
@@ -139,6 +148,7 @@ SETTINGS = {
     "GaussianBasis": {"n_centers": 3, "random_state": 0},
     "BalancedWinnow": {"binarize": 3.0},
     "HashingVectorizer": {"n_features": 512, "key": 7},
+    "SGDClassifier": {"random_state": 0},
     "SelectKBest": {"k": 2},
 }
 """What suits these data, where the defaults do not."""

@@ -12,6 +12,7 @@ import discern._native as _native
 from discern.data.encode import is_sparse, native_table
 from discern.data.threads import default_threads
 from discern.estimators.base import Array
+from discern.estimators.checks import check_class_weight, squares_fit
 
 LOSSES = ("hinge", "squared_hinge", "log_loss", "modified_huber", "perceptron")
 RATES = ("constant", "optimal", "invscaling", "adaptive")
@@ -121,6 +122,9 @@ class SGDClassifier(sklearn_linear.SGDClassifier):
             bool(self.fit_intercept), decay, bool(self.shuffle), int(max_iter), tol, int(self.n_iter_no_change),
             int(self.average), float(self.t_),
         )  # fmt: skip
+        check_class_weight(self.class_weight)
+        if not squares_fit(X):
+            raise _overflow(1)
         numbers = np.searchsorted(self.classes_, y).astype(np.int32)
         weights = np.ascontiguousarray(sample_weight, np.float64)
         learned = _native.descend(
@@ -129,10 +133,7 @@ class SGDClassifier(sklearn_linear.SGDClassifier):
         )  # fmt: skip
         over = [found[4] for found in learned if found[5]]
         if over:
-            raise ValueError(
-                f"Floating-point under-/overflow occurred at epoch #{over[0]}. Scaling input data with StandardScaler "
-                "or MinMaxScaler might help."
-            )
+            raise _overflow(over[0])
         return learned
 
     def _finish(self, coef: Array, intercept: Array, epochs: int, rows: int) -> None:
@@ -142,6 +143,13 @@ class SGDClassifier(sklearn_linear.SGDClassifier):
         averaged = 0 < self.average <= self.t_ - 1
         self.coef_ = self._average_coef if averaged else coef
         self.intercept_ = self._average_intercept if averaged else intercept
+
+
+def _overflow(epoch: int) -> ValueError:
+    return ValueError(
+        f"Floating-point under-/overflow occurred at epoch #{epoch}. Scaling input data with StandardScaler or "
+        "MinMaxScaler might help."
+    )
 
 
 def _seed(random_state: Any) -> int:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import assert_all_finite, validate_data
 
 from discern.estimators.base import Array
-from discern.estimators.checks import summable_weights
+from discern.estimators.checks import check_class_weight, summable_weights
 from discern.learners.ridge import (
     MOST_COLUMNS,
     Choice,
@@ -80,6 +80,7 @@ def weights_of(model: Any, X: Any, sample_weight: Any, class_labels: Any) -> Arr
     weights = np.ones(X.shape[0]) if given is None else given
     if model.class_weight is None:
         return weights
+    check_class_weight(model.class_weight)
     return np.asarray(weights * compute_sample_weight(model.class_weight, class_labels), np.float64)
 
 

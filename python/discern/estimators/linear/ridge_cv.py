@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import Array, BaseClassifier
-from discern.estimators.checks import numbered
+from discern.estimators.checks import numbered, refuse_unfit
 from discern.estimators.linear.label_sets import TargetSolution, checked_sets, is_label_sets, weights_of
 from discern.estimators.linear.ridge import RidgeClassifier, _attributes
 from discern.learners.ridge import (
@@ -95,6 +95,7 @@ class RidgeClassifierCV(BaseClassifier):
             raise ValueError("cv!=None and store_cv_results=True are incompatible: use one of them")
         penalties = self._penalties()
         X, y, aims = self._checked(X, y)
+        refuse_unfit(X, self)
         if self.cv is None:
             self._leave_one_out(X, y, aims, sample_weight, penalties)
         else:

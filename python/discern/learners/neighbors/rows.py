@@ -31,6 +31,8 @@ _TREE_COLUMNS, _TREE_ROWS, _TREE_SHARE = 8, 64, 16
 cell, and if at most one in this many is a neighbor."""
 _DENSE_SHARE, _DENSE_COLUMNS = 0.4, 1 << 12
 """Rows with this share of numbers that are not zero, and at most this many columns, are compared as dense ones."""
+MOST_WEIGHT = 1 + 1e-6
+"""No number of a row of unit length is greater, but for rounding."""
 _UNIT = 2.0**-24
 """The relative rounding error of a 32-bit number."""
 _MOST_EMPTY = 1 << 22
@@ -150,7 +152,10 @@ class CosineRows(_Stored):
             whole_numbers(arrays[name], kind) for name, kind in (("rows.starts", np.int64), ("rows.terms", np.int32))
         )
         _check_columns(n_features, len(terms))
-        rows = cls(starts, terms, _real(arrays["rows.weights"], 1), n_features)
+        weights = _real(arrays["rows.weights"], 1)
+        if bool(np.abs(weights).max(initial=0.0) > MOST_WEIGHT):
+            raise ValueError("a row is longer than one")
+        rows = cls(starts, terms, weights, n_features)
         _ = rows._index  # which checks
         return rows
 

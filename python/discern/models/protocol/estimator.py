@@ -58,7 +58,7 @@ class Estimator(Predictor):
 
     @property
     def _given_now(self) -> dict[str, Any] | None:
-        """The arguments that were given, unless the settings have changed since: labels with priors may be forgotten."""
+        """The given arguments, unless the settings have changed since: labels with priors may be forgotten."""
         given = self._given
         return given if given is not None and Settings.of(**given) == self.settings else None
 
