@@ -30,7 +30,6 @@ CHAPTERS = {
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],
-    "From scikit-learn as they are": ["estimators.reexports"],
     "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
     "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
 }  # fmt: skip
@@ -41,6 +40,8 @@ MODULES = {
     "estimators.compat": "scikit-learn's own names served by discern, where results are equal.",
 }
 """Modules whose public names are not all in the package itself."""
+REEXPORTS = "discern.estimators.reexports"
+"""The module of the names that are scikit-learn's own; scikit-learn documents them."""
 BESIDE = {
     "What methods take and give": [
         "data.source.Reading",
@@ -92,7 +93,8 @@ def chapters() -> dict[str, list[str]]:
     places = {f"discern.{home}": chapter for chapter, homes in CHAPTERS.items() for home in homes}
     found: dict[str, list[str]] = {chapter: [] for chapter in (*CHAPTERS, REST)}
     for name, home in discern._HOMES.items():
-        found[places.get(home, REST)].append(f"discern.{name}")
+        if home != REEXPORTS:
+            found[places.get(home, REST)].append(f"discern.{name}")
     return {chapter: sorted(names) for chapter, names in found.items() if names}
 
 
@@ -118,7 +120,25 @@ def page() -> str:
         parts.append(section(chapter, "", [f"discern.{name}" for name in names]))
     for module, summary in MODULES.items():
         parts.append(section(f"discern.{module}", summary, members(module)))
-    return "\n".join(parts)
+    return "\n".join([*parts, reexports()])
+
+
+def reexports() -> str:
+    """Return the section of the names that are scikit-learn's own."""
+    home = importlib.import_module(REEXPORTS)
+    rows = [f"| `discern.{name}` | {origin(name, getattr(home, name))} |" for name in sorted(home.__all__)]
+    opening = "These names are scikit-learn's own classes and functions, so that a script needs only one import."
+    return "\n".join(["## Names from scikit-learn", "", opening, "", "| name | is |", "| --- | --- |", *rows, ""])
+
+
+def origin(name: str, value: Any) -> str:
+    """Return where scikit-learn documents one of its names."""
+    module = getattr(value, "__module__", "sklearn.feature_extraction.text")
+    public = ".".join(part for part in module.split(".") if not part.startswith("_"))
+    place = f"{public}.{name}"
+    if name.isupper():
+        return f"`{place}`"
+    return f"[`{place}`](https://scikit-learn.org/stable/modules/generated/{place}.html)"
 
 
 def section(title: str, summary: str, names: list[str]) -> str:

@@ -188,6 +188,8 @@ def _read(path: str) -> NDArray[np.uint8]:
         raise ModelFileError(f"cannot read the model {path!r}: {error.strerror}") from error
     content = np.frombuffer(memory, np.uint8)
     content.flags.writeable = False
+    if content[8:9].tobytes() != b"{":  # every safetensors file has a JSON object after the length of it
+        raise ModelFileError(f"{path!r} is not a discern model; pass a file that Classifier.save or discern fit wrote")
     return content
 
 

@@ -435,7 +435,7 @@ def test_info(model: Path) -> None:
     assert [word["term"] for word in about["strongest"]["spam"]] == [
         term for term, _ in Classifier.load(model).weights("spam", 2)
     ]
-    assert all(word in shown for word in ("parameters", "57.14%", "free\u00a0+", "Laplace"))
+    assert all(word in shown for word in ("parameters", "57.14%", "free +", "Laplace"))
 
 
 def test_learn_and_forget_undo_each_other(tmp_path: Path, model: Path) -> None:
