@@ -119,7 +119,7 @@ ROWS = {
     # Logistic regression
     "Newton's method": "logistic", "separated classes": "logistic#separation", "Bayesian": "bayesian-logistic",
     # Linear and kernel classifiers
-    "basic linear classifier": "basic-linear", "the same with a kernel": "basic-linear#kernelised",
+    "basic linear classifier": "basic-linear", "the same with a kernel": "basic-linear#kernelized",
     "perceptron and its bound": "perceptron", "averaged and kernel perceptron": "perceptron#averaged-and-kernel",
     "Winnow": "winnow", "balanced Winnow": "winnow#balanced", "hard-margin SVM": "linear-svm",
     "soft-margin SVM": "linear-svm#soft-margin", "linear SVM in linear time": "linear-svm#linear-time",

@@ -148,7 +148,7 @@ class ScatterClassifier(BaseClassifier):
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget rows: the model is then, to rounding, the one that never saw them."""
+        """Forget rows. Up to rounding, the model equals one that never saw them."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         labels, numbers, weights = self._numbered(X, y, sample_weight)
