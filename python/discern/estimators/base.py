@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 NEVER_LEARNED = "cannot forget these rows: y has labels that were never learned; nothing was changed"
 BELOW_ZERO = "cannot forget these rows: a sum would fall below zero, so they were not all learned; nothing was changed"
-NOTHING_LEFT = "cannot forget these rows: cannot forget all rows; nothing was changed"
+NOTHING_LEFT = "cannot forget all rows; nothing was changed"
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
