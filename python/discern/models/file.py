@@ -26,7 +26,16 @@ _TYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I64": "<i8", "
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be used: the message gives the reason."""
+    """A model file that cannot be used. The message states the reason.
+
+    Examples
+    --------
+    >>> try:
+    ...     load("missing.discern")
+    ... except ModelFileError as error:
+    ...     print(error)
+    cannot read the model 'missing.discern': No such file or directory
+    """
 
 
 Check = Callable[[dict[str, "NDArray[Any]"], dict[str, Any]], None]
