@@ -12,6 +12,7 @@ import typer.main
 
 from discern.cli.main import COMMANDS, EXIT_CODES, GROUPS, app, application
 from discern.cli.options import EXAMPLES
+from discern.cli.screen.help import default, help_text, is_argument, usage, written
 from discern.data.formats import FORMATS
 
 FOLDER = Path(__file__).with_name("cli")
@@ -76,8 +77,6 @@ _DISCERN_COMPLETE=source_fish discern > ~/.config/fish/completions/discern.fish
 {pages}
 ```
 """
-MOST_CHOICES = 3
-"""The most values of an option that stand beside its name; more are listed in its meaning."""
 NOTE = "<!-- Written by docs/build.py from the commands themselves: change those, then run `make docs`. -->"
 
 
@@ -104,63 +103,20 @@ def summary_of(command: Any) -> str:
 
 def section(command: Any, examples: Sequence[str]) -> str:
     """Return the page of one command."""
-    arguments = [one for one in command.params if one.param_type_name == "argument"]
-    options = [one for one in command.params if one.param_type_name == "option" and "--help" not in one.opts]
-    parts = [f"# discern {command.name}", NOTE, command.help, usage(command, arguments, options)]
+    arguments = [one for one in command.params if is_argument(one)]
+    options = [one for one in command.params if not is_argument(one) and "--help" not in one.opts]
+    parts = [f"# discern {command.name}", NOTE, command.help, f"```\n{usage(command, f'discern {command.name}')}\n```"]
     if arguments:
         parts.append(table("argument", arguments))
     parts += [table("option", options), "```sh\n" + "\n".join(examples) + "\n```"]
     return "\n\n".join(parts) + "\n"
 
 
-def usage(command: Any, arguments: list[Any], options: list[Any]) -> str:
-    """Return the line that shows how a command is called."""
-    given = [written(one) if one.required or written(one).startswith("[") else f"[{written(one)}]" for one in arguments]
-    needed = [f"{max(one.opts, key=len)} {values(one)}" for one in options if one.required]
-    return "```\n" + " ".join(["discern", command.name, *given, *needed, "[OPTIONS]"]) + "\n```"
-
-
-def written(parameter: Any) -> str:
-    """Return a parameter as it is written on the command line."""
-    if parameter.param_type_name == "argument":
-        return str(parameter.metavar) + ("..." if parameter.nargs == -1 else "")
-    names = sorted(parameter.opts, key=len) + parameter.secondary_opts
-    return f"{', '.join(names)} {values(parameter)}".strip()
-
-
-def values(option: Any) -> str:
-    """Return what an option takes; nothing for a switch."""
-    if option.metavar or option.is_flag:
-        return option.metavar or ""
-    choices = getattr(option.type, "choices", ())
-    if len(choices) > MOST_CHOICES:
-        return "NAME"
-    return "|".join(choices) or ("N" if option.type.name.startswith("int") else "TEXT")
-
-
-def help_text(parameter: Any) -> str:
-    """Return the help of a parameter."""
-    least, choices = getattr(parameter.type, "min", None), getattr(parameter.type, "choices", ())
-    names = f" One of {', '.join(f'`{name}`' for name in choices)}." if len(choices) > MOST_CHOICES else ""
-    return parameter.help + names + (f" At least {least}." if least is not None else "")
-
-
-def default(parameter: Any) -> str:
-    """Return the value of a parameter that is not given."""
-    if parameter.required:
-        return "required"
-    if isinstance(parameter.show_default, str):
-        return parameter.show_default
-    if isinstance(parameter.default, bool):
-        return "yes" if parameter.default else "no"
-    return f"`{parameter.default}`" if parameter.show_default and parameter.default is not None else ""
-
-
 def table(title: str, parameters: list[Any]) -> str:
     """Return a table of parameters."""
     lines = [f"| {title} | meaning | default |", "| --- | --- | --- |"]
     for one in parameters:
-        cells = (f"`{written(one)}`", help_text(one), default(one))
+        cells = (f"`{written(one)}`", help_text(one, "`"), default(one, "`"))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 

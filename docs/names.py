@@ -34,14 +34,14 @@ CHAPTERS = {
     "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
 }  # fmt: skip
 REST = "More"
-FOREIGN = "estimators.reexports"
-"""Names of scikit-learn, whose own pages describe them."""
 MODULES = {
     "analysis.plots": "Pictures, in scikit-learn's Display convention; they need the extra `plot`.",
     "learners.simulate": "Problems of which the densities are known, and so the best that any classifier can do.",
     "estimators.compat": "scikit-learn's own names served by discern, where results are equal.",
 }
 """Modules whose public names are not all in the package itself."""
+REEXPORTS = "discern.estimators.reexports"
+"""The module of the names that are scikit-learn's own; scikit-learn documents them."""
 BESIDE = {
     "What methods take and give": [
         "data.source.Reading",
@@ -91,9 +91,8 @@ def chapters() -> dict[str, list[str]]:
     places = {f"discern.{home}": chapter for chapter, homes in CHAPTERS.items() for home in homes}
     found: dict[str, list[str]] = {chapter: [] for chapter in (*CHAPTERS, REST)}
     for name, home in discern._HOMES.items():
-        if home == f"discern.{FOREIGN}":
-            continue
-        found[places.get(home, REST)].append(f"discern.{name}")
+        if home != REEXPORTS:
+            found[places.get(home, REST)].append(f"discern.{name}")
     return {chapter: sorted(names) for chapter, names in found.items() if names}
 
 
@@ -119,15 +118,25 @@ def page() -> str:
         parts.append(section(chapter, "", [f"discern.{name}" for name in names]))
     for module, summary in MODULES.items():
         parts.append(section(f"discern.{module}", summary, members(module)))
-    parts.append(foreign())
-    return "\n".join(parts)
+    return "\n".join([*parts, reexports()])
 
 
-def foreign() -> str:
-    """List the names that are scikit-learn's own."""
-    names = sorted(name for name, home in discern._HOMES.items() if home == f"discern.{FOREIGN}")
-    listed = "".join(f"- `discern.{name}`\n" for name in names)
-    return f"## From scikit-learn\n\nThese are scikit-learn's own; its documentation describes them.\n\n{listed}"
+def reexports() -> str:
+    """Return the section of the names that are scikit-learn's own."""
+    home = importlib.import_module(REEXPORTS)
+    rows = [f"| `discern.{name}` | {origin(name, getattr(home, name))} |" for name in sorted(home.__all__)]
+    opening = "These names are scikit-learn's own classes and functions, so that a script needs only one import."
+    return "\n".join(["## Names from scikit-learn", "", opening, "", "| name | is |", "| --- | --- |", *rows, ""])
+
+
+def origin(name: str, value: Any) -> str:
+    """Return where scikit-learn documents one of its names."""
+    module = getattr(value, "__module__", "sklearn.feature_extraction.text")
+    public = ".".join(part for part in module.split(".") if not part.startswith("_"))
+    place = f"{public}.{name}"
+    if name.isupper():
+        return f"`{place}`"
+    return f"[`{place}`](https://scikit-learn.org/stable/modules/generated/{place}.html)"
 
 
 def section(title: str, summary: str, names: list[str]) -> str:

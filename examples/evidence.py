@@ -17,7 +17,7 @@ model = Classifier().fit(sample())
 evidence = model.explain(NEW_MESSAGE)
 print(evidence)
 assert evidence.label == "spam"
-total = evidence.prior + evidence.faded + sum(term.weight for term in evidence.terms)
+total = evidence.prior + evidence.prior_calibration + sum(term.weight for term in evidence.terms)
 assert np.isclose(total, np.log(evidence.probabilities["spam"] / evidence.probabilities["ham"]))
 
 EvidenceDisplay.from_evidence(evidence)

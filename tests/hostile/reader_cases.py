@@ -377,7 +377,7 @@ FOLDERS: dict[str, tuple[dict[str, bytes], list[Any] | str]] = {
     ),
     "without labels": ({"b.txt": b"two", "a.txt": b"one"}, [{"text": "one"}, {"text": "two"}]),
     "invalid UTF-8": ({"a/1.txt": b"\xff", "b/1.txt": b"x"}, "a/1.txt"),
-    "files beside folders": ({"a/1.txt": b"x", "README": b"about"}, "beside its sub-folders, such as 'README'"),
+    "files beside folders": ({"a/1.txt": b"x", "README": b"about"}, "beside its subfolders, such as 'README'"),
     "tables": ({"a.csv": b"text\na\n"}, "with tables"),
     "mails and others": ({"a/1.eml": b"Subject: s\n\n", "a/2.txt": b"x"}, "mails and other documents"),
     "mails and others in two folders": ({"a/1.eml": b"Subject: x\n\ny", "b/1.txt": b"y"}, "pass --format"),

@@ -98,7 +98,7 @@ def test_unknown_words_count_by_their_length_only(words: list[str], more: int, u
         lengths = [sum(term.weight for term in seen.terms if term.view == "length") for seen in (first, second)]
         own = [{term.term: term.weight for term in seen.terms if term.view == "text"} for seen in (first, second)]
         assert own[0] == pytest.approx(own[1], abs=1e-9)
-        fading = second.faded - first.faded
+        fading = second.prior_calibration - first.prior_calibration
         assert second.log_odds - first.log_odds == pytest.approx(lengths[1] - lengths[0] + fading, abs=1e-9)
     assert second.unknown - first.unknown == more
 
@@ -114,7 +114,7 @@ def test_an_explanation_adds_up_to_its_probabilities(model: Classifier, words: l
     assert seen.probabilities == pytest.approx(expected, rel=1e-9)
     odds = np.log(expected[seen.label]) - np.log(expected[seen.against])
     assert seen.log_odds == pytest.approx(odds, abs=1e-6)
-    own = seen.prior + seen.faded + seen.absent + sum(term.weight for term in seen.terms)
+    own = seen.prior + seen.prior_calibration + seen.absent + sum(term.weight for term in seen.terms)
     assert own == pytest.approx(seen.log_odds, abs=1e-9)
 
 

@@ -18,6 +18,7 @@ from discern.analysis.drift import Window
 from discern.classifier import Classifier, load
 from discern.evaluation.decisions import Decision
 from discern.models import file as files
+from tests.machines.operations import OPERATIONS
 from tests.machines.reference import Reference, Rule, quietly
 from tests.machines.rows import (
     ENOUGH,
@@ -36,41 +37,6 @@ from tests.machines.walking import Walker, attempt, refuses, require, together
 
 Labels = Sequence[str]
 THREADS = 8
-
-
-OPERATIONS: dict[str, int] = {
-    "learn": 8,
-    "learn_known_labels": 6,
-    "learn_again": 3,
-    "forget": 9,
-    "forget_a_label": 4,
-    "relabel": 6,
-    "change_a_copy": 3,
-    "fit": 1,
-    "fit_again": 1,
-    "decide_by_threshold": 2,
-    "decide_by_costs": 4,
-    "decide_by_shares": 3,
-    "decide_or_be_unsure": 1,
-    "clear": 2,
-    "save_and_load": 5,
-    "pickled": 2,
-    "slim": 2,
-    "rename_labels": 2,
-    "merge": 5,
-    "window": 2,
-    "threads_on_a_fresh_one": 1,
-    "threads": 2,
-    "forget_strangers": 2,
-    "forget_a_mixture": 4,
-    "forget_everything": 1,
-    "forget_too_often": 1,
-    "learn_unsure": 2,
-    "learn_nonsense": 1,
-    "decide_nonsense": 1,
-    "merge_others": 1,
-}
-"""The operations, and how often each is drawn."""
 
 
 class Machine(Walker):

@@ -128,7 +128,7 @@ def test_explanations_are_those_of_the_library(client: Client, place: Path) -> N
     seen = client.post("/v1/explain", {"text": text})
     expected = loaded(place).explain(text).to_dict()
     # A model that has predicted often sums in another order: the last digit may differ.
-    for name in ("probabilities", "probability", "log_odds", "prior", "faded", "absent"):
+    for name in ("probabilities", "probability", "log_odds", "prior", "prior_calibration", "absent"):
         assert seen.pop(name) == pytest.approx(expected.pop(name), rel=1e-12)
     terms = zip(seen.pop("terms"), expected.pop("terms"), strict=True)
     for mine, theirs in terms:

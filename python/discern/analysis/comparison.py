@@ -57,7 +57,9 @@ class LoadedRows:
 
     def labels(self, name: str) -> NDArray[np.str_]:
         """Return the label of each row; raises the errors of training."""
-        [batch] = batches(self.columns)
+        batch = next(iter(batches(self.columns)), None)
+        if batch is None:
+            return np.zeros(0, np.str_)
         numbers, labels = batch.labels(name)
         return np.array(labels, np.str_)[numbers]
 
@@ -78,8 +80,10 @@ def stratified_folds(
     """
     names = np.asarray(labels)
     _, numbers, counts = np.unique(names, return_inverse=True, return_counts=True)
+    if len(names) < 2:
+        raise ValueError(f"cross-validation needs at least two rows, not {len(names)}")
     if folds < 2 or folds > len(names):
-        raise ValueError(f"the rows cannot be split into {folds} folds; use from 2 to {len(names)}")
+        raise ValueError(f"{len(names)} rows cannot be split into {folds} folds; use from 2 to {len(names)}")
     members: dict[Any, list[int]] = {}
     for row, group in enumerate(groups if groups is not None else range(len(names))):
         members.setdefault(group, []).append(row)

@@ -17,11 +17,11 @@ from discern.data.source import Reading
 
 
 class Window:
-    """A classifier of the last rows or days: new rows are added, old ones are subtracted.
+    """A classifier of the last rows or days: it learns new rows and forgets old ones.
 
-    At any time the model is the one that was trained on the rows within the window alone, to the same file bytes
-    (numbers with normal densities: to rounding). The rows of the window are kept, to be subtracted when their time has
-    come. For a model that forgets slowly without keeping rows see :meth:`Classifier.decay`, which is not exact.
+    At any time the model has the same bytes as one that was trained with its settings on the rows of the window alone.
+    The window keeps these rows, to subtract them later. :meth:`Classifier.decay` forgets gradually without keeping
+    rows, but not exactly.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ def similar(model: Classifier, row: str | Mapping[str, Any], top: int = 10) -> l
     solved = model.solved
     if not isinstance(solved, SpaceModel) or not isinstance(solved.decider, Nearest):
         raise ValueError(
-            f"similar rows need the model 'knn', which keeps its rows, not {model.winner!r}; fit one with model='knn'"
+            f"this model is {model.winner!r}, which does not keep its rows; fit the model 'knn' to find similar rows"
         )
     if top < 1:
         raise ValueError("top must be at least 1")

@@ -103,7 +103,7 @@ def _labels_by_default(classifier: Any) -> list[str]:
 def _proof(proven: bool) -> str:
     if proven:
         return "the ledger proves that these rows had been learned"
-    return "the counts allow it; only a ledger (fit --ledger) proves that exactly these rows had been learned"
+    return "the counts are consistent with these rows; only a ledger (fit --ledger) proves that they had been learned"
 
 
 def _doubt(added: list[str], known: set[str], out: Output) -> None:
@@ -176,4 +176,4 @@ def merge(
     merged = loaded(models[0])
     for path in models[1:]:
         merged = merged.merge(loaded(path))
-    report_fit(merged, saved(merged, output), out)
+    report_fit(merged, saved(merged, output), out, f"merged {len(models)} models:")

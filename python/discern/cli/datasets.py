@@ -17,6 +17,9 @@ class Action(StrEnum):
     fetch = "fetch"
 
 
+TEXTS = ("what it is", "license")
+
+
 @command("discern datasets list", "discern datasets fetch sms-spam")
 def datasets(
     *,
@@ -42,8 +45,8 @@ def datasets(
         return
     from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table("name", "what it is", "license", "homepage", "here", left=5, drop=("homepage",))
-    table.names -= {0, 3, 4}  # a cut name could not be fetched, and a cut address not be opened
+    table = plain_table("name", "what it is", "license", "homepage", "here", left=5, drop=("homepage",), wraps=TEXTS)
+    table.names = table.wraps  # a cut name could not be fetched, and a cut address not be opened
     for one in CATALOG.values():
         table.add_row(one.name, one.about, one.license, one.homepage, "yes" if found(one) else "no")
     show(console(), table)

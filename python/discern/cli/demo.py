@@ -109,7 +109,7 @@ def _show(
     _title(screen, f"Learned {model.rows} messages, evaluated on {evaluation.rows} others", quiet)
     show_evaluation(screen, evaluation)
     for label, (text, evidence) in chosen.items():
-        _title(screen, f"Why one of those is {label}", quiet)
+        _title(screen, f"Why this message is {label}", quiet)
         show_evidence(screen, model, text, evidence, top=8, legend=not quiet)
     size = in_bytes(place.stat().st_size)
     _title(screen, f"Saved as {place} ({size}, {model.solved.terms:,} terms). Now try", quiet)

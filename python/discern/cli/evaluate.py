@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 def evaluate(
     *,
     model: ModelFile,
-    label: str | None = option(None, "The column with the true labels.", show_default="as in the model"),
+    label: str | None = option(
+        None, "The column with the true labels.", metavar="COLUMN", show_default="as in the model"
+    ),
     text: OtherText = None,
     rule: DecisionRule,
     novelty: float | None = option(

@@ -133,8 +133,7 @@ class Learning:
     panel: ClassVar[str] = "Model"
     model: str = option(
         "naive-bayes",
-        "Naive Bayes (its event model chosen by validation, or given), another model, or the best of them. Only naive "
-        "Bayes can learn more rows, forget and merge.",
+        "Naive Bayes (validation chooses its event model, or you name it), another model, or the best of them.",
         click_type=MODELS,
     )
     smoothing: Any = option(
@@ -212,7 +211,9 @@ class Terms:
     min_word_length: int | None = option(
         None, "The minimum number of characters of a word.", min=1, show_default="2, for mail 1"
     )
-    pattern: str | None = option(None, "A regular expression, for --analyzer pattern.", show_default="none")
+    pattern: str | None = option(
+        None, "A regular expression, for --analyzer pattern.", metavar="REGEX", show_default="none"
+    )
     characters: Any = option(
         None,
         "Also count character n-grams of these lengths, such as 2,5; not for naive Bayes.",
@@ -359,7 +360,7 @@ FACTS = (
 """What --json shows of a new model, beside its file and the columns that were left out."""
 
 
-def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> None:
+def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output, done: str = "learned") -> None:
     """Print what was learned."""
     from discern.cli.training.label_column import doubt_labels
 
@@ -378,5 +379,5 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> No
     listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
     more = ", …" if len(labels) > 10 else ""
     rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "
-    out.say(f"learned {rows}{counted(len(labels), 'label')} ({listed}{more})")
+    out.say(f"{done} {rows}{counted(len(labels), 'label')} ({listed}{more})")
     out.say(f"wrote {facts['file']}: {described['terms']:,} terms, {in_bytes(facts['bytes'])}")

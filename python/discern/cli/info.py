@@ -34,14 +34,15 @@ def info(
     For a model: settings, labels, sizes, and the strongest words of each label. For data: format, rows, missing values,
     labels, and columns with the roles that fit would infer.
     """
+    from discern.data.readers import batches, refuse_spreadsheet
+    from discern.data.roles import leading_rows
+    from discern.models.columns.labels import guess_label
+
     if not _is_data(file, rows.format):
+        refuse_spreadsheet(Path(file))
         _show_model(Path(file), top, out)
         return
     with rows.reading([file], out.quiet) as how:
-        from discern.data.readers import batches
-        from discern.data.roles import leading_rows
-        from discern.models.columns.labels import guess_label
-
         first, stream = leading_rows(batches(file, how))
         if label is None and first is not None:
             label = guess_label(first).name

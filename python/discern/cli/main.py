@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
+import re
 import sys
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -24,6 +25,7 @@ from discern.cli.fit import fit
 from discern.cli.info import drift, info
 from discern.cli.options import EXAMPLES
 from discern.cli.predict import predict
+from discern.cli.screen.help import Command, usage, write_opening, write_parameters, write_section
 from discern.cli.serve import serve
 
 GROUPS = {
@@ -37,8 +39,7 @@ GROUPS = {
 COMMANDS = tuple(itertools.chain.from_iterable(GROUPS.values()))
 EXTRAS = {report: "plot", serve: "serve"}
 """What a command needs beside discern itself, as an extra of the package."""
-HELP = {"help_option_names": ["-h", "--help"]}
-MARKUP: Any = {"rich_markup_mode": "markdown"}  # the other one, rich, would take discern[serve] for a style
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 EXIT_CODES = {
     0: "success (also if the output pipe is closed early)",
     1: "bad data or a bad model file: one sentence on stderr states what is wrong, where, and what to do",
@@ -46,6 +47,9 @@ EXIT_CODES = {
     3: "discern filter only: the message could not be classified; it is passed on unchanged",
     130: "interrupted by Ctrl-C; no half-written file is left behind",
 }
+KINDS = re.compile(r"(?<= is not a )valid (int|float)(eger)?( range)?")
+NUMBERS = {"int": "whole number", "float": "number"}
+RANGES = re.compile(r"(\S+) is not in the range (?:(\S+?)<=)?x(?:>=|<=)(\S+?)\.?$")
 
 
 class Commands(TyperGroup):
@@ -62,6 +66,9 @@ class Commands(TyperGroup):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
+        except typer.BadParameter as error:
+            error.message = plain(error.message)
+            raise
         except BrokenPipeError as error:
             _abandon_stdout()
             raise typer.Exit(0) from error
@@ -71,6 +78,37 @@ class Commands(TyperGroup):
             typer.echo(f"discern: {_sentence(error)}", err=True)
             raise typer.Exit(1) from error
         return result
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write how commands are called."""
+        formatter.write(f"Usage: {usage(self, ctx.command_path)}\n")
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help: the commands by task, the options and the exit codes."""
+        write_opening(self, ctx, formatter)
+        for task, commands in GROUPS.items():
+            write_section(formatter, task, [(one.__name__, summary(one)) for one in commands])
+        write_parameters(self, ctx, formatter)
+        write_section(formatter, "Exit codes", [(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+
+
+def plain(message: str) -> str:
+    """Return a message of the parser of options in plain words.
+
+    Examples
+    --------
+    >>> plain("'x' is not a valid int range."), plain("2.0 is not in the range 0<=x<=1.")
+    ("'x' is not a whole number.", '2.0 is not from 0 to 1')
+    >>> plain("0 is not in the range x>=1.")
+    '0 is less than 1'
+    """
+    message = KINDS.sub(lambda found: NUMBERS[found[1]], message)
+    return RANGES.sub(_out_of_range, message)
+
+
+def _out_of_range(found: re.Match[str]) -> str:
+    value, least, bound = found.groups()
+    return f"{value} is less than {bound}" if least is None else f"{value} is not from {least} to {bound}"
 
 
 def _defaults(commands: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -138,7 +176,7 @@ def application(
     that drove it.
 
     Data are files: CSV, JSON lines, Parquet, mailboxes and others (see --format), plain or compressed. A pattern such
-    as 'part-*.csv', a folder whose sub-folders are the labels, a Maildir, and - for stdin work too. Results go to
+    as 'part-*.csv', a folder whose subfolders are the labels, a Maildir, and - for stdin work too. Results go to
     stdout, messages to stderr.
 
     To begin, run discern demo. Or: discern fit DATA -o MODEL, then discern explain MODEL "some text".
@@ -146,16 +184,18 @@ def application(
 
 
 def _build() -> typer.Typer:
-    codes = "\n\n".join(f"{code}: {meaning}" for code, meaning in EXIT_CODES.items())
     built = typer.Typer(
-        cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False, context_settings=HELP, **MARKUP
+        cls=Commands,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        context_settings=HELP,
+        rich_markup_mode=None,
     )
-    built.callback(epilog=f"Exit codes\n\n{codes}")(application)
-    for task, commands in GROUPS.items():
+    built.callback()(application)
+    for commands in GROUPS.values():
         for one in commands:
-            epilog = "Examples\n\n" + "\n\n".join(EXAMPLES[one])
-            short = summary(one)
-            built.command(rich_help_panel=task, epilog=epilog, short_help=short, context_settings=HELP)(one)
+            examples = "\n".join(EXAMPLES[one])
+            built.command(cls=Command, epilog=examples, short_help=summary(one), context_settings=HELP)(one)
     return built
 
 

@@ -64,8 +64,9 @@ def command(*examples: str) -> Callable[[Function], Function]:
             if is_dataclass(parameter.annotation):
                 group = groups[name] = parameter.annotation
                 kinds = get_type_hints(group, include_extras=True)
-                panel = vars(group).get("panel")
-                parameters += [_parameter(one.name, kinds[one.name], one, panel) for one in fields(group)]
+                parameters += [
+                    _parameter(one.name, kinds[one.name], one, _panel(group, one.name)) for one in fields(group)
+                ]
             else:
                 parameters.append(_parameter(name, parameter.annotation, parameter.default))
 
@@ -102,6 +103,13 @@ def _parameter(name: str, kind: Any, default: Any, panel: str | None = None) -> 
     return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
+def _panel(group: Any, name: str) -> str | None:
+    """Return the heading in the help of a field of a group: that of the class which declares the field."""
+    owner = next(one for one in group.__mro__ if name in vars(one).get("__annotations__", ()))
+    panel: str | None = vars(owner).get("panel")
+    return panel
+
+
 def _in_panel(declared: Any, panel: str) -> Any:
     made = copy.copy(declared)
     made.rich_help_panel = None if isinstance(made, ArgumentInfo) else panel
@@ -125,7 +133,22 @@ class OneOf(TyperChoice[str]):
         return (*self._more, *(names() if callable(names) else names))
 
 
-MODELS = OneOf("discern.models.registry", "public_models")
+class OneModel(OneOf):
+    """A choice between the models."""
+
+    def __init__(self) -> None:
+        super().__init__("discern.models.registry", "public_models")
+
+    @property
+    def note(self) -> str:
+        """Return which of the models are sums over rows."""
+        from discern.models.registry import MODELS
+
+        *most, last = [one.name for one in MODELS if one.is_sum and one.is_public]
+        return f"Of these, {', '.join(most)} and {last} can learn more rows, forget and merge."
+
+
+MODELS = OneModel()
 
 # ------------------------------------------------------------------------------------------------- the results
 
@@ -158,7 +181,7 @@ Embed = Annotated[
 ]
 DATA_HELP = (
     "Files with rows: CSV or another --format, plain or compressed (.gz, .bz2, .xz, .zst); a Maildir; a folder whose "
-    "sub-folders are the labels; or - for stdin."
+    "subfolders are the labels; or - for stdin."
 )
 
 
@@ -268,6 +291,7 @@ Text = Annotated[
     typer.Option(help="A column with text. May be given more than once.", metavar="COLUMN", show_default="inferred"),
 ]
 OtherText = Annotated[
-    str | None, typer.Option("--text", help="The column with the text.", show_default="as in the model")
+    str | None,
+    typer.Option("--text", metavar="COLUMN", help="The column with the text.", show_default="as in the model"),
 ]
 Top = Annotated[int, typer.Option(min=0, help="How many words to show.")]

@@ -94,8 +94,10 @@ def serve(
         from discern.service.run import serve as run
     except ModuleNotFoundError as error:
         raise typer.BadParameter(f"{error.name} is missing: pip install 'discern[serve]'") from error
+    from discern.data.source import refuse_missing
     from discern.service.settings import Settings
 
+    refuse_missing(model)
     settings = Settings(
         model=model.resolve(),
         host=host,

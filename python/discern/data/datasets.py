@@ -12,7 +12,7 @@ from discern.data.batch import did_you_mean
 from discern.data.strings import DataError
 
 FOLDER = "DISCERN_DATA"
-"""The environment variable with the path of a folder that has a sub-folder for each data set."""
+"""The environment variable with the path of a folder that has a subfolder for each data set."""
 
 
 @dataclass(frozen=True)

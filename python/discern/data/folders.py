@@ -1,4 +1,4 @@
-"""Folders: a document or mail in each file, with sub-folders as labels, and Maildirs."""
+"""Folders: a document or mail in each file, with subfolders as labels, and Maildirs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = tuple[int, dict[str, str]]
 
 
 def read_folder(folder: Path, reading: Reading) -> Iterator[Batch]:
-    """Return the files of a folder as rows; if it has sub-folders, their names are the labels.
+    """Return the files of a folder as rows; if it has subfolders, their names are the labels.
 
     Files that are mails (a Maildir, names that end in .eml, or the format ``"eml"``) get the columns of a mail. All
     others are documents with a column ``text``.
@@ -67,10 +67,13 @@ def _files(folder: Path, reading: Reading) -> Iterator[tuple[str, Path, bool]]:
     folders, files = [entry for entry in inside if entry.is_dir()], [entry for entry in inside if not entry.is_dir()]
     if not inside:
         raise DataError(
-            f"{str(folder)!r} is a folder without files; pass a file, or a folder with sub-folders as labels"
+            f"{str(folder)!r} is a folder without files; pass a file, or a folder with subfolders as labels"
         )
     if folders and files:
-        raise DataError(f"{str(folder)!r} is a folder with files beside its sub-folders, such as {files[0].name!r}")
+        raise DataError(
+            f"{str(folder)!r} is a folder with files beside its subfolders, such as {files[0].name!r}; "
+            "pass the files, or remove them so that the subfolders are the labels"
+        )
     table = next((path for path in files if _is_table(path)), None)
     if table is not None and reading.format is None:
         raise DataError(f"{str(folder)!r} is a folder with tables; pass them, for example '{folder}/*{table.suffix}'")

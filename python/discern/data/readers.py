@@ -24,6 +24,8 @@ MANY_ROWS = 100
 """The least number of records whose columns become arrays."""
 ROWS_AT_ONCE = 1 << 15
 """The rows of a batch that holds vectors."""
+SPREADSHEETS = frozenset([".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"])
+"""The suffixes of files that people pass in place of a CSV file."""
 
 
 @dataclass(frozen=True)
@@ -256,11 +258,18 @@ def _format_of(path: Path, reading: Reading) -> Format:
     name = reading.format or format_of(path) or ("csv" if str(path) == "-" else None)
     if name is None:
         refuse_missing(path)  # a mistyped name tells no format either
+        refuse_spreadsheet(path)
         raise DataError(
             f"cannot tell the format of {str(path)!r}; name it {', '.join(sorted(_by_suffix()))} "
             f"(also {', '.join(COMPRESSIONS)}) or pass the format"
         )
     return FORMATS[name]
+
+
+def refuse_spreadsheet(path: Path) -> None:
+    """Raise ``DataError`` for a file of a spreadsheet program."""
+    if suffix_of(path) in SPREADSHEETS:
+        raise DataError(f"{str(path)!r} is a spreadsheet; save it as CSV, and pass the CSV file")
 
 
 def size_of(source: Any) -> int | None:

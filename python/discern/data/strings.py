@@ -15,7 +15,17 @@ if TYPE_CHECKING:
 
 
 class DataError(ValueError):
-    """An error in the input data. The message tells the fault, its place, and the remedy."""
+    """An error in the input data. The message states the fault, its place, and the remedy.
+
+    Examples
+    --------
+    >>> from discern import Classifier
+    >>> try:
+    ...     Classifier().fit([{"label": "ham", "text": "lunch at noon"}, {"text": "win a prize"}])
+    ... except DataError as error:
+    ...     print(error)
+    row 2 of column 'label' of the rows has no label; add one or remove the row
+    """
 
 
 @dataclass(frozen=True)

@@ -76,6 +76,8 @@ class TextSettings:
             raise ValueError(f"tokenizer must be 'words' or 'sklearn', not {self.tokenizer!r}")
         if self.pattern is not None and self.analyzer != "pattern":
             raise ValueError(f"pattern is for analyzer='pattern', not for {self.analyzer!r}: nothing would be filtered")
+        if self.stem is not None and self.stem not in STEMMERS:
+            raise ValueError(f"unknown stem {self.stem!r}; choose a language: {', '.join(STEMMED)}, yiddish")
         if self.symbols and self.analyzer != "word":
             raise ValueError(f"symbols is for analyzer='word', not for {self.analyzer!r}")
 
@@ -167,6 +169,8 @@ STEMMED = (
     "norwegian", "portuguese", "romanian", "russian", "serbian", "spanish", "swedish", "tamil", "turkish",
 )  # fmt: skip
 """The languages that have both a stemmer and stop words, which identify them."""
+STEMMERS = (*STEMMED, "yiddish", "porter", "lovins", "dutch_porter")
+"""All stemmers: the other ones are chosen by name only."""
 MIN_STOP_WORDS = 0.1
 """The minimal share of stop words in a text of a language."""
 

@@ -18,7 +18,7 @@ Array = NDArray[Any]
 
 NEVER_LEARNED = "cannot forget these rows: y has labels that were never learned; nothing was changed"
 BELOW_ZERO = "cannot forget these rows: a sum would fall below zero, so they were not all learned; nothing was changed"
-NOTHING_LEFT = "cannot forget these rows: cannot forget all rows; nothing was changed"
+NOTHING_LEFT = "cannot forget all rows; nothing was changed"
 
 
 class BaseClassifier(ClassifierMixin, BaseEstimator):
@@ -148,7 +148,7 @@ class ScatterClassifier(BaseClassifier):
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget rows: the model is then, to rounding, the one that never saw them."""
+        """Forget rows. Up to rounding, the model equals one that never saw them."""
         check_is_fitted(self)
         X, y = self._validated(X, y, reset=False)
         labels, numbers, weights = self._numbered(X, y, sample_weight)

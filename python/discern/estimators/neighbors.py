@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discern.estimators.base import NOTHING_LEFT
 from discern.learners.neighbors.votes import Neighbors, distance_weights, vote_shares
 from discern.models.file import ModelFileError
 from discern.models.file import load as load_file
@@ -111,7 +112,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         self._check_own("forget")
         known = self._known.without(ids)
         if not len(known):
-            raise ValueError("cannot forget all rows; nothing was changed")
+            raise ValueError(NOTHING_LEFT)
         used, classes = np.unique(known.classes, return_inverse=True)
         self.classes_ = self.classes_[used]
         return self._keep(Neighbors(known.rows, classes, known.ids))

@@ -388,8 +388,9 @@ class Evaluation:
         Examples
         --------
         >>> rows = Evaluation.of(list("aabb") * 9, list("abbb") * 9, np.tile([0.5, 0.5], (36, 1)), "ab")
-        >>> rows.f1("macro") in rows.bootstrap(lambda drawn: drawn.f1("macro"), samples=100)
-        True
+        >>> found = rows.bootstrap(lambda drawn: drawn.f1("macro"), samples=100)
+        >>> print(f"{rows.f1('macro'):.2f}, from {found.low:.2f} to {found.high:.2f}")
+        0.73, from 0.58 to 0.85
         """
         return bootstrap(self.rows, lambda chosen: figure(self.take(chosen)), samples, level, random_state)
 

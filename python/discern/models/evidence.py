@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from discern.data.text import TextSettings
 
 NOTHING_KNOWN = "The model knows none of the words and values of this row."
-FADED = "the prior counts less beside evidence"
+CALIBRATION_OF_PRIOR = "calibration of the prior"
 OTHER_CHARACTERS = "other characters"
 MOST_FLIPPED = 3
 """Leaving out more terms than these is no small change."""
@@ -69,11 +69,11 @@ class TermEvidence:
 class Evidence:
     """Why a row was given its label: the terms of the sum that decided it.
 
-    ``prior + faded + absent + sum(term.weight for term in terms)`` is ``log_odds``, the log odds of ``label`` over
-    ``against``. ``prior`` is the same for every row. ``faded`` is how much less of it counts beside the evidence, which
-    calibration finds. ``absent`` is the contribution of the words that do not occur; only the Bernoulli model uses
-    them. If the probabilities are calibrated, so is the evidence: it adds up to the log odds of the probabilities.
-    ``known`` and ``unknown`` are the numbers of terms that the model knows and does not know.
+    The log odds of ``label`` over ``against`` are the sum ``prior + prior_calibration + absent`` and the weights of the
+    terms. ``prior`` is the same for every row. ``prior_calibration`` is what calibration adds to it: the more known
+    terms a row has, the less the prior counts. ``absent`` is the contribution of the words that do not occur; only the
+    Bernoulli model uses them. If the probabilities are calibrated, so is the evidence: it adds up to the log odds of
+    the probabilities. ``known`` and ``unknown`` are the numbers of terms that the model knows and does not know.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Evidence:
     terms: tuple[TermEvidence, ...]
     unknown: int
     known: int = 1
-    faded: float = 0.0
+    prior_calibration: float = 0.0
 
     @property
     def probability(self) -> float:
@@ -103,7 +103,7 @@ class Evidence:
     @property
     def log_odds(self) -> float:
         """The log odds of the label over the runner-up."""
-        return self.prior + self.faded + self.absent + sum(term.weight for term in self.terms)
+        return self.prior + self.prior_calibration + self.absent + sum(term.weight for term in self.terms)
 
     @property
     def is_unknown(self) -> bool:
@@ -139,7 +139,7 @@ class Evidence:
             "against": self.against,
             "log_odds": self.log_odds,
             "prior": self.prior,
-            "faded": self.faded,
+            "prior_calibration": self.prior_calibration,
             "absent": self.absent,
             "terms": [term.to_dict() for term in self.terms],
             "known_terms": self.known,
@@ -150,8 +150,8 @@ class Evidence:
 
     def __str__(self) -> str:
         lines = [f"{self.label} ({self.probability:.1%}), against {self.against}", f"  {self.prior:+8.3f}  prior"]
-        if self.faded:
-            lines.append(f"  {self.faded:+8.3f}  {FADED}")
+        if self.prior_calibration:
+            lines.append(f"  {self.prior_calibration:+8.3f}  {CALIBRATION_OF_PRIOR}")
         if self.absent:
             lines.append(f"  {self.absent:+8.3f}  absent words")
         several = len({term.column for term in self.terms}) > 1
@@ -169,7 +169,7 @@ class Evidence:
         """Show the evidence in a notebook: the label, and a table of the terms with their nats and odds."""
         from discern.evaluation.markup import record_table, section
 
-        rows = [("prior", self.prior), (FADED, self.faded), ("absent words", self.absent)]
+        rows = [("prior", self.prior), (CALIBRATION_OF_PRIOR, self.prior_calibration), ("absent words", self.absent)]
         shown = [(name, "", f"{weight:+.2f}", "") for name, weight in rows if weight]
         several = len({term.column for term in self.terms}) > 1
         for term in self.terms:

@@ -26,7 +26,16 @@ _TYPES = {"U8": "<u1", "U16": "<u2", "U32": "<u4", "U64": "<u8", "I64": "<i8", "
 
 
 class ModelFileError(ValueError):
-    """A model file that cannot be used: the message gives the reason."""
+    """A model file that cannot be used. The message states the reason.
+
+    Examples
+    --------
+    >>> try:
+    ...     load("missing.discern")
+    ... except ModelFileError as error:
+    ...     print(error)
+    cannot read the model 'missing.discern': No such file or directory
+    """
 
 
 Check = Callable[[dict[str, "NDArray[Any]"], dict[str, Any]], None]
@@ -188,6 +197,8 @@ def _read(path: str) -> NDArray[np.uint8]:
         raise ModelFileError(f"cannot read the model {path!r}: {error.strerror}") from error
     content = np.frombuffer(memory, np.uint8)
     content.flags.writeable = False
+    if content[8:9].tobytes() != b"{":  # every safetensors file has a JSON object after the length of it
+        raise ModelFileError(f"{path!r} is not a discern model; pass a file that Classifier.save or discern fit wrote")
     return content
 
 

@@ -132,7 +132,6 @@ class Fitted:
         """Return what the model is: settings, labels, sizes."""
         resolved, model, known = self.resolved, self.model, self.rows_per_label
         plain = resolved.to_json()
-        shares = np.exp(model.prior).tolist()
         return {
             "model": self.winner,
             "label": self.settings.label,
@@ -145,12 +144,13 @@ class Fitted:
             "chosen": resolved.chosen,
             "leaderboard": plain["leaderboard"],
             "decision": None if self.decision is None else self.decision.to_json(),
-            "priors": dict(zip(model.labels, shares, strict=True)),
+            "priors": dict(zip(model.labels, np.exp(model.prior).tolist(), strict=True)),
             "terms": model.terms,
             "parameters": model.parameters,
             "rows": None if known is None else sum(known.values()),
             "rows_per_label": known,
             "slim": self.is_slim,
+            "can_learn": self.can_learn,
             "ledger": self.ledger is not None,
             "embedder": plain.get("embedder"),
             "labels_by_default": self._labels_by_default(),

@@ -276,7 +276,7 @@ class Model:
             against=self.labels[against],
             probabilities=dict(zip(self.labels, posterior(found.scores)[0].tolist(), strict=True)),
             prior=base,
-            faded=(weight_of_prior - 1.0) * base,
+            prior_calibration=(weight_of_prior - 1.0) * base,
             absent=absent,
             terms=in_order(by_words(terms, self._seen_as_characters(batch)), batch, self._texts().items()),
             unknown=int(found.unknown[0]),

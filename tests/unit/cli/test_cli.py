@@ -1,21 +1,14 @@
-"""The command line, in this process and as a real one."""
+"""The command line: reading data, fit, predict, evaluate, explain, info, and changes of a model."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import inspect
 import io
 import itertools
 import json
-import os
 import re
-import signal
 import subprocess
-import sys
-import threading
-import typing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,98 +19,24 @@ from typer.testing import CliRunner
 
 from discern.analysis.highlight import word_weights
 from discern.classifier import Classifier
-from discern.cli import demo, options
+from discern.cli import options
 from discern.cli.fit import parse_smoothing
 from discern.cli.main import app
 from discern.cli.screen import tables
 from discern.data.text import TextSettings
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
-
-ROOT = Path(__file__).resolve().parents[3]
-ROWS = [
-    {"label": "spam", "text": "win a free prize, call now"},
-    {"label": "spam", "text": 'free "cash" prize today'},
-    {"label": "spam", "text": "claim the free ticket now"},
-    {"label": "ham", "text": "lunch at noon, or at one?"},
-    {"label": "ham", "text": "see you tomorrow at lunch"},
-    {"label": "ham", "text": "the meeting is\nat noon tomorrow"},
-    {"label": "ham", "text": "naïve café, 東京 today"},
-]
-TEXT_FORMATS = ("csv", "tsv", "jsonl")
-SUFFIXES = [f".{name}{packed}" for name in TEXT_FORMATS for packed in ("", ".gz", ".bz2", ".zst")] + [".parquet"]
-HEAVY = ("sklearn", "matplotlib", "fastapi", "scipy", "pyarrow", "pandas")
-ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "NO_COLOR", "COLUMNS")}
-
-
-def in_process(*arguments: Any, given: str | bytes | None = None) -> Any:
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=given)
-
-
-def well(*arguments: Any, given: str | bytes | None = None) -> str:
-    result = in_process(*arguments, given=given)
-    assert result.exit_code == 0, (result.output, result.exception)
-    return str(result.stdout)
-
-
-def refused(*arguments: Any, code: int = 1, given: str | bytes | None = None) -> str:
-    result = in_process(*arguments, given=given)
-    assert result.exit_code == code, (result.output, result.exception)
-    assert not result.stdout
-    assert "Traceback" not in result.stderr
-    if code == 1:
-        assert result.stderr.startswith("discern: ")
-        assert result.stderr.count("\n") == 1
-    return str(result.stderr)
-
-
-def command(*arguments: Any) -> list[str]:
-    return [sys.executable, "-m", "discern.cli", *map(str, arguments)]
-
-
-def process(*arguments: Any, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=60, env=ENVIRONMENT, **more)
-
-
-def as_text(rows: list[dict[str, str]], name: str) -> str:
-    if name == "jsonl":
-        return "".join(json.dumps(row) + "\n" for row in rows)
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if name == "tsv" else ",")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
-
-
-def write(path: Path, rows: list[dict[str, str]] = ROWS) -> Path:
-    """Write rows as the name of the file says."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    suffixes = path.suffixes
-    if suffixes[0] == ".parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-        return path
-    content = as_text(rows, suffixes[0][1:]).encode()
-    packed = {
-        ".gz": gzip.compress,
-        ".bz2": bz2.compress,
-        ".zst": lambda plain: pa.compress(plain, "zstd", asbytes=True),
-    }
-    path.write_bytes(packed[suffixes[1]](content) if len(suffixes) > 1 else content)
-    return path
-
-
-@pytest.fixture
-def data(tmp_path: Path) -> Path:
-    return write(tmp_path / "rows.csv")
-
-
-@pytest.fixture
-def model(tmp_path: Path, data: Path) -> Path:
-    path = tmp_path / "model.discern"
-    well("fit", data, "-o", path)
-    return path
-
+from tests.unit.cli.running import (
+    ENVIRONMENT,
+    ROWS,
+    SUFFIXES,
+    TEXT_FORMATS,
+    as_text,
+    command,
+    in_process,
+    refused,
+    well,
+    write,
+)
 
 # ------------------------------------------------------------------------------------------- reading data
 
@@ -435,7 +354,7 @@ def test_info(model: Path) -> None:
     assert [word["term"] for word in about["strongest"]["spam"]] == [
         term for term, _ in Classifier.load(model).weights("spam", 2)
     ]
-    assert all(word in shown for word in ("parameters", "57.14%", "free\u00a0+", "Laplace"))
+    assert all(word in shown for word in ("parameters", "57.14%", "free +", "Laplace"))
 
 
 def test_learn_and_forget_undo_each_other(tmp_path: Path, model: Path) -> None:
@@ -490,255 +409,3 @@ def test_merge_of_different_settings_is_refused(tmp_path: Path, data: Path, mode
     assert "different ngrams" in refused("merge", model, other, "-o", tmp_path / "all.discern")
     assert not (tmp_path / "all.discern").exists()
     assert "two or more" in refused("merge", model, "-o", tmp_path / "all.discern", code=2)
-
-
-# ------------------------------------------------------------------------------------------ bad input, usage
-
-
-def test_a_wrong_column_says_did_you_mean(tmp_path: Path, data: Path) -> None:
-    assert "did you mean 'label'?" in refused("fit", data, "-o", tmp_path / "m.discern", "--label", "lable")
-
-
-def test_bad_files_are_one_sentence(tmp_path: Path, data: Path, model: Path) -> None:
-    cut = tmp_path / "cut.discern"
-    for size in (0, 5, 100, model.stat().st_size - 1):
-        cut.write_bytes(model.read_bytes()[:size])
-        assert "cut.discern" in refused("info", cut)
-    assert "did you mean" in refused("predict", model, tmp_path / "rows.cvs", "--format", "csv")
-    assert "not a discern model" in refused("predict", data, data)
-    assert "no-such-model" in refused("info", tmp_path / "no-such-model")
-    assert "is empty" in refused("fit", "-", "-o", tmp_path / "m.discern", given="")
-
-
-def test_a_place_that_cannot_be_written_is_refused_before_reading(tmp_path: Path, data: Path, model: Path) -> None:
-    assert "no such folder" in refused("fit", data, "-o", tmp_path / "none" / "m.discern")
-    assert "is a folder" in refused("fit", data, "-o", tmp_path)
-    assert "is a folder" in refused("predict", model, data, "-o", tmp_path)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        ["--smoothing", "much"],
-        ["--smoothing", "kneser-ney:1"],
-        ["--smoothing", "0"],
-        ["--smoothing", "dirichlet:-1"],
-        ["--ngrams", "2,1"],
-        ["--ngrams", "one"],
-        ["--ngrams", "0"],
-        ["--model", "forest"],
-        ["--stem", "klingon"],
-        ["--min-df", "0"],
-        ["--threads", "0"],
-        ["--analyzer", "pattern", "--pattern", "("],
-        ["--color"],
-    ],
-)
-def test_wrong_options_are_wrong_usage(tmp_path: Path, data: Path, wrong: list[str]) -> None:
-    refused("fit", data, "-o", tmp_path / "m.discern", *wrong, code=2)
-    assert not (tmp_path / "m.discern").exists()
-
-
-def test_wrong_usage(data: Path) -> None:
-    refused("fit", data, code=2)
-    refused("fitt", code=2)
-
-
-def test_every_command_has_json(tmp_path: Path, data: Path, model: Path) -> None:
-    out = ["-o", tmp_path / "out.discern"]
-    calls: dict[str, list[Any]] = {
-        "demo": ["-o", tmp_path / "demo.discern"],
-        "datasets": ["list"],
-        "info": [model],
-        "fit": [data, *out],
-        "learn": [model, data, *out],
-        "forget": [tmp_path / "out.discern", data, "-o", tmp_path / "less.discern"],
-        "relabel": [tmp_path / "moving.discern", tmp_path / "moved.txt", "--from", "spam", "--to", "ham"],
-        "merge": [model, model, *out],
-        "predict": [model, "--message", "free"],
-        "explain": [model, "free prize"],
-        "similar": [tmp_path / "near.discern", "free", "--top", "1"],
-        "evaluate": [model, data],
-        "compare": [data, "--folds", "2"],
-        "report": [model, data, "-o", tmp_path / "report.html"],
-        "decide": [tmp_path / "moving.discern", "--threshold", "0.6"],
-        "drift": [model, model, "--top", "2"],
-        "filter": [model],
-    }
-    (tmp_path / "moved.txt").write_text("win a free prize, call now\n")
-    well("fit", data, data, "-o", tmp_path / "moving.discern")
-    well("fit", data, "-o", tmp_path / "near.discern", "--model", "knn")
-    commands = [info.callback.__name__ for info in app.registered_commands if info.callback]
-    commands.remove("serve")  # it runs until it is stopped: see tests/service
-    assert list(calls) == commands
-    for name, arguments in calls.items():
-        result = in_process(name, *arguments, "--json")
-        assert (result.exit_code, result.stderr) == (0, ""), (name, result.output)
-        assert json.loads(result.stdout)
-        assert in_process(name, *arguments, "--quiet").stderr == ""
-
-
-# ------------------------------------------------------------------------------------------------ the demo
-
-
-def test_demo_and_the_commands_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    shown = well("demo")
-    assert "\x1b" not in shown
-    assert max(map(len, shown.splitlines())) < 250
-    named = [line.strip() for line in shown.splitlines() if re.match(r"  (discern|printf) ", line)]
-    assert named == demo.next_commands(Path("messages.discern"))
-    assert {line.split("discern ")[1].split()[0] for line in named} == {"predict", "explain", "info", "learn"}
-    for line in named:
-        real = re.sub(r"(^|\| )discern ", rf"\1{sys.executable} -m discern.cli ", line)
-        ran = subprocess.run(real, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
-        assert ran.returncode == 0, ran.stderr
-    assert (
-        "spam"
-        in subprocess.run(
-            command("predict", "messages.discern", "--message", demo.NEW_MESSAGE),
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            timeout=60,
-        ).stdout
-    )
-
-
-def test_demo_is_good_and_always_the_same(tmp_path: Path) -> None:
-    first = json.loads(well("demo", "--json", "-o", tmp_path / "m.discern"))
-    assert first == json.loads(well("demo", "--json", "-o", tmp_path / "m.discern"))
-    assert first["evaluation"]["accuracy"] > 0.9
-    assert first["evaluation"]["rows"] + first["rows_learned"] == len(demo.sample())
-    for label, explained in first["explained"].items():
-        assert explained["label"] == label
-        assert any(term["weight"] < 0 for term in explained["terms"])
-
-
-def test_demo_goes_to_a_temporary_folder_if_it_must(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    place = Path(json.loads(well("demo", "--json"))["file"])
-    assert place.is_file()
-    assert place.parent != tmp_path
-
-
-# --------------------------------------------------------------------------------------- as a real process
-
-
-def test_start_up_is_light(model: Path) -> None:
-    program = f"""
-import json, runpy, sys
-heavy = {HEAVY!r}
-import discern.cli.__main__
-import discern.cli.main
-assert not {{"rich", "numpy", *heavy}} & set(sys.modules), "import"
-for arguments in (["--help"], ["predict", {str(model)!r}, "--message", "free prize"]):
-    sys.argv = ["discern", *arguments]
-    try:
-        discern.cli.__main__.main()
-    except SystemExit as end:
-        assert end.code == 0, arguments
-    assert not set(heavy) & set(sys.modules), (arguments, set(heavy) & set(sys.modules))
-"""
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=ENVIRONMENT, timeout=60)
-    assert ran.returncode == 0, ran.stderr
-    assert "Exit codes" in ran.stdout
-    assert "130" in ran.stdout
-    assert "spam,0.9" in ran.stdout
-
-
-def test_version() -> None:
-    from discern import __version__
-
-    assert process("--version").stdout == f"discern {__version__}\n"
-
-
-def test_exit_codes_of_a_real_process(tmp_path: Path, data: Path, model: Path) -> None:
-    assert process("predict", model, data).returncode == 0
-    bad = process("predict", data, data)
-    assert (bad.returncode, bad.stdout) == (1, "")
-    assert bad.stderr.startswith("discern: ")
-    assert process("predict").returncode == 2
-    assert process("predict", model, "--message", b"\xff free prize".decode("utf-8", "surrogateescape")).returncode == 0
-
-
-def test_a_broken_pipe_ends_silently(tmp_path: Path, model: Path) -> None:
-    long = tmp_path / "long.csv"
-    long.write_text("text\n" + "free\n" * 100_000)
-    for rows in (long, write(tmp_path / "short.csv")):
-        with subprocess.Popen(
-            command("predict", model, rows), stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as running:
-            assert running.stdout is not None
-            assert running.stderr is not None
-            if rows == long:
-                assert running.stdout.readline() == b"label,probability\n"
-            running.stdout.close()
-            assert running.stderr.read() == b""
-            assert running.wait(30) == 0
-
-
-def test_ctrl_c_during_a_long_fit_leaves_nothing(tmp_path: Path) -> None:
-    # A shell may have started the tests with Ctrl-C ignored, which processes inherit.
-    restore = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
-    arguments = command("fit", "-", "-o", tmp_path / "m.discern")
-    with subprocess.Popen(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=restore) as running:
-        assert running.stdin is not None
-        assert running.stderr is not None
-        running.stdin.write(b"label,text\n")
-        rows = b"ham,one two three\n" * 10_000
-        for _ in range(100):  # the pipe is short: when these are through, they have been read
-            running.stdin.write(rows)
-        feeding = threading.Thread(target=_feed, args=(running.stdin, rows))
-        feeding.start()
-        running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
-        assert b"Traceback" not in running.stderr.read()
-        feeding.join()
-    assert list(tmp_path.iterdir()) == []
-
-
-def _feed(stream: typing.IO[bytes], rows: bytes) -> None:
-    try:
-        while True:
-            stream.write(rows)
-    except (BrokenPipeError, ValueError):
-        return
-
-
-def test_a_progress_bar_with_speed_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch, data: Path) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(options, "SMALL", 0)
-    shown = {}
-    for name, stream, quiet in (
-        ("terminal", Terminal(), False),
-        ("quiet", Terminal(), True),
-        ("pipe", io.StringIO(), False),
-    ):
-        monkeypatch.setattr(sys, "stderr", stream)
-        with options.Input().reading([str(data)], quiet) as how:
-            for _ in range(3):
-                how.progress(5_000_000)
-        shown[name] = stream.getvalue()
-    assert "B/s" in shown["terminal"]
-    assert shown["quiet"] == shown["pipe"] == ""
-
-
-# --------------------------------------------------------------------------------------------------- docs
-
-
-def test_every_command_and_option_has_help() -> None:
-    for info in app.registered_commands:
-        assert info.callback is not None
-        assert info.callback.__doc__, info.callback.__name__
-        for name, parameter in inspect.signature(info.callback, eval_str=True).parameters.items():
-            _, about = typing.get_args(parameter.annotation)
-            assert about.help, (info.callback.__name__, name)
-        assert {"json", "quiet"} <= set(inspect.signature(info.callback).parameters)

@@ -270,7 +270,7 @@ def test_similar_rows(tmp_path: Path, data: Path) -> None:
         in run("similar", tmp_path / "k.discern", "noon", "--data", data, "--data", data).stderr
     )
     well("fit", data, "-o", tmp_path / "m.discern")
-    assert "need the model 'knn'" in run("similar", tmp_path / "m.discern", "noon").stderr
+    assert "fit the model 'knn'" in run("similar", tmp_path / "m.discern", "noon").stderr
 
 
 def test_similar_rows_of_numbers(tmp_path: Path) -> None:
@@ -333,3 +333,50 @@ def test_the_folder_of_data_sets_is_no_default_of_an_option(monkeypatch: pytest.
     assert defaults.of_command("similar", ["data"], {}) == {}
     monkeypatch.setenv("DISCERN_SIMILAR_DATA", "texts.csv")
     assert defaults.of_command("similar", ["data"], {}) == {"data": "texts.csv"}
+
+
+# ------------------------------------------------------------------------------------------- errors in plain words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("fit", "book.xlsx", "-o", "m"), "'book.xlsx' is a spreadsheet; save it as CSV, and pass the CSV file"),
+        (("info", "book.ods"), "'book.ods' is a spreadsheet"),
+        (("fit", "data.csv", "-o", "m", "--stem", "klingon"), "unknown stem 'klingon'; choose a language: arabic, "),
+        (("fit", "data.csv", "-o", "m", "--threads", "0"), "'--threads': 0 is less than 1"),
+        (("fit", "data.csv", "-o", "m", "--min-df", "x"), "'--min-df': 'x' is not a whole number"),
+        (("predict", "data.csv", "x y", "--unsure", "2"), "'--unsure': 2.0 is not from 0 to 1"),
+        (("predict", "data.csv", "x y"), "'data.csv' is not a discern model; pass a file that"),
+        (("serve", "nope.discern"), "no such file: 'nope.discern'"),
+        (("compare", "head.csv"), "cross-validation needs at least two rows, not 0"),
+        (("compare", "one.csv"), "cross-validation needs at least two rows, not 1"),
+        (("compare", "data.csv"), "4 rows cannot be split into 10 folds; use from 2 to 4"),
+    ],
+)
+def test_errors_name_the_remedy(data: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    for name, content in {
+        "book.xlsx": "PK",
+        "book.ods": "PK",
+        "head.csv": "label,text\n",
+        "one.csv": "label,text\na,b\n",
+    }.items():
+        data.with_name(name).write_text(content)
+    result = run(*arguments)
+    assert result.exit_code in (1, 2)
+    assert sentence in " ".join(result.output.split())
+
+
+def test_a_model_that_is_a_sum_is_not_described_as_fixed(data: Path, tmp_path: Path) -> None:
+    for model, fixed in (("lda", False), ("centroids", False), ("naive-bayes", False), ("nbsvm", True)):
+        well("fit", data, "-o", tmp_path / "m", "--model", model)
+        described = well("info", tmp_path / "m").stdout
+        assert ("cannot learn, forget or merge" in described) == fixed, model
+        assert json.loads(well("info", tmp_path / "m", "--json").stdout)["can_learn"] != fixed
+
+
+def test_merge_reports_what_it_merged(data: Path, tmp_path: Path) -> None:
+    well("fit", data, "-o", tmp_path / "m")
+    assert (
+        "merged 2 models: 8 rows of 2 labels (ham 4, spam 4)" in well("merge", *[tmp_path / "m"] * 2, "-o", "n").stderr
+    )

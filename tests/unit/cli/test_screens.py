@@ -5,20 +5,25 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
+import typer.main
 from rich.console import Console
 from typer.testing import CliRunner
 
 from discern.analysis.comparison import HEAD, LESS
 from discern.classifier import Classifier
-from discern.cli.main import COMMANDS, EXTRAS, app
+from discern.cli.main import COMMANDS, EXTRAS, GROUPS, app
+from discern.cli.options import EXAMPLES
 from discern.cli.screen import show
+from discern.cli.screen.help import meaning, written
 from discern.cli.screen.tables import FittedTable, plain_table
 from discern.evaluation.evaluation import Evaluation
 from discern.models.evidence import Evidence, TermEvidence
+from discern.models.registry import public_models
 
 LONG = "balance not updated after cheque or cash deposit at the counter of another branch"
 NUMBER = re.compile(r"[-+]?[0-9][0-9,]*(?:\.[0-9]+)?%?")
@@ -170,9 +175,39 @@ def test_every_command_has_help(flag: str) -> None:
     for one in COMMANDS:
         found = CliRunner().invoke(app, [one.__name__, flag])
         assert found.exit_code == 0, one.__name__
-        assert "Examples" in found.output
-        assert re.search(rf"│ {one.__name__} ", every.output)
+        assert "\nExamples:\n" in found.output
+        assert re.search(rf"^  {one.__name__} ", every.output, re.MULTILINE)
     for extra in EXTRAS.values():
-        assert f"discern[{extra}]" in every.output.replace("\n│           ", " ")
-    for task in ("Get started", "Train and change a model", "Predict and explain", "Evaluate and decide"):
-        assert task in every.output
+        assert f"discern[{extra}]" in " ".join(every.output.split())
+    for task in GROUPS:
+        assert f"\n{task}:\n" in every.output
+
+
+def examples(page: str, width: int) -> list[str]:
+    """Return the examples at the end of a help page, as a shell reads them."""
+    lines = page.partition("\nExamples:\n")[2]
+    assert all(len(line) <= width for line in lines.splitlines())
+    return [" ".join(one.split()) for one in lines.replace(" \\\n", " ").splitlines()]
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("one", COMMANDS, ids=lambda one: one.__name__)
+def test_help_shows_every_name_whole(one: Any, width: int) -> None:
+    page = CliRunner().invoke(app, [one.__name__, "-h"], terminal_width=width).output
+    words = " ".join(page.split())
+    command: Any = typer.main.get_command(app)
+    for parameter in command.commands[one.__name__].params:
+        assert re.search(rf"^  {re.escape(written(parameter))}(  |$)", page, re.MULTILINE), parameter.name
+        assert " ".join(meaning(parameter).split()) in words
+    assert "…" not in page.replace("postgresql://…", "")
+    assert examples(page, width) == [" ".join(example.split()) for example in EXAMPLES[one]]
+
+
+def test_help_of_model_names_the_models_that_are_sums() -> None:
+    words = " ".join(CliRunner().invoke(app, ["fit", "-h"]).output.split())
+    (named,) = re.findall(r"Of these, (.*?) can learn more rows, forget and merge\.", words)
+    rows = [{"label": label, "x": x} for label, x in zip("aabbab", (1.0, 2.0, 3.0, 4.5, 1.5, 4.0), strict=True)]
+    for model in set(public_models()) - {"best"}:
+        classifier = Classifier(model=model).fit(rows)
+        with nullcontext() if model in re.split(r", | and ", named) else pytest.raises(ValueError, match="learn"):
+            classifier.learn(rows[:1])

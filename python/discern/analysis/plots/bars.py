@@ -22,6 +22,7 @@ from discern.analysis.plots.style import (
     legend_beside,
     shown,
 )
+from discern.models.evidence import CALIBRATION_OF_PRIOR
 
 
 @dataclass
@@ -65,8 +66,8 @@ class EvidenceDisplay(Display):
     def from_evidence(cls, evidence: Any, *, top: int = 12, ax: Any = None) -> Self:
         """Draw what :meth:`discern.Classifier.explain` returns; the weaker terms are added up in one bar."""
         steps = [("prior", float(evidence.prior))]
-        if getattr(evidence, "faded", 0.0):
-            steps.append(("faded prior", float(evidence.faded)))
+        if getattr(evidence, "prior_calibration", 0.0):
+            steps.append((CALIBRATION_OF_PRIOR, float(evidence.prior_calibration)))
         if getattr(evidence, "absent", 0.0):
             steps.append(("absent words", float(evidence.absent)))
         steps += [(_times(term), float(term.weight)) for term in evidence.terms[:top]]

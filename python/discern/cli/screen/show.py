@@ -14,9 +14,9 @@ from rich.text import Text
 
 from discern.analysis.highlight import word_weights
 from discern.cli.output import in_bytes, percent, visible
-from discern.cli.screen.tables import INDENT, FittedTable, console, plain_table, show
+from discern.cli.screen.tables import INDENT, NO_BREAK, FittedTable, console, plain_table, show
 from discern.data.roles import Feature
-from discern.models.evidence import FADED, MOST_FLIPPED, NOTHING_KNOWN
+from discern.models.evidence import CALIBRATION_OF_PRIOR, MOST_FLIPPED, NOTHING_KNOWN
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 BAR, NARROW_BAR, ROOMY = 16, 10, 100
 """The longest bar, that of a narrow terminal, and the columns from which a terminal is not narrow."""
 NO_EVIDENCE = "No evidence: nothing in this row counts for or against a label, and the labels have equal priors."
-NO_BREAK = "\u00a0"
 CLEAR, STRONG = 0.5, 1.5
 """The nats from which a word is colored, and colored strongly."""
 
@@ -141,7 +140,7 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
         return []
     if evidence.flip is None:
         against = visible(evidence.against)
-        return [Text(f"leaving out up to {MOST_FLIPPED} words or values would not change it to {against}", "dim")]
+        return [Text(f"removing up to {MOST_FLIPPED} words or values would not make it {against}", "dim")]
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
 
@@ -184,8 +183,8 @@ def evidence_table(evidence: Evidence, top: int, bar: int = BAR) -> FittedTable:
     """Return the terms of the sum that decided, the strongest first; the bars are dropped first."""
     shown = evidence.terms[:top]
     rows = [("prior", "", evidence.prior)] if evidence.prior else []
-    if evidence.faded:
-        rows.append((FADED, "", evidence.faded))
+    if evidence.prior_calibration:
+        rows.append((CALIBRATION_OF_PRIOR, "", evidence.prior_calibration))
     if evidence.absent:
         rows.append(("absent words", "", evidence.absent))
     several = len({term.column for term in evidence.terms}) > 1
@@ -262,7 +261,7 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
     yield "checksum", about["checksum"]
     if about["pipeline"]:
-        yield "model", f"{about['model']}: cannot learn, forget or merge"
+        yield "model", about["model"] + ("" if about["can_learn"] else ": cannot learn, forget or merge")
         for other in about["pipeline"].get("others", ()):
             yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
@@ -366,5 +365,6 @@ def _labels_table(about: Mapping[str, Any], strongest: Mapping[str, list[StrongT
 
 def _strong_term(term: StrongTerm, label: str) -> Text:
     """Return a term with its weight and the rows it was seen in, which stay on one line."""
-    seen = f" ({term.seen(label).replace(' ', NO_BREAK)})" if term.rows is not None else ""
-    return Text.assemble(visible(term.term), (f"{NO_BREAK}{term.weight:+.2f}{seen}".replace(" ", NO_BREAK), "dim"))
+    seen = f" ({term.seen(label)})" if term.rows is not None else ""
+    figures = f" {term.weight:+.2f}{seen}".replace(" ", NO_BREAK)
+    return Text.assemble(visible(term.term).replace(" ", NO_BREAK), (figures, "dim"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -22,6 +23,8 @@ LEAST_WRAPPED = 24
 GAP = 3
 """The characters between two columns."""
 INDENT = 2
+NO_BREAK = "\u00a0"
+"""A space that keeps the words beside it on one line of a column that wraps."""
 
 
 def console(stderr: bool = False) -> Console:
@@ -94,10 +97,32 @@ class FittedTable(Table):
         for index, (column, place) in enumerate(zip(table.columns, places, strict=True)):
             column._index = index
             column.width, column.no_wrap = sizes[place], place not in self.wraps
+            if place in self.wraps:
+                column._cells = [folded(cell, sizes[place]) for cell in column._cells]
         yield from Table.__rich_console__(table, screen, options.update(width=max(options.max_width, _total(sizes))))
         names = [str(self.columns[place].header) for place in gone if str(self.columns[place].header)]
         if names:
             yield Text(f"left out to fit {screen.width} columns: {', '.join(names)}", "dim")
+
+
+def folded(cell: Any, width: int) -> Text:
+    """Return a text in lines of at most this width, broken only at plain spaces: no-break spaces keep parts together.
+
+    Examples
+    --------
+    >>> folded(f"free{NO_BREAK}+2.1 to{NO_BREAK}win{NO_BREAK}+1.9", 12).plain.splitlines()
+    ['free +2.1', 'to win +1.9']
+    """
+    text = cell if isinstance(cell, Text) else Text(str(cell))
+    start, end, lines = 0, 0, list[Text]()
+    for word in re.finditer("[^ ]+", text.plain):
+        if word.end() - start > width and end > start:
+            lines.append(text[start:end])
+            start = word.start()
+        end = word.end()
+    whole = Text("\n").join([*lines, text[start:]])
+    whole.plain = whole.plain.replace(NO_BREAK, " ")
+    return whole
 
 
 def _total(sizes: dict[int, int]) -> int:

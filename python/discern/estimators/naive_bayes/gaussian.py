@@ -62,7 +62,7 @@ class GaussianNB(NaiveBayesClassifier):
             return self._learn(X, y, sample_weight, classes)
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget rows: the model is then, to rounding, the one that never saw them."""
+        """Forget rows. Up to rounding, the model equals one that never saw them."""
         check_is_fitted(self)
         X, y = self._validated(X, y, sample_weight, reset=False)
         moments, class_count = self._sums(X, self._known(y), self.classes_, sample_weight)

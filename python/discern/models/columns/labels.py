@@ -104,11 +104,15 @@ def doubts_about_labels(name: str, rows: Mapping[str, int]) -> list[str]:
     for label in rows:
         folded.setdefault(" ".join(label.split()).casefold(), []).append(label)
     return [
-        f"the labels {_and(f'{label!r} ({rows[label]:,} rows)' for label in same)} in {name!r} differ only in case or "
-        "spaces; make them equal"
+        f"the labels {_and(f'{label!r} ({_rows(rows[label])})' for label in same)} in {name!r} differ only in case "
+        "or spaces; make them equal"
         for same in folded.values()
         if len(same) > 1
     ][:MOST_LISTED]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row" if count == 1 else f"{count:,} rows"
 
 
 def _and(parts: Iterable[str]) -> str:
