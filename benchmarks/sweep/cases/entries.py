@@ -36,6 +36,7 @@ ENTRIES = (
         options={"solver": "lsqr", "shrinkage": "auto"},
         data=("some numbers", "wide"),
         agreement=DIVIDED,
+        leave_out=("transform",),
     ),
     Entry("LinearDiscriminantAnalysis", "gaussian", data=("wide",), agreement=WIDER),
     Entry(
@@ -73,9 +74,16 @@ ENTRIES = (
         "LogisticRegression",
         "logistic",
         options={"C": float("inf")},
-        data=("separated", "some numbers"),
-        agreement=Agreement(0.995, None, objective=logistic, why="without a penalty separated classes have no optimum"),
+        data=("some numbers",),
+        agreement=Agreement(0.995, None, objective=logistic, why="scikit-learn stops farther from the optimum"),
         most_classes=20,
+    ),
+    Entry(
+        "LogisticRegression",
+        "logistic",
+        options={"C": float("inf")},
+        data=("separated",),
+        agreement=Agreement(0.995, None, why="without a penalty separated classes have no optimum"),
     ),
     Entry(
         "BayesianLogisticRegression",
