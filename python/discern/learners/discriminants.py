@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -211,16 +212,26 @@ def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterat
     """Return x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
     size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
+    if hasattr(rows, "tocsr"):  # a part of sparse rows is a copy
+        size = max(rows.shape[0], 1)
     for block in blocks(rows.shape[0], size):
         with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
-            scores = rows[block] @ weights
+            scores = (rows if block == slice(0, rows.shape[0]) else rows[block]) @ weights
             scores += intercepts
         yield block, scores
 
 
+def _room(scores: Iterator[tuple[slice, Array]], shape: tuple[int, ...]) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+    """Return room for numbers as precise as the scores, and the scores."""
+    first = next(scores, None)
+    if first is None:
+        return np.empty(shape), scores
+    return np.empty(shape, np.result_type(first[1], np.float32)), chain([first], scores)
+
+
 def probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes: int) -> Array:
     """Turn scores by blocks into probabilities; flat scores are the log odds of the second of two classes."""
-    result = np.empty((rows, classes))
+    result, scores = _room(scores, (rows, classes))
     for block, part in scores:
         with np.errstate(over="ignore", invalid="ignore"):
             if classes == 1:
@@ -266,7 +277,7 @@ def log_probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes:
 
 def gathered(scores: Iterator[tuple[slice, Array]], rows: int, classes: int) -> Array:
     """Put scores by blocks into one array; those of two classes as the log odds of the second."""
-    result = np.empty(rows if classes <= 2 else (rows, classes))
+    result, scores = _room(scores, (rows,) if classes <= 2 else (rows, classes))
     for block, part in scores:
         result[block] = part if part.ndim == 1 or classes > 2 else part[:, -1] - (part[:, 0] if classes == 2 else 0.0)
     return result
