@@ -7,7 +7,8 @@ Quadratic, with one for each:  δ_k(x) = −½ log|Σ_k| − ½ (x−μ_k)ᵀΣ_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -133,28 +134,52 @@ class QuadraticDiscriminant:
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Return the scores of rows, block by block."""
-        matrices = [white.matrix for white in self.whitenings]
-        groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
-        distances = [_Distances(self.means[group], matrices[group], len(rows)) for group in groups]
+        distances = [_Distances(form, len(rows)) for form in self._forms]
         for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
-                scores = self.levels - np.hstack([part.of(rows[block]) for part in distances])
+                found = [part.of(rows[block]) for part in distances]
+                scores = self.levels - (found[0] if len(found) == 1 else np.hstack(found))
             yield block, scores
 
+    @cached_property
+    def _forms(self) -> list[_Form]:
+        matrices = [white.matrix for white in self.whitenings]
+        groups = blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1))
+        return [_Form.of(self.means[group], matrices[group]) for group in groups]
 
-class _Distances:
-    """Buffers for ½‖(x − μ_k) W_k‖² of some rows and classes, computed by one product."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def __init__(self, means: Array, whitenings: list[Array], rows: int) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The quadratic forms ½‖(x − μ_k) W_k‖² of some classes: (x − origin) · wide − shift, by class."""
+
+    origin: Array
+    wide: Array
+    shift: Array
+    classes: int
+
+    @classmethod
+    def of(cls, means: Array, whitenings: list[Array]) -> _Form:
         origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
         halved = [matrix * np.sqrt(0.5) for matrix in whitenings]
         shift = np.hstack([(mean - origin) @ matrix for mean, matrix in zip(means, halved, strict=True)])
-        self._wide = np.hstack(halved)
-        self._shape = (len(means), whitenings[0].shape[1])
-        most = max(QUADRATIC_BYTES // (8 * max(len(shift), 1)), 64)
+        return cls(origin, np.hstack(halved), shift, len(means))
+
+
+class _Distances:
+    """Buffers for the quadratic forms of some rows, computed by one product."""
+
+    def __init__(self, form: _Form, rows: int) -> None:
+        self._wide, self._shape = form.wide, (form.classes, form.wide.shape[1] // form.classes)
+        most = max(QUADRATIC_BYTES // (8 * max(len(form.shift), 1)), 64)
         self._size = max(min(most, LINEAR_BLOCK, rows), 1)
         # Repeated for each row: one long subtraction is faster than many short ones.
-        self._origins, self._shifts = np.tile(origin, (self._size, 1)), np.tile(shift, (self._size, 1))
+        self._origins, self._shifts = (_repeated(line, self._size) for line in (form.origin, form.shift))
         self._room, self._products = np.empty_like(self._origins), np.empty_like(self._shifts)
 
     def of(self, rows: Array) -> Array:
@@ -167,6 +192,10 @@ class _Distances:
             parts = white.reshape(size, *self._shape)
             np.einsum("ijk,ijk->ij", parts, parts, out=result[block])
         return result
+
+
+def _repeated(line: Array, times: int) -> Array:
+    return line[None, :] if times == 1 else np.tile(line, (times, 1))
 
 
 def solve_quadratic(
