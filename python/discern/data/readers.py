@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 MANY_ROWS = 100
 """The least number of records whose columns become arrays."""
+MANY_NUMBERS = 8
+"""The least number of columns of numbers that are read apart from the other columns of a frame."""
 ROWS_AT_ONCE = 1 << 15
 """The rows of a batch that holds vectors."""
 SPREADSHEETS = frozenset([".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"])
@@ -141,6 +143,10 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
         if numbers is not None:
             yield from numbers
             return
+        places = _number_places(source)
+        if places:
+            yield from _with_numbers(source, places)
+            return
     import pyarrow as pa
 
     try:
@@ -172,11 +178,37 @@ def _plain_numbers(source: Any) -> Iterator[Batch] | None:
     """
     kinds = {*getattr(source, "dtypes", ())} if len(source) and len(source.columns) else set()
     kind = kinds.pop() if len(kinds) == 1 else None
-    if not isinstance(kind, np.dtype) or kind.kind not in "biuf" or kind.itemsize > 8:
+    if not _is_plain(kind):
         return None
     values = source.to_numpy()
     columns = named_columns([str(name) for name in source.columns], [*values.T], "the table")
     return iter([Batch(columns, len(source), "the table")])
+
+
+def _number_places(source: Any) -> list[int]:
+    """Return the places of the columns of a pandas frame that are numbers of NumPy, if there are many beside others."""
+    places = [place for place, kind in enumerate(getattr(source, "dtypes", ())) if _is_plain(kind)]
+    is_mixed = MANY_NUMBERS <= len(places) < len(source.columns) and len(source) > 0
+    return places if is_mixed and len({str(name) for name in source.columns}) == len(source.columns) else []
+
+
+def _with_numbers(source: Any, places: list[int]) -> Iterator[Batch]:
+    """Return the rows of a pandas frame whose numbers do not pass through Arrow, column by column."""
+    names, kinds = [str(name) for name in source.columns], list(source.dtypes)
+    numbers = dict[str, Column]()
+    for kind in {kinds[place] for place in places}:
+        own = [place for place in places if kinds[place] == kind]
+        numbers |= zip((names[place] for place in own), source.iloc[:, own].to_numpy().T, strict=True)
+    others = source.iloc[:, [place for place, name in enumerate(names) if name not in numbers]]
+    for batch in _from_arrow(others):
+        ends = batch.start - 1, batch.start - 1 + batch.rows
+        columns = {**batch.columns, **{name: part_of(column, *ends) for name, column in numbers.items()}}
+        yield replace(batch, columns={name: columns[name] for name in names})
+
+
+def _is_plain(kind: Any) -> bool:
+    """Return whether a column is of numbers of NumPy that are read as they lie."""
+    return isinstance(kind, np.dtype) and kind.kind in "biuf" and kind.itemsize <= 8
 
 
 def _is_pandas(source: Any) -> bool:

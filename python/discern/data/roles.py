@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -457,7 +458,7 @@ def _role(name: str, values: list[str]) -> str:
         return EMPTY
     if texts[0].startswith("[") and seems_vectors(texts):
         return "vector"
-    distinct = set(texts)
+    distinct = Counter(texts)
     if len(distinct) <= 2 and all(value.lower() in (*YES, *NO) for value in distinct):
         return "flag"
     if all(_number(text) is not None for text in distinct):
@@ -465,7 +466,7 @@ def _role(name: str, values: list[str]) -> str:
     various = len(distinct) > MOST_LEVELS or len(distinct) > len(texts) / 2
     if various and all(map(is_moment, distinct)):
         return DATES
-    words = sum(len(text.split()) for text in texts) / len(texts)
+    words = sum(count * len(text.split()) for text, count in distinct.items()) / len(texts)
     if words > 2.5 or (various and words > 1.2):
         return "text"
     if various and len(texts) >= 20:

@@ -112,6 +112,8 @@ def _same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 class ScatterClassifier(BaseClassifier):
     """A classifier solved from sums by class; what is solved is returned by ``_solve`` and only then taken over."""
 
+    _as_rows: ClassVar[tuple[str, ...]] = ()
+    """Attributes that ``fit`` leaves as precise as the rows: what is computed from 32-bit rows is then, too."""
     _kept_sums: Scatter
     _kept_rows: tuple[Any, Array, Any, int]
 
@@ -244,7 +246,7 @@ class ScatterClassifier(BaseClassifier):
             self.__dict__.pop(name, None)
         self._kept_rows = (rows[0].copy(), rows[1], rows[2], len(classes))
         self.classes_ = classes
-        self._take(solved)
+        self._take(solved, rows)
         return True
 
     def _become(self, classes: Array, scatter: Scatter, rows: Any = None) -> None:
@@ -254,11 +256,12 @@ class ScatterClassifier(BaseClassifier):
             rows = None if rows is None else _rows_of_classes(rows, present)
         solved = self._solve(classes, scatter, rows)
         self.classes_, self._scatter = classes, scatter
-        self._take(solved)
+        self._take(solved, rows)
 
-    def _take(self, attributes: dict[str, Any]) -> None:
+    def _take(self, attributes: dict[str, Any], rows: Any = None) -> None:
+        is_single = rows is not None and rows[0].dtype == np.float32
         for name, value in attributes.items():
-            setattr(self, name, value)
+            setattr(self, name, value.astype(np.float32) if is_single and name in self._as_rows else value)
 
     def _watched(self, scores: Any, X: Any) -> Any:
         """Pass scores on, looking at the rows themselves only where a score is not finite: that saves a pass."""

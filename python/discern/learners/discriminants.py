@@ -7,7 +7,9 @@ Quadratic, with one for each:  δ_k(x) = −½ log|Σ_k| − ½ (x−μ_k)ᵀΣ_
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,28 +134,52 @@ class QuadraticDiscriminant:
 
     def scores(self, rows: Array) -> Iterator[tuple[slice, Array]]:
         """Return the scores of rows, block by block."""
-        matrices = [white.matrix for white in self.whitenings]
-        groups = list(blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1)))
-        distances = [_Distances(self.means[group], matrices[group], len(rows)) for group in groups]
+        distances = [_Distances(form, len(rows)) for form in self._forms]
         for block in blocks(len(rows), LINEAR_BLOCK):
             with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
-                scores = self.levels - np.hstack([part.of(rows[block]) for part in distances])
+                found = [part.of(rows[block]) for part in distances]
+                scores = self.levels - (found[0] if len(found) == 1 else np.hstack(found))
             yield block, scores
 
+    @cached_property
+    def _forms(self) -> list[_Form]:
+        matrices = [white.matrix for white in self.whitenings]
+        groups = blocks(len(matrices), max(QUADRATIC_BYTES // (8 * max(matrices[0].size, 1)), 1))
+        return [_Form.of(self.means[group], matrices[group]) for group in groups]
 
-class _Distances:
-    """Buffers for ½‖(x − μ_k) W_k‖² of some rows and classes, computed by one product."""
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def __init__(self, means: Array, whitenings: list[Array], rows: int) -> None:
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The quadratic forms ½‖(x − μ_k) W_k‖² of some classes: (x − origin) · wide − shift, by class."""
+
+    origin: Array
+    wide: Array
+    shift: Array
+    classes: int
+
+    @classmethod
+    def of(cls, means: Array, whitenings: list[Array]) -> _Form:
         origin = means.mean(axis=0)  # rows are moved near zero first, so that no digits are lost
         halved = [matrix * np.sqrt(0.5) for matrix in whitenings]
         shift = np.hstack([(mean - origin) @ matrix for mean, matrix in zip(means, halved, strict=True)])
-        self._wide = np.hstack(halved)
-        self._shape = (len(means), whitenings[0].shape[1])
-        most = max(QUADRATIC_BYTES // (8 * max(len(shift), 1)), 64)
+        return cls(origin, np.hstack(halved), shift, len(means))
+
+
+class _Distances:
+    """Buffers for the quadratic forms of some rows, computed by one product."""
+
+    def __init__(self, form: _Form, rows: int) -> None:
+        self._wide, self._shape = form.wide, (form.classes, form.wide.shape[1] // form.classes)
+        most = max(QUADRATIC_BYTES // (8 * max(len(form.shift), 1)), 64)
         self._size = max(min(most, LINEAR_BLOCK, rows), 1)
         # Repeated for each row: one long subtraction is faster than many short ones.
-        self._origins, self._shifts = np.tile(origin, (self._size, 1)), np.tile(shift, (self._size, 1))
+        self._origins, self._shifts = (_repeated(line, self._size) for line in (form.origin, form.shift))
         self._room, self._products = np.empty_like(self._origins), np.empty_like(self._shifts)
 
     def of(self, rows: Array) -> Array:
@@ -166,6 +192,10 @@ class _Distances:
             parts = white.reshape(size, *self._shape)
             np.einsum("ijk,ijk->ij", parts, parts, out=result[block])
         return result
+
+
+def _repeated(line: Array, times: int) -> Array:
+    return line[None, :] if times == 1 else np.tile(line, (times, 1))
 
 
 def solve_quadratic(
@@ -211,16 +241,26 @@ def linear_scores(rows: Array, coefficients: Array, intercepts: Array) -> Iterat
     """Return x·coef_k + intercept_k block by block; flat for a single function."""
     weights = np.ascontiguousarray(coefficients[0] if len(coefficients) == 1 else coefficients.T)
     size = max(LINEAR_BLOCK * 4 // max(len(coefficients), 4), 1 << 6)
+    if hasattr(rows, "tocsr"):  # a part of sparse rows is a copy
+        size = max(rows.shape[0], 1)
     for block in blocks(rows.shape[0], size):
         with np.errstate(all="ignore"):  # the caller looks for scores that are not finite
-            scores = rows[block] @ weights
+            scores = (rows if block == slice(0, rows.shape[0]) else rows[block]) @ weights
             scores += intercepts
         yield block, scores
 
 
+def _room(scores: Iterator[tuple[slice, Array]], shape: tuple[int, ...]) -> tuple[Array, Iterator[tuple[slice, Array]]]:
+    """Return room for numbers as precise as the scores, and the scores."""
+    first = next(scores, None)
+    if first is None:
+        return np.empty(shape), scores
+    return np.empty(shape, np.result_type(first[1], np.float32)), chain([first], scores)
+
+
 def probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes: int) -> Array:
     """Turn scores by blocks into probabilities; flat scores are the log odds of the second of two classes."""
-    result = np.empty((rows, classes))
+    result, scores = _room(scores, (rows, classes))
     for block, part in scores:
         with np.errstate(over="ignore", invalid="ignore"):
             if classes == 1:
@@ -266,7 +306,7 @@ def log_probabilities(scores: Iterator[tuple[slice, Array]], rows: int, classes:
 
 def gathered(scores: Iterator[tuple[slice, Array]], rows: int, classes: int) -> Array:
     """Put scores by blocks into one array; those of two classes as the log odds of the second."""
-    result = np.empty(rows if classes <= 2 else (rows, classes))
+    result, scores = _room(scores, (rows,) if classes <= 2 else (rows, classes))
     for block, part in scores:
         result[block] = part if part.ndim == 1 or classes > 2 else part[:, -1] - (part[:, 0] if classes == 2 else 0.0)
     return result

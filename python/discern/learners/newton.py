@@ -249,6 +249,13 @@ class Inverse:
         values = self.factor if right.ndim == 1 else self.factor[:, None]
         return np.asarray(scales * (self.vectors @ (inner / values)))
 
+    def most_of_scaled(self) -> float:
+        """Return a bound of the largest eigenvalue of the inverse, if it is by Cholesky and all scales were 1."""
+        from scipy.linalg.lapack import dtrtri
+
+        inverse, _ = dtrtri(np.tril(self.factor[0]), lower=1)
+        return float(np.sum(inverse**2))
+
     def log_determinant(self) -> float:
         """Return log |H|."""
         own = np.log(self.factor) if self.vectors is not None else 2 * np.log(np.diag(self.factor[0]))

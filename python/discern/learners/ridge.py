@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discern.learners.newton import conjugate_gradients
+from discern.learners.newton import conjugate_gradients, positive
 from discern.statistics.scatter import Scatter
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ PENALTIES = 10.0 ** np.arange(-6.0, 3.01, 0.25)
 """The penalties to try, as shares of the mean eigenvalue of A."""
 MOST_COLUMNS = 1 << 14
 """The products of more columns than this (2 GB) are not summed: see :func:`solve_rows`."""
+DEAR_FACTOR = 2e4
+"""The products of sparse columns are not factored where the cube of their number is this many times their entries."""
+NEARLY = 1e-9
+"""The accuracy of conjugate gradients in the place of that factor."""
 BLOCK_ROWS = 1 << 10
 """Leverages are computed for this many rows at once."""
 
@@ -240,6 +244,11 @@ def _rotated_blocks(table: Any, vectors: Array, mean: Array) -> Iterator[tuple[s
 # -------------------------------------------------------------------------------------------- too many columns
 
 
+def is_iterated(table: Any, targets: int) -> bool:
+    """Whether conjugate gradients solve sparse rows faster than a factor of the products of their columns."""
+    return bool(hasattr(table, "tocsr") and min(table.shape) ** 3 > DEAR_FACTOR * table.nnz * targets)
+
+
 def solve_rows(
     rows: TargetRows, penalty: float, intercept: bool, tolerance: float, most: int | None
 ) -> tuple[Array, Array, int]:
@@ -258,8 +267,12 @@ def solve_rows(
     def product(vector: Array) -> Array:
         return back(np.asarray(table @ vector) - mean @ vector) + penalty * vector
 
+    squares = table.power(2) if hasattr(table, "tocsr") else np.square(table)
+    diagonal = positive(np.asarray(weights @ squares) - weights.sum() * mean**2 + penalty)
     solved = [
-        conjugate_gradients(product, back(aim - middle), tolerance, most=most or 10 * table.shape[1])
+        conjugate_gradients(
+            product, back(aim - middle), tolerance, lambda right: right / diagonal, most or 10 * table.shape[1]
+        )
         for aim, middle in zip(aims.T, target, strict=True)
     ]
     found = np.stack([column for column, _ in solved], axis=1)

@@ -120,5 +120,16 @@ class BayesianLogisticRegression(ProbabilityClassifier):
         rows = self._rows(X)
         if self.predictive == "sampling":
             return sampled_probabilities(rows, self._posterior, self.draws, np.random.default_rng(self._seed))
-        covariances = [score_covariances(block, self._posterior) for block in rows.blocks()]
-        return probit_probabilities(rows.scores(self._posterior.mean), np.concatenate(covariances))
+        return np.concatenate([self._averaged(block) for block in rows.blocks()])
+
+    def _averaged(self, rows: LabeledRows) -> Array:
+        return probit_probabilities(rows.scores(self._posterior.mean), score_covariances(rows, self._posterior))
+
+    def predict(self, X: Any) -> Array:
+        """Return the most probable class of each row."""
+        check_is_fitted(self)
+        if len(self.classes_) > 2 or self.predictive == "sampling":
+            return super().predict(X)
+        # The average of two classes is on the same side of a half as the best coefficients.
+        scores = self._rows(X).scores(self._posterior.mean)[:, 0]
+        return np.asarray(self.classes_[(scores > 0).astype(np.intp)])

@@ -156,6 +156,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _as_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_", "scalings_", "xbar_")
     coef_: Array = field(init=False)
     intercept_: Array = field(init=False)
     scalings_: Array = field(init=False)

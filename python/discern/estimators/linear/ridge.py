@@ -16,9 +16,11 @@ from discern.estimators.linear.label_sets import TargetSolution, checked_sets, i
 from discern.learners.discriminants import gathered, linear_scores
 from discern.learners.ridge import (
     MOST_COLUMNS,
+    NEARLY,
     Choice,
     TargetRows,
     choose_penalty,
+    is_iterated,
     normal_equations,
     solve,
     solve_positive,
@@ -68,6 +70,7 @@ class RidgeClassifier(ScatterClassifier):
     """
 
     _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
+    _as_rows: ClassVar[tuple[str, ...]] = ("coef_", "intercept_")
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "alpha": [Interval(Real, 0, None, closed="left"), "array-like", StrOptions({"auto"})],
         "fit_intercept": ["boolean"],
@@ -108,7 +111,7 @@ class RidgeClassifier(ScatterClassifier):
         for sums in ("_kept_sums", "_kept_rows"):
             self.__dict__.pop(sums, None)
         self.classes_ = np.arange(sets.shape[1])
-        self._take(_attributes(found, intercepts, choice, steps, "cholesky"))
+        self._take(_attributes(found, intercepts, choice, steps, "cholesky"), (X,))
         return self
 
     def decision_function(self, X: Any) -> Array:
@@ -152,6 +155,9 @@ class RidgeClassifier(ScatterClassifier):
 
     def _learn(self, X: Any, classes: Array, numbers: Array, weights: Array | None) -> None:
         if X.shape[1] <= MOST_COLUMNS:
+            iterated = not self.positive and self._is_iterated(X, len(classes))
+            if iterated and self._learn_wide(X, classes, numbers, weights):
+                return None
             return super()._learn(X, classes, numbers, weights)
         if X.shape[0] < min(X.shape[1], MOST_ROWS) and self._learn_wide(X, classes, numbers, weights):
             del self._kept_rows
@@ -166,7 +172,10 @@ class RidgeClassifier(ScatterClassifier):
         self.__dict__.pop("_kept_sums", None)
         self.__dict__.pop("_kept_rows", None)
         self.classes_ = classes
-        self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"))
+        self._take(_attributes(found, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg"), (X,))
+
+    def _is_iterated(self, X: Any, targets: int) -> bool:
+        return isinstance(self.alpha, Real) and float(self.alpha) > 0 and is_iterated(X, targets)
 
     def _summed(self) -> dict[str, bool]:
         return {"pooled": self.class_weight is None}
@@ -185,6 +194,11 @@ class RidgeClassifier(ScatterClassifier):
         factors = self._factors(classes, np.bincount(numbers, minlength=len(classes)))
         targets = TargetRows.of(X, numbers, weights, factors)
         self._check_penalties(self.alpha, targets.aims.shape[1])
+        if self._is_iterated(X, targets.aims.shape[1]):
+            solved, intercepts, steps = solve_rows(
+                targets, float(self.alpha), self.fit_intercept, NEARLY, self.max_iter
+            )
+            return _attributes(solved, intercepts, Choice(self.alpha, np.nan), steps, "sparse_cg")
         found = solve_ridge_wide(targets, self.alpha, self.fit_intercept)
         return _attributes(found.weights, found.intercepts, found.choice, 1, "cholesky")
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discern.learners.logistic.narrow import NarrowRows
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.rows import LabeledRows, dense_table, dependent_columns
 from discern.learners.logistic.separation import Separation, find_separation
@@ -17,6 +18,10 @@ from discern.learners.newton import Inverse
 
 Array = NDArray[Any]
 
+DENSE = 0.2
+"""A sparse table of which this share or more is there is fitted as a dense one."""
+SOME_PER_COLUMN = 4
+"""Rows for each column whose Hessian may prove that a maximum exists."""
 FAR = 100.0
 """Columns whose mean is more standard deviations than this from zero are centered first."""
 
@@ -47,9 +52,13 @@ def fit_logistic(
     >>> fit_logistic(rows, np.zeros(2)).coefficients.round(4).tolist()
     [[0.9082, -1.3623]]
     """
+    if rows.sparse and _is_nearly_dense(rows.table):
+        rows = replace(rows, table=rows.table.toarray())
     offsets = _offsets(rows, penalty)
     if offsets is not None:
         return _fit_centered(rows, penalty, offsets, solver=solver, tol=tol, max_iter=max_iter, start=start)
+    if solver == "auto" and start is None and (narrow := NarrowRows.of(rows, penalty)) is not None:
+        return _fit_narrow(rows, penalty, narrow, tol, max_iter)
     name = choose_solver(rows, penalty) if solver == "auto" else solver
     if start is not None and name == "dual descent":
         name = "truncated newton"
@@ -59,6 +68,20 @@ def fit_logistic(
     ridge = 0.5 * float(np.sum(penalty * found.coefficients**2))
     found = replace(found, loss=found.convergence.objective - ridge)
     return found if np.all(penalty > 0) else _with_existence(rows, penalty, found)
+
+
+def _is_nearly_dense(table: Any) -> bool:
+    """Whether a sparse table is fitted faster as a dense one, which takes little more memory than its copies."""
+    return bool(table.nnz >= DENSE * table.shape[0] * table.shape[1] > 0)
+
+
+def _fit_narrow(rows: LabeledRows, penalty: Array, narrow: NarrowRows, tol: float, max_iter: int) -> Fit:
+    """Fit in the space of the rows, and from there in that of the columns, where rounding has left something to do."""
+    near = fit_logistic(narrow.rows, narrow.penalty(penalty), tol=tol, max_iter=max_iter)
+    steps = near.convergence.iterations
+    start, left = narrow.wide(near.coefficients), max(max_iter - steps, 0)
+    found = fit_logistic(rows, penalty, solver="quasi-newton", tol=tol, max_iter=left, start=start)
+    return replace(found, convergence=replace(found.convergence, iterations=steps + found.convergence.iterations))
 
 
 def _offsets(rows: LabeledRows, penalty: Array) -> Array | None:
@@ -97,17 +120,23 @@ def _with_existence(rows: LabeledRows, penalty: Array, found: Fit) -> Fit:
     """Add whether the data are separated; they are not when a maximum is proved to exist near what was found."""
     if np.any(penalty[: rows.table.shape[1]] > 0):  # a ridge: the maximum exists
         return found
+    separation = _separation(rows, found) if PenalizedLoss(rows, penalty).is_separating(found.loss) else None
+    if separation is not None:
+        return replace(found, separation=separation)
     if found.hessian is None:
+        if found.convergence.converged and _exists_by_some(rows, found):
+            return found
         found = replace(found, hessian=PenalizedLoss(rows, penalty).at(found.coefficients).hessian)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian, rows.outputs)
     dependent = dependent_columns(rows) if inverse.singular else ()
     if found.convergence.converged and not inverse.singular and _exists(rows, found, inverse):
         return found
-    separation = find_separation(
-        rows.table, rows.classes, rows.n_classes, rows.intercept, rows.weights, found.coefficients
-    )
-    return replace(found, separation=separation, dependent=dependent)
+    return replace(found, separation=_separation(rows, found), dependent=dependent)
+
+
+def _separation(rows: LabeledRows, found: Fit) -> Separation | None:
+    return find_separation(rows.table, rows.classes, rows.n_classes, rows.intercept, rows.weights, found.coefficients)
 
 
 def _exists(rows: LabeledRows, found: Fit, inverse: Inverse) -> bool:
@@ -119,9 +148,33 @@ def _exists(rows: LabeledRows, found: Fit, inverse: Inverse) -> bool:
     """
     gradient = sums_of(rows, found.coefficients, hessian=False).gradient.ravel()
     decrement = float(np.sqrt(max(float(gradient @ inverse.solve(gradient)), 0.0)))
-    longest = max(float(_lengths(block, inverse).max(initial=0.0)) for block in rows.blocks())
     factor = 1.0 if rows.outputs == 1 else 2.0  # differences of scores of two classes
+    if decrement * _most_length(rows, inverse) ** 0.5 * factor <= 0.5:
+        return True
+    longest = max(float(_lengths(block, inverse).max(initial=0.0)) for block in rows.blocks())
     return bool(decrement * longest**0.5 * factor <= 0.5)
+
+
+def _exists_by_some(rows: LabeledRows, found: Fit) -> bool:
+    """Do the same with the Hessian of some rows: it is at most that of all, so that the proof holds for all."""
+    step = len(rows.classes) // (SOME_PER_COLUMN * rows.columns)
+    if rows.sparse or step < 2:
+        return False
+    some = PenalizedLoss(rows.take(slice(None, None, step)), np.zeros(rows.columns)).at(found.coefficients)
+    assert some.hessian is not None
+    inverse = Inverse.of(some.hessian, rows.outputs)
+    return not inverse.singular and _exists(rows, found, inverse)
+
+
+def _most_length(rows: LabeledRows, inverse: Inverse) -> float:
+    """Return a bound of xᵀH⁻¹x over all rows and outputs, much faster than the lengths: by the norm of H⁻¹."""
+    if inverse.singular:
+        return np.inf
+    scales, longest = inverse.scales.reshape(rows.outputs, rows.columns) ** 2, 0.0
+    for block in rows.blocks():
+        squares = dense_table(block) ** 2
+        longest = max(longest, float((squares @ scales.T).max(initial=0.0)))
+    return longest * inverse.most_of_scaled()
 
 
 def _lengths(rows: LabeledRows, inverse: Inverse) -> Array:

@@ -11,11 +11,14 @@ from scipy.linalg import cholesky
 
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.rows import LabeledRows, dense_table
-from discern.learners.logistic.solvers import Convergence, newton
-from discern.learners.logistic.sums import probabilities
-from discern.learners.newton import Inverse
+from discern.learners.logistic.solvers import SOLVERS, Convergence, Fit, choose_solver, newton
+from discern.learners.logistic.sums import MOST_NATIVE, probabilities
+from discern.learners.newton import Inverse, minimize
 
 Array = NDArray[Any]
+
+NEARER = 1e-3
+"""How much nearer to the mode the last steps lead: the Hessian there is then that of Newton's method."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def laplace(rows: LabeledRows, prior_scale: float, *, tol: float = 1e-8, max_ite
     features = rows.table.shape[1]
     penalty = np.zeros(rows.columns)
     penalty[:features] = prior_scale**-2
-    found = newton(PenalizedLoss(rows, penalty), np.zeros((rows.outputs, rows.columns)), tol, max_iter)
+    found = _mode(PenalizedLoss(rows, penalty), tol, max_iter)
     assert found.hessian is not None
     inverse = Inverse.of(found.hessian + _intercept_lift(rows))
     log_evidence = -found.convergence.objective - 0.5 * inverse.log_determinant()
@@ -161,6 +164,20 @@ def laplace(rows: LabeledRows, prior_scale: float, *, tol: float = 1e-8, max_ite
         log_evidence += 0.5 * np.log(2 * np.pi) * max(rows.outputs - 1, 1)
     spread = inverse.solve(np.eye(len(found.hessian)))
     return Posterior(found.coefficients, spread, prior_scale, float(log_evidence), found.convergence)
+
+
+def _mode(objective: PenalizedLoss, tol: float, max_iter: int) -> Fit:
+    """Find the mode of the posterior, and the Hessian there: where it is dear, it is written out last."""
+    start, name = np.zeros(objective.shape), choose_solver(objective.rows, objective.penalty)
+    is_cheap = objective.rows.outputs == 1 and objective.rows.columns <= MOST_NATIVE
+    if name == "newton" or is_cheap:
+        return newton(objective, start, tol, max_iter)
+    near = SOLVERS[name](objective, start, tol, max_iter)
+    first = near.convergence.iterations
+    found = minimize(objective, near.coefficients, NEARER * tol, max(max_iter - first, 0))
+    met, steps = found.converged or found.gradient_norm <= tol, first + found.iterations
+    ended = Convergence(name, steps, found.state.loss, found.gradient_norm, met)
+    return Fit(found.state.point, ended, found.state.hessian)
 
 
 def _intercept_lift(rows: LabeledRows) -> Array:
@@ -190,7 +207,7 @@ def score_covariances(rows: LabeledRows, posterior: Posterior) -> Array:
     spread = np.empty((len(table), outputs, outputs))
     for k in range(outputs):
         for j in range(k + 1):
-            spread[:, k, j] = spread[:, j, k] = np.einsum("ij,jk,ik->i", table, blocks[k, :, j, :], table)
+            spread[:, k, j] = spread[:, j, k] = np.einsum("ij,ij->i", table @ blocks[k, :, j, :], table)
     return spread
 
 
@@ -209,7 +226,8 @@ def probit_probabilities(scores: Array, covariances: Array) -> Array:
     own = np.diagonal(covariances, axis1=1, axis2=2)
     variances = np.maximum(own[:, :, None] + own[:, None, :] - 2 * covariances, 0.0)
     differences = (scores[:, :, None] - scores[:, None, :]) / np.sqrt(1.0 + np.pi / 8.0 * variances)
-    shares = np.exp(-np.logaddexp.reduce(-differences, axis=2))
+    with np.errstate(over="ignore"):  # of a class that is that unlikely the share is 0
+        shares = 1.0 / np.exp(-differences).sum(axis=2)
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.sums import probabilities, residuals_of, sums_of
-from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_step
+from discern.learners.newton import DenseObjective, Expansion, Objective, conjugate_step, positive
 
 Array = NDArray[Any]
 
@@ -37,6 +37,11 @@ class PenalizedLoss(DenseObjective):
         return norm if norm > 0 else 1.0
 
     @cached_property
+    def squares(self) -> Any:
+        """The squares of the numbers of the table."""
+        return self.rows.table**2 if not self.rows.sparse else self.rows.table.power(2)
+
+    @cached_property
     def _least_loss(self) -> float:
         """Where classes are separated, no loss is below this while a row is not on its side."""
         if self.penalty[: self.rows.table.shape[1]].any():
@@ -49,7 +54,11 @@ class PenalizedLoss(DenseObjective):
 
         A row that is not on its side has a loss of at least ln 2.
         """
-        return bool(state.loss < 0.5 * self._least_loss)
+        return self.is_separating(state.loss)
+
+    def is_separating(self, loss: float) -> bool:
+        """Whether the loss at a point tells that it separates the classes."""
+        return bool(loss < 0.5 * self._least_loss)
 
     def is_stationary(self, state: Expansion, tol: float) -> bool:
         """Whether to stop: the gradient is small, or the classes are separated."""
@@ -86,7 +95,10 @@ class ScoredLoss(Objective["ScoredState"]):
 
     def step(self, state: ScoredState) -> Array:
         """Return the Newton step by conjugate gradients."""
-        return conjugate_step(state.product, state.gradient, self.relative_norm(state.gradient))
+        diagonal = state.diagonal()
+        return conjugate_step(
+            state.product, state.gradient, self.relative_norm(state.gradient), lambda right: right / diagonal
+        )
 
     def along(self, state: ScoredState, step: Array) -> Callable[[float], ScoredState]:
         """Move the scores with the coefficients."""
@@ -129,6 +141,15 @@ class ScoredState:
         if rows.weights is not None:
             change *= rows.weights[:, None]
         return np.asarray(rows.sums(change) + self.objective.penalty * direction)
+
+    def diagonal(self) -> Array:
+        """Return the diagonal of the Hessian: columns differ in how often they are there by orders of magnitude."""
+        rows, shares = self.objective.rows, self._shares
+        factors = (shares * (1 - shares)).mean(axis=1)
+        if rows.weights is not None:
+            factors = factors * rows.weights
+        sums = np.asarray(self.objective.squares.T @ factors)
+        return positive((np.append(sums, factors.sum()) if rows.intercept else sums) + self.objective.penalty)
 
     @cached_property
     def _shares(self) -> Array:

@@ -88,7 +88,8 @@ def descend(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -
         if estimates < MOST_ESTIMATES and _passes_left(norms, tol) > sample.passes + STEPS_AFTER:
             solve, hessian = sample.near(state.point)
             steps, norms, estimates = [], norms[-1:], estimates + 1
-        moved = _moved(objective, state, quasi_newton_step(state.gradient, solve, steps))
+        scaled = solve if hessian is not None else _scaled(solve, steps)
+        moved = _moved(objective, state, quasi_newton_step(state.gradient, scaled, steps))
         iterations += 1
         if moved is None:
             break
@@ -218,6 +219,15 @@ def _moved(objective: PenalizedLoss, state: Expansion, step: Array) -> Expansion
             lower = moved.loss < state.loss or np.linalg.norm(moved.gradient) < np.linalg.norm(state.gradient)
             return moved if lower else None
     return None
+
+
+def _scaled(solve: Solve, steps: list[tuple[Array, Array]]) -> Solve:
+    """Return an inverse Hessian scaled so that the last step follows from its change of the gradient."""
+    if not steps:
+        return solve
+    step, change = steps[-1]
+    scale = float(np.vdot(step, change)) / float(np.vdot(change, solve(change)))
+    return lambda right: scale * solve(right)
 
 
 def quasi_newton_step(gradient: Array, solve: Solve, steps: list[tuple[Array, Array]]) -> Array:

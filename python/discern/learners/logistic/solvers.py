@@ -27,6 +27,8 @@ NEWTON_WORK = 1e6
 """Up to this number of rows times coefficients squared, Newton's method is the fastest."""
 MOST_EPOCHS = 50
 """Dual descent stops after this many epochs, which only a weak ridge needs, and Newton's method goes on."""
+NEAR = 100.0
+"""Dual descent stops this much earlier than the fit: the last steps are cheaper in the primal."""
 STIFF = 1e3
 """Dual descent is slow where a row's weight times its squared length is this many times the ridge."""
 
@@ -141,7 +143,7 @@ def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: i
     longest = max(_longest(table), 1e-300)
     if costs.max(initial=0.0) * longest**2 > STIFF:
         return truncated_newton(objective, start, tol, max_iter)
-    enough = tol * objective.scale / ridge / longest
+    enough = NEAR * tol * objective.scale / ridge / longest
     indices = (table.indptr.astype(np.int32, copy=False), table.indices.astype(np.int32, copy=False), table.data)
     found, epochs, _ = _native.logistic_dual(
         *indices, rows.classes, costs, mean, free, min(max_iter, MOST_EPOCHS), enough, 1
@@ -171,8 +173,10 @@ def choose_solver(rows: LabeledRows, penalty: Array) -> str:
     coefficients = rows.outputs * rows.columns
     if not rows.sparse:
         return _chosen_for_dense(rows, coefficients)
-    if coefficients <= MOST_NEWTON:
+    if coefficients <= (MOST_SUMMARIZED if penalty.any() else MOST_NEWTON):
         return "newton"
+    if coefficients <= MOST_NEWTON:
+        return "truncated newton"
     ridges = penalty[: rows.table.shape[1]]
     alike = rows.outputs == 1 and ridges.min() > 0 and ridges.min() == ridges.max()
     free = not rows.intercept or penalty[-1] == 0

@@ -24,6 +24,22 @@ def sparse(parts: Any, shape: tuple[int, int]) -> Any:
     return scipy.sparse.csr_array(parts, shape=shape)
 
 
+def sparse_rows(table: Array) -> Any:
+    """Return dense rows without their zeros, as a sparse array.
+
+    Examples
+    --------
+    >>> sparse_rows(np.array([[0.0, 2.0], [3.0, 0.0]])).indices.tolist()
+    [1, 0]
+    """
+    there = table != 0
+    places = np.broadcast_to(np.arange(table.shape[1], dtype=np.int32), table.shape)
+    if there.all():  # as with most numbers
+        return sparse((table.ravel(), places.ravel(), np.arange(len(table) + 1) * table.shape[1]), table.shape)
+    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return sparse((table[there], places[there], ends), table.shape)
+
+
 def float_array(array: NDArray[Any]) -> Array:
     """Return numbers from a file as the native code takes them; refuses what no logarithm is."""
     if array.dtype != np.float64 or not bool(np.all(np.abs(array) < 1e100)):

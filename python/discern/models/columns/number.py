@@ -10,7 +10,6 @@ import numpy as np
 
 from discern.data.roles import Feature, numbers_of, rounded_range
 from discern.data.vectors.grid import COARSE, Grid
-from discern.models.columns.arrays import sparse
 from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Kind, Scores
 from discern.statistics.exact import ExactMoments, ExactTotal, moments_without
 from discern.statistics.points import Block
@@ -273,12 +272,11 @@ class NumberAxes(Axes):
         values = numbers_of(batch, self.feature.name)
         return self._of_numbers(values), np.isfinite(values).astype(np.int64), np.zeros(len(values), np.int64)
 
-    def _of_numbers(self, values: Array) -> Any:
+    def _of_numbers(self, values: Array) -> Array:
+        """Return a dense column: numbers are seldom the mean, and many columns are made sparse at once."""
         with np.errstate(over="ignore", invalid="ignore"):
             far = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
-        known = np.isfinite(values) & (far != 0)
-        ends = np.concatenate([[0], np.cumsum(known)])
-        return sparse((far[known], np.zeros(int(known.sum()), np.int64), ends), (len(values), 1))
+        return np.where(np.isfinite(values), far, 0.0)[:, None]
 
     def choices(self) -> dict[str, Any]:
         return {"range": rounded_range(self.mean - USUAL * self.scale, self.mean + USUAL * self.scale)}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.data.vectors.grid import Grid
 from discern.models.columns import kind_of
+from discern.models.columns.arrays import sparse_rows
 from discern.models.columns.kind import Axes, ColumnRows
 from discern.models.validation.rows import Sample
 from discern.statistics.points import Points, joined_grid
@@ -186,10 +188,18 @@ def _keep_best(most: int, score: str, columns: Sequence[Any], masks: Masks, labe
 
 
 def joined(parts: Sequence[Any]) -> Any:
-    """Put matrices side by side, columns in order."""
+    """Put matrices side by side, columns in order; dense ones that follow each other are made sparse together.
+
+    Examples
+    --------
+    >>> joined([np.array([[1.0], [0.0]]), np.array([[2.0], [3.0]])]).toarray().tolist()
+    [[1.0, 2.0], [0.0, 3.0]]
+    """
     import scipy.sparse
 
-    matrix = parts[0] if len(parts) == 1 else scipy.sparse.hstack(parts, format="csr")
+    runs = groupby(parts, lambda part: isinstance(part, np.ndarray))
+    blocks = [block for is_dense, run in runs for block in ([sparse_rows(np.hstack([*run]))] if is_dense else run)]
+    matrix = blocks[0] if len(blocks) == 1 else scipy.sparse.hstack(blocks, format="csr")
     matrix.sum_duplicates()
     return matrix
 
