@@ -17,6 +17,7 @@ from discern.cli.output import in_bytes, percent, visible
 from discern.cli.screen.tables import INDENT, FittedTable, console, plain_table, show
 from discern.data.roles import Feature
 from discern.models.evidence import FADED, MOST_FLIPPED, NOTHING_KNOWN
+from discern.models.registry import MODELS
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -262,8 +263,10 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "file", f"{about['file']} ({in_bytes(about['bytes'])})"
     yield "checksum", about["checksum"]
     if about["pipeline"]:
-        yield "model", f"{about['model']}: cannot learn, forget or merge"
-        for other in about["pipeline"].get("others", ()):
+        others = about["pipeline"].get("others", ())
+        is_sum = MODELS[about["model"]].is_sum and not others
+        yield "model", f"{about['model']}{'' if is_sum else ': cannot learn, forget or merge'}"
+        for other in others:
             yield "", f"and {other['model']}, whose scores are added times {other['factor']:.3g}"
     else:
         yield (
