@@ -11,6 +11,7 @@ from discern.classifier import Classifier
 from discern.evaluation.decisions import Decision
 from discern.evaluation.novelty import Novelty, NoveltyEvaluation
 from discern.learners.bayes import posterior
+from discern.models.registry import MODELS
 
 WORDS = {
     "ham": ["lunch", "noon", "meeting", "report", "thanks", "home"],
@@ -83,6 +84,27 @@ def test_nothing_known_gives_the_base_rates(name: str, mixed: bool) -> None:
         nothing.append({**nothing[0], "country": "never seen"})
     assert np.abs(model.predict_proba(nothing) - base_rates(model)).max() < 1e-9
     assert all(found.known.tolist() == [0] * len(nothing) for found in model.predictions(nothing))
+
+
+@pytest.mark.parametrize("calibrate", [True, False])
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("name", [kind.name for kind in MODELS if kind.name not in ("best", "bernoulli")])
+def test_every_model_gives_the_base_rates_where_nothing_is_known(name: str, mixed: bool, calibrate: bool) -> None:
+    """Whatever the origin of a space stands for; but for Bernoulli's model, to which every absent word says something."""
+    rows = drawn(1, 150)
+    rows = rows if mixed else [{name: row[name] for name in ("label", "text")} for row in rows]
+    model = Classifier(model=name, calibrate=calibrate, views="none").fit(rows)
+    changes = [(rows[:70], iter(())), (iter(()), 9 * rows[:5])] if model.fitted.is_sum else []
+    for changed in [model, *(model.changed(old, new) for old, new in changes)]:
+        counted = changed.fitted.rows_per_label
+        assert counted is not None
+        shares = np.array([counted[label] for label in changed.labels]) / sum(counted.values())
+        nothing = [dict.fromkeys(rows[0]), {**dict.fromkeys(rows[0]), "text": "zzz !!"}]
+        assert np.abs(changed.predict_proba(nothing) - shares).max() < 1e-9
+        seen = changed.explain(nothing[1])
+        assert seen.is_unknown
+        assert "knows none of the words" in seen._repr_html_()
+        assert seen.log_odds == pytest.approx(float(np.diff(np.log(np.sort(shares)[-2:]))[0]), abs=1e-9)
 
 
 @given(texts, st.integers(1, 6), st.booleans())

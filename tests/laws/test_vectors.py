@@ -151,3 +151,20 @@ def test_a_forgotten_vector_is_in_no_byte_of_the_file(tmp_path: Path, slim: bool
     model.save(path, slim=slim)
     assert not any(trace in path.read_bytes() for trace in traces)
     assert load(path).features[-1].n_axes == 3
+
+
+@pytest.mark.parametrize("model", ["naive-bayes", "lda"])
+@pytest.mark.parametrize("rows", [1, 2, 30])
+def test_vectors_that_are_almost_equal_leave_no_trace(tmp_path: Path, model: str, rows: int) -> None:
+    """The origin of the grid has fewer digits than any of them."""
+    near = np.nextafter(np.float32(CANARY), np.float32(9))
+    start = [{"label": "ab"[i % 2], "e": near.tolist()} for i in range(rows)]
+    secret = {"label": "a", "e": CANARY}
+    fitted = Classifier(model=model, vector="e").fit([*start, secret, secret])
+    fitted.forget([secret, secret])
+    fitted.save(tmp_path / "m.discern")
+    content = (tmp_path / "m.discern").read_bytes()
+    singles = [np.float32(x) for x in CANARY]
+    assert not [x for x in singles if x.tobytes() in content or np.float64(x).tobytes() in content]
+    assert not [x for x in singles if str(float(x))[:7].encode() in content]
+    assert fitted.learn([secret]).rows == rows + 1

@@ -270,6 +270,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     names = list(known)
+    if not names:
+        return ""
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
     return f"; did you mean {close[0]!r}? Choose one of: {listed}" if close else f"; choose one of: {listed}"

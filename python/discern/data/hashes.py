@@ -38,7 +38,7 @@ def value_hashes(batch: Batch, name: str) -> Hashes:
     is_number = type(column) is np.ndarray and column.dtype == np.float64 and column.ndim == 1
     if not isinstance(column, Strings) and not is_number and lengths_of(column) is not None:
         with suppress(DataError):  # lists of something else are compared by their text
-            return _hashes_of_vectors(batch.vectors(name))
+            return vector_hashes(batch.vectors(name))
     numbers = typed_numbers(column, truth=False)
     if numbers is not None:
         return _native.number_hashes(np.ascontiguousarray(numbers))
@@ -59,7 +59,8 @@ def _strings(texts: Any) -> Strings:
     return Strings(*_native.packed(texts))
 
 
-def _hashes_of_vectors(vectors: Vectors) -> Hashes:
+def vector_hashes(vectors: Vectors) -> Hashes:
+    """Return a hash of each vector, the same whether it was written as numbers or as text."""
     hashes = np.full(len(vectors), MISSING_HASH, np.uint64)
     places = np.flatnonzero(vectors.present)
     for start in range(0, len(places), _BLOCK):

@@ -15,7 +15,7 @@ import numpy as np
 import discern._native as _native
 from discern.data.batch import Batch, as_texts, row_sizes, typed_numbers, values_of
 from discern.data.bins import assign
-from discern.data.hashes import value_hashes
+from discern.data.hashes import vector_hashes
 from discern.data.strings import DataError, Strings
 from discern.data.text import VIEWS
 from discern.data.values import canonical, is_moment
@@ -229,23 +229,27 @@ def _read_numbers(batch: Batch, name: str) -> NDArray[np.float64]:
     return numbers
 
 
-def with_numbers_read(batch: Batch, features: Sequence[Feature]) -> Batch:
-    """Return a batch in which texts of numbers are read already, where nothing can tell the difference.
+def with_values_read(batch: Batch, features: Sequence[Feature]) -> Batch:
+    """Return a batch in which texts of numbers and of vectors are read already: equal rows then have equal keys.
+
+    Texts of numbers are read where nothing can tell the difference.
 
     Examples
     --------
     >>> batch = Batch({"size": Strings.of(["1.50", ""]), "other": Strings.of(["NA", "2"])}, 2)
-    >>> read = with_numbers_read(batch, [Feature("size", "number"), Feature("other", "number")])
+    >>> read = with_values_read(batch, [Feature("size", "number"), Feature("other", "number")])
     >>> read.columns["size"], type(read.columns["other"])
     (array([1.5, nan]), <class 'discern.data.strings.Strings'>)
     """
     columns = dict(batch.columns)
     for feature in features:
-        column = columns.get(feature.name)
+        column = columns.get(feature.column)
         if feature.role == "number" and isinstance(column, Strings):
             numbers, _, is_plain = _native.numbers(column.native())
             if is_plain:
                 columns[feature.name] = numbers
+        elif feature.role == "vector" and column is not None and getattr(column, "ndim", 1) == 1:
+            columns[feature.column] = batch.vectors(feature.column, feature.n_axes)
     return replace(batch, columns=columns)
 
 
@@ -327,7 +331,7 @@ def with_grid(feature: Feature, batch: Batch) -> Feature:
             f"{batch.source_has} no vector in column {feature.name!r} in the first {batch.rows:,} rows; leave the "
             "column out, or put rows first that have one"
         )
-    order = np.argsort(value_hashes(batch, feature.column), kind="stable")
+    order = np.argsort(vector_hashes(vectors), kind="stable")
     order = order[vectors.present[order]][:LAID_BY]
     return replace(feature, grid=Grid.fit(vectors.values[order], COARSE))
 

@@ -177,6 +177,8 @@ class Evidence:
             shown.append((name, f"×{term.count}" if term.count > 1 else "", f"{term.weight:+.2f}", f"{term.odds:.3g}"))
         if self.unknown:
             shown.append((f"{self.unknown} unknown, skipped", "", "", ""))
+        if self.is_unknown:
+            shown.append((NOTHING_KNOWN, "", "", ""))
         title = f"{self.label} ({self.probability:.1%}), against {self.against}"
         return section(title, record_table(("term", "", "nats", "odds"), shown))
 

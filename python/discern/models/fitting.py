@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
 from discern.data.readers import Sources, batches, can_be_read_again
-from discern.data.roles import Feature, leading_rows, with_grid, with_numbers_read
+from discern.data.roles import Feature, leading_rows, with_grid, with_values_read
 from discern.data.source import Reading
 from discern.data.strings import DataError
 from discern.models.embedding import embedded_features, with_embeddings
@@ -53,7 +53,7 @@ def fit(
     if embedder is not None:
         features, stream = embedded_rows(features, stream, embedder)
     job = Job(settings, suited, features, threads, embedder)
-    stream = (with_numbers_read(batch, features) for batch in stream)
+    stream = (with_values_read(batch, features) for batch in stream)
     if settings.is_sum:
         return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
     rows = [with_names(batch, features) for batch in stream if batch.rows]

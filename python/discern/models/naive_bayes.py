@@ -203,6 +203,8 @@ class Model:
         lengths = [cast("LengthColumn", column) for column in self.columns if column.feature.role == LENGTH]
         if not self.reads_one_text or any(column.scores.weights is None for column in own):
             return None
+        if self.calibration is None and self.terms_alone_decide:
+            return None  # it has no base rates for a text of which nothing is known
         length = lengths[0].native() if lengths else None
         start, scales = self.start, None
         if self.calibration is not None:
@@ -229,13 +231,25 @@ class Model:
         """
         threads = threads or default_threads()
         if self.only_text is not None and self.calibration is None and not self.start.any():
-            return self.columns[0].of_batch(batch, threads)
+            return self._with_base_rates(self.columns[0].of_batch(batch, threads))
         if self.calibration is None or raw:
-            return self._all.score(batch, threads, self.start)[1]
+            return self._with_base_rates(self._all.score(batch, threads, self.start)[1])
         parts = [group.score(batch, threads) for group in self._in_groups]
         scores = self.calibration(self.prior, [part.scores for part, _ in parts], [part.known for part, _ in parts])
         known, unknown = (np.sum([getattr(one, name) for _, one in parts], axis=0) for name in ("known", "unknown"))
         return Scores(scores, known, unknown)
+
+    def _with_base_rates(self, found: Scores) -> Scores:
+        """Replace the scores of rows of which nothing is known by the log priors, if scores do not begin with them."""
+        if self.terms_alone_decide and not found.known.all():
+            found.scores[found.known == 0] = self.prior
+        return found
+
+    @cached_property
+    def terms_alone_decide(self) -> bool:
+        """Whether scores begin with nothing: those of an event model without priors."""
+        begin = self.start if self.only_text is None else self.start + self.columns[0].bias
+        return len(self.labels) > 1 and not begin.any()
 
     @cached_property
     def _all(self) -> Together:
@@ -258,7 +272,7 @@ class Model:
         found = self.of_batch(batch, 1)
         order = np.argsort(-found.scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        prior, weight_of_prior, scales = self._scales(batch)
+        prior, weight_of_prior, scales = self._scales(batch, int(found.known[0]))
         terms, absent = [], 0.0
         for column, scale in zip(self.columns, scales, strict=True):
             contributions, _ = column.evidence(batch, label, against)
@@ -269,8 +283,8 @@ class Model:
                 for term, count, weight in contributions
             ]
         base = float(prior[label] - prior[against])
-        if self.calibration is None and self.only_text is not None:  # its scores begin with the prior
-            absent -= base
+        if self.calibration is None and self.only_text is not None and not self.terms_alone_decide:
+            absent -= base  # its scores begin with the prior
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
@@ -297,11 +311,14 @@ class Model:
                 found.append((name, text, replace(words[name], ngrams=(1, 1)), settings))
         return found
 
-    def _scales(self, batch: Batch) -> tuple[Array, float, list[float]]:
-        """Return the log priors, and the weights of these and of each column in the score of the only row."""
+    def _scales(self, batch: Batch, n_known: int) -> tuple[Array, float, list[float]]:
+        """Return the log priors, and the weights of these and of each column in the score of the only row.
+
+        ``n_known`` is the number of its terms that the model knows.
+        """
         if self.calibration is None:
-            prior = self.columns[0].bias if self.only_text is not None else self.start
-            return (self.prior if np.any(prior) else np.zeros_like(self.prior)), 1.0, [1.0] * len(self.columns)
+            without = self.terms_alone_decide and bool(n_known)
+            return (np.zeros_like(self.prior) if without else self.prior), 1.0, [1.0] * len(self.columns)
         lengths = [total([self.columns[place].of_batch(batch, 1) for place in places]).known for places in self.groups]
         scales = [0.0] * len(self.columns)
         for scale, places, known in zip(self.calibration.scales, self.groups, lengths, strict=True):

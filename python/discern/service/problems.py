@@ -48,7 +48,7 @@ KINDS = {
     "bad-parameter": "A query parameter or a header has an invalid value.",
     "body-too-large": "The body exceeds the limit. Send less at once, or stream it.",
     "cannot-apply": "The model cannot apply this change; the detail has the reason. Nothing was changed.",
-    "cannot-learn": "This model cannot learn. Serve a naive Bayes model that was not saved slim.",
+    "cannot-learn": "This model cannot learn. Serve one that can, such as naive Bayes, and that was not saved slim.",
     "cross-site": "The request comes from a page of another site.",
     "gone": "It does not exist, or no longer does.",
     "internal": "An internal error. The log of the service has the details.",

@@ -221,7 +221,7 @@ class Worker:
         if self._gone is not None:
             raise Problem(503, "not-durable", str(self._gone))
         if self.writer is None or self.store is None:
-            detail = "this model cannot learn: serve a naive Bayes model that was not saved slim"
+            detail = "this model cannot learn: serve one that can, such as naive Bayes, and that was not saved slim"
             raise Problem(409, "cannot-learn", detail)
         return self.writer, self.store
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from typer.testing import CliRunner
@@ -200,3 +201,33 @@ def test_the_same_report_twice_is_the_same_file(folder: Path, tmp_path: Path) ->
     for name in ("a", "b"):
         report(folder / "m.discern", folder / "test.jsonl", tmp_path / f"{name}.html")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_rows_with_vectors(tmp_path: Path, texts: bool) -> None:
+    """Vectors are told apart and counted, but a mistake shows the text; the same from every container."""
+    draw = np.random.default_rng(0)
+    rows: list[dict[str, Any]] = [
+        {"label": "ab"[i % 2], "text": f"word{i % 7}", "e": (draw.normal(size=9) + 0.3 * (i % 2)).tolist()}
+        for i in range(80)
+    ]
+    rows = [{**row, "e": None if i == 3 else row["e"]} for i, row in enumerate(rows)]
+    rows = rows if texts else [{"label": row["label"], "e": row["e"]} for row in rows]
+    model = Classifier(smoothing=1.0, vector="e").fit(rows)
+    evaluation = report(model, rows, tmp_path / "one.html")
+    assert 0 < evaluation.accuracy < 1
+    page = (tmp_path / "one.html").read_text("utf-8")
+    plain = re.sub(r"<[^>]+>", " ", page)
+    assert re.search(r"\be\s+1\s+79\s+9\.0\s+9\b", plain)
+    assert "vector nearest to" in plain
+    assert str(rows[0]["e"][0])[:7] not in plain
+    report(model, {name: [row[name] for row in rows] for name in rows[0]}, tmp_path / "two.html")
+    assert (tmp_path / "two.html").read_text("utf-8") == page
+
+
+@pytest.mark.parametrize("model", ["lda", "linear-svm"])
+def test_info_tells_which_models_learn_more(tmp_path: Path, model: str) -> None:
+    (tmp_path / "x.csv").write_text("label,text\n" + "a,win a prize\nb,lunch at noon\n" * 9)
+    run("fit", tmp_path / "x.csv", "-o", tmp_path / "m.discern", "--model", model, "--json")
+    shown = CliRunner().invoke(app, ["info", str(tmp_path / "m.discern")]).stdout
+    assert ("cannot learn" in shown) == (model == "linear-svm")

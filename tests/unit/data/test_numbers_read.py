@@ -16,7 +16,7 @@ import discern._native as native
 from discern.data.batch import Batch
 from discern.data.hashes import value_hashes
 from discern.data.readers import batches
-from discern.data.roles import MISSING, TRUTH, Feature, infer, leading_rows, numbers_of, with_numbers_read
+from discern.data.roles import MISSING, TRUTH, Feature, infer, leading_rows, numbers_of, with_values_read
 from discern.data.strings import DataError, Strings
 from discern.data.values import canonical
 
@@ -111,7 +111,7 @@ def test_a_text_is_hashed_as_its_value_or_its_canonical_text(text: str) -> None:
 )
 def test_texts_are_replaced_by_numbers_only_where_nothing_can_tell(texts: list[str]) -> None:
     batch = Batch({"x": Strings.of(texts), "other": Strings.of(texts)}, len(texts))
-    read = with_numbers_read(batch, [Feature("x", "number"), Feature("other", "category")])
+    read = with_values_read(batch, [Feature("x", "number"), Feature("other", "category")])
     assert isinstance(read.columns["other"], Strings)
     assert isinstance(read.columns["x"], np.ndarray) == (texts in (["1.5", ""], ["-0", "1e3"]))
     assert value_hashes(read, "x").tolist() == value_hashes(batch, "x").tolist()

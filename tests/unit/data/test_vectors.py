@@ -199,6 +199,18 @@ def test_every_table_makes_the_same_model(name: str, tmp_path: Path) -> None:
     assert can_be_read_again(source)
 
 
+@pytest.mark.parametrize("settings", [{}, {"ledger": "00" * 16}, {"model": "lda"}])
+def test_vectors_written_as_text_are_held_out_as_numbers_are(settings: dict[str, Any], tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    labels = ["a", "b"] * 2_100  # more than the grid is laid by
+    points = draw.normal(size=(4_200, 2)).astype(np.float32) + np.array([label == "b" for label in labels])[:, None]
+    lines = [f'{label},"{point.tolist()}"' for label, point in zip(labels, points, strict=True)]
+    (tmp_path / "x.csv").write_text("\n".join(["label,e", *lines]))
+    model = Classifier(**settings).fit({"label": labels, "e": points})
+    assert Classifier(**settings).fit(tmp_path / "x.csv").checksum() == model.checksum()
+    assert model.forget([{"label": "a", "e": str(points[0].tolist())}]).rows == 4_199
+
+
 def test_grid_does_not_depend_on_the_order_of_rows() -> None:
     points = np.random.default_rng(0).normal(size=(5000, 2)).astype(np.float32)
     [feature], _ = infer(Batch({"e": points}, 5000), "label")

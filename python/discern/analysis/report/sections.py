@@ -16,6 +16,7 @@ import numpy as np
 from discern.analysis.highlight import AGAINST, FOR, evidence_html
 from discern.analysis.report.subject import FOLDS, Subject
 from discern.data.text import TextSettings
+from discern.data.vectors.column import is_sequence
 from discern.evaluation.decisions import best_labels
 from discern.evaluation.evaluation import Evaluation
 
@@ -336,8 +337,9 @@ def _text_column(model: Any) -> str:
 
 
 def _longest(row: Mapping[str, Any]) -> str:
-    """Return the text of a row: its longest value."""
-    return max((str(value) for value in row.values() if value is not None), key=len, default="")
+    """Return the text of a row: its longest value that is no vector."""
+    values = (value for value in row.values() if value is not None and not is_sequence(value))
+    return max(map(str, values), key=len, default="")
 
 
 def label_errors(subject: Subject) -> str:
@@ -401,9 +403,10 @@ def data(subject: Subject) -> str:
 
 
 def _column_summary(values: Sequence[Any]) -> tuple[str, ...]:
-    present = [str(value) for value in values if value is not None and value != ""]
+    listed = [list(value) if is_sequence(value) else str(value) for value in values if value is not None]
+    present = [value for value in listed if value != ""]
     lengths = list(map(len, present)) or [0]
-    missing, distinct = len(values) - len(present), len(set(present))
+    missing, distinct = len(values) - len(present), len({*map(str, present)})
     return f"{missing:,}", f"{distinct:,}", f"{sum(lengths) / len(lengths):.1f}", f"{max(lengths):,}"
 
 

@@ -16,6 +16,7 @@ import discern.models.file as files
 from discern.analysis.comparison import LoadedRows, stratified_folds
 from discern.classifier import Classifier
 from discern.data.source import Reading
+from discern.data.vectors.column import is_sequence
 from discern.evaluation.evaluation import Evaluation
 from discern.evaluation.predictions import Predictions
 
@@ -90,6 +91,11 @@ def subject_of(
     return Subject(loaded, table, evaluation, source, name, checksum, evaluation.positive(positive))
 
 
+def _grouped(value: Any) -> str:
+    """Return what equal values have in common."""
+    return str(list(value)) if is_sequence(value) else str(value)
+
+
 def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]:
     """Return probabilities by models that have not learned the row, and whether they had to forget it.
 
@@ -100,7 +106,7 @@ def held_out_probabilities(subject: Subject) -> tuple[NDArray[np.float64], bool]
     unseen = plain, False
     if not hasattr(subject.model, "forget") or len(subject.table) < 2 * FOLDS:
         return unseen
-    groups = list(zip(*(map(str, column) for column in subject.table.columns.values()), strict=True))
+    groups = list(zip(*(map(_grouped, column) for column in subject.table.columns.values()), strict=True))
     folds = stratified_folds(subject.true, FOLDS, groups=groups)
     shares = np.zeros_like(plain)
     for fold in range(FOLDS):

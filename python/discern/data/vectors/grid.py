@@ -27,6 +27,8 @@ LEAST_EXPONENT, MOST_EXPONENT = -1020, 1010
 """Scales beyond these powers of two are taken to be here."""
 ORIGIN_BITS = 30
 """An origin has no more binary digits."""
+SINGLE_SPREAD = 2.0**-8
+"""The least spread of numbers in single precision, as a share of their median: units are still finer than they are."""
 SAMPLE_ROWS = 4096
 """A grid is laid by the quartiles of this many rows."""
 NORMAL_QUARTILES = 1.349
@@ -72,7 +74,10 @@ class Grid:
 
     @classmethod
     def fit(cls, values: NDArray[Any], bits: int) -> Grid:
-        """Lay a grid by the quartiles of rows × axes, which no outlier moves; without rows it has unit scales."""
+        """Lay a grid by the quartiles of rows × axes, which no outlier moves; without rows it has unit scales.
+
+        Of numbers in single precision, the origin has fewer digits than they have, however near they are to each other.
+        """
         step = max(1, -(-len(values) // SAMPLE_ROWS))
         sample = np.asarray(values[::step], np.float64)
         if not len(sample):
@@ -81,7 +86,10 @@ class Grid:
         with np.errstate(over="ignore", invalid="ignore"):
             spread = (high - low) / NORMAL_QUARTILES
             mostly_alike = np.abs(sample - middle).mean(axis=0)
-        return cls.of(middle, np.where(spread > 0, spread, mostly_alike), bits)
+        spread = np.where(spread > 0, spread, mostly_alike)
+        if values.dtype == np.float32:
+            spread = np.maximum(spread, SINGLE_SPREAD * np.abs(middle))
+        return cls.of(middle, spread, bits)
 
     def __len__(self) -> int:
         return len(self.origins)

@@ -164,8 +164,14 @@ class SpaceModel:
     def of_batch(self, batch: Batch, threads: int | None, raw: bool = False) -> Scores:
         """Return the calibrated scores of the rows of a batch, and how many terms are known and unknown."""
         matrix, known, unknown = self.space.of_batch(batch, threads)
-        scores = self.decider.scores(matrix)
-        return Scores(scores if raw else scores * self._scale, known, unknown)
+        return Scores(self._scores(matrix, known, 1.0 if raw else self._scale), known, unknown)
+
+    def _scores(self, matrix: Any, known: NDArray[np.int64], scale: float) -> Array:
+        """Return scores times a factor; a row of which nothing is known has the log priors instead."""
+        scores = np.asarray(self.decider.scores(matrix) * scale)
+        if not known.all():
+            scores[known == 0] = self.prior
+        return scores
 
     @property
     def _scale(self) -> float:
@@ -174,10 +180,13 @@ class SpaceModel:
     def explain(self, batch: Batch) -> Evidence:
         """Explain why the only row of a batch is given its label."""
         matrix, known, unknown = self.space.of_batch(batch, 1)
-        scores = self.decider.scores(matrix) * self._scale
+        scores = self._scores(matrix, known, self._scale)
         order = np.argsort(-scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
-        contribution = self.decider.contribution(matrix, label, against)
+        if known[0]:
+            contribution = self.decider.contribution(matrix, label, against)
+        else:
+            contribution = Contribution(float(scores[0, label] - scores[0, against]) / self._scale, 0.0, {})
         return Evidence(
             label=self.labels[label],
             against=self.labels[against],
