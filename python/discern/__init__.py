@@ -46,6 +46,7 @@ _HOMES = {
     "LinearDiscriminantAnalysis": "discern.estimators.linear.discriminants",
     "LinearSVC": "discern.estimators.linear.margins",
     "LogisticRegression": "discern.estimators.linear.logistic",
+    "LogisticRegressionCV": "discern.estimators.linear.logistic_cv",
     "ModelFileError": "discern.models.file",
     "MostRecall": "discern.evaluation.decisions",
     "MultinomialNB": "discern.estimators.naive_bayes.counts",
@@ -133,6 +134,7 @@ if TYPE_CHECKING:
     from discern.estimators.linear.discriminants import LinearDiscriminantAnalysis as LinearDiscriminantAnalysis
     from discern.estimators.linear.discriminants import QuadraticDiscriminantAnalysis as QuadraticDiscriminantAnalysis
     from discern.estimators.linear.logistic import LogisticRegression as LogisticRegression
+    from discern.estimators.linear.logistic_cv import LogisticRegressionCV as LogisticRegressionCV
     from discern.estimators.linear.margins import NBSVM as NBSVM
     from discern.estimators.linear.margins import LinearSVC as LinearSVC
     from discern.estimators.linear.perceptron import Perceptron as Perceptron

@@ -162,5 +162,5 @@ def test_linear_svc_with_an_l1_penalty_takes_weights_as_repetitions():
     "options", [{"loss": "hinge"}, {"dual": True}, {"multi_class": "crammer_singer"}, {"C": np.inf}]
 )
 def test_linear_svc_refuses_what_an_l1_penalty_does_not_go_with(options: dict[str, Any]):
-    with pytest.raises(ValueError, match="penalty='l1' needs"):
+    with pytest.raises(ValueError, match="Unsupported set of arguments: penalty='l1' needs"):
         discern.LinearSVC(penalty="l1", **options).fit([[0.0], [1.0]], [0, 1])

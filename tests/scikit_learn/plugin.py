@@ -30,10 +30,10 @@ PLACES: dict[str, tuple[str, ...]] = {
     "sklearn.feature_selection": ("SelectKBest", "chi2"),
     "sklearn.feature_selection._univariate_selection": ("SelectKBest", "chi2"),
     "sklearn.linear_model": (
-        *("LogisticRegression", "Perceptron", "RidgeClassifier", "RidgeClassifierCV"),
+        *("LogisticRegression", "LogisticRegressionCV", "Perceptron", "RidgeClassifier", "RidgeClassifierCV"),
         "SGDClassifier",
     ),
-    "sklearn.linear_model._logistic": ("LogisticRegression",),
+    "sklearn.linear_model._logistic": ("LogisticRegression", "LogisticRegressionCV"),
     "sklearn.linear_model._ridge": ("RidgeClassifier", "RidgeClassifierCV"),
     "sklearn.naive_bayes": ("BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"),
     "sklearn.neighbors": ("KNeighborsClassifier",),

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Linear = Callable[[Array], Array]
+Observer = Callable[[Array], None]
+"""What is called with the coefficients after each iteration."""
 
 MOST_HALVINGS = 40
 """The most times that a step is halved."""
@@ -76,8 +78,17 @@ class Minimum(Generic[S]):
     converged: bool
 
 
+def unobserved(point: Array) -> None:
+    """Do nothing with the coefficients after an iteration."""
+
+
 def minimize(
-    objective: Objective[S], start: Array, tol: float, max_iter: int, rounding: float = ROUNDING
+    objective: Objective[S],
+    start: Array,
+    tol: float,
+    max_iter: int,
+    rounding: float = ROUNDING,
+    observe: Observer = unobserved,
 ) -> Minimum[S]:
     """Minimize by Newton's method with step halving.
 
@@ -87,12 +98,15 @@ def minimize(
         The norm of the gradient to reach, relative to that at zero coefficients.
     rounding : float
         How much higher, relatively, a value may come out by rounding alone.
+    observe : callable
+        Called with the coefficients after each iteration.
     """
     state = objective.at(start)
     iterations, converged = 0, objective.is_stationary(state, tol)
     while iterations < max_iter and not converged:
         moved = _descend(objective, state, objective.step(state), rounding)
         iterations += 1
+        observe(state.point if moved is None else moved.point)
         if moved is None:  # no step is downhill any more: this is as near as rounding allows
             converged = objective.relative_norm(state.gradient) <= np.sqrt(tol)
             break

@@ -9,40 +9,37 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.utils._param_validation import Hidden, Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discern.estimators.base import Array, BaseClassifier
-from discern.estimators.checks import class_weights, numbered, refuse_unfit, row_weights
+from discern.estimators.base import Array
+from discern.estimators.callbacks import CallbackSupportMixin, Iterations, with_callbacks
+from discern.estimators.checks import numbered, refuse_unfit
+from discern.estimators.linear.logistic_base import (
+    SOLVERS,
+    BaseLogistic,
+    check_solver,
+    effective_penalty,
+    failure,
+    lasso_share,
+)
 from discern.learners.logistic.firth import fit_firth
-from discern.learners.logistic.fitting import fit_logistic
+from discern.learners.logistic.fitting import fit_lasso, fit_logistic
 from discern.learners.logistic.inference import Summary
-from discern.learners.logistic.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation, SeparationWarning
 from discern.learners.logistic.solvers import Convergence, Fit
-from discern.learners.logistic.sums import probabilities, shares_of_rows
 
-KINDS = [np.float64, np.float32]
-"""The numbers that are taken as they are: coefficients and probabilities have the same precision."""
-SOLVERS = {
-    "auto": "auto",
-    "newton-cholesky": "newton",
-    "newton-cg": "truncated newton",
-    "lbfgs": "auto",
-    "liblinear": "auto",
-    "sag": "auto",
-    "saga": "auto",
-}
-"""scikit-learn's names of solvers, and ours: all go to the same optimum."""
+WATCHED = ("auto", "lbfgs")
+"""The solvers whose iterations callbacks see."""
 
-LASSO_SOLVERS = ("auto", "liblinear", "saga")
-"""The solvers that have an L1 penalty, as in scikit-learn."""
+
+class UnboundedWarning(SeparationWarning, ConvergenceWarning):
+    """The classes are separated. It is a ConvergenceWarning, too: scikit-learn's solvers do not converge then."""
 
 
 @dataclass(eq=False, repr=False)
-class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier):
+class LogisticRegression(CallbackSupportMixin, BaseLogistic):
     """Logistic regression for two or more classes.
 
     Parameters and attributes are scikit-learn's. What differs: the solver is chosen by the size of the problem and goes
@@ -51,21 +48,22 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "elasticnet", None, "firth"}, default="l2"
+    penalty : {"auto", "l2", "l1", "elasticnet", None, "firth"}, default="auto"
         A ridge of strength 1/C, an L1 penalty of that strength, a mixture of both by ``l1_ratio``, no penalty (the same
         as ``C=np.inf``), or Firth's, which has finite results for separated classes and less bias in small samples
-        (two classes only).
+        (two classes only). "auto" goes by ``l1_ratio`` and ``C``, so that with their defaults it is a ridge.
     C : float, default=1.0
         The inverse of the strength of the penalty.
     l1_ratio : float, default=0.0
         The share of the L1 penalty; the solver must then be "auto", "saga" or, for 1, "liblinear".
     solver : {"auto", "newton-cholesky", "newton-cg", "lbfgs", "liblinear", "sag", "saga"}, default="auto"
         How the optimum is found. ``"lbfgs"``, ``"sag"`` and ``"saga"`` mean ``"auto"`` here; so does ``"liblinear"``,
-        which furthermore penalizes the intercept as scikit-learn's does.
+        which furthermore penalizes the intercept as scikit-learn's does, and refuses what LIBLINEAR does not take:
+        more than two classes, an elastic net, no penalty.
     tol : float, default=1e-8
         The norm of the gradient to reach, relative to that at zero coefficients.
     dual, fit_intercept, intercept_scaling, class_weight, random_state, max_iter, verbose, warm_start, n_jobs
-        As in scikit-learn.
+        As in scikit-learn. ``set_callbacks`` needs scikit-learn 1.9, and solver "auto" or "lbfgs".
 
     Attributes
     ----------
@@ -104,7 +102,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "penalty": [StrOptions({"l2", "l1", "elasticnet", "firth"}), None, Hidden(StrOptions({"deprecated"}))],
+        "penalty": [StrOptions({"auto", "l2", "l1", "elasticnet", "firth"}), None, Hidden(StrOptions({"deprecated"}))],
         "C": [Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both"), None],
         "dual": ["boolean"],
@@ -119,14 +117,13 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         "warm_start": ["boolean"],
         "n_jobs": [None, Integral],
     }
-    _input_tags: ClassVar[dict[str, bool]] = {"sparse": True}
     coef_: Any = field(init=False)
     intercept_: Array = field(init=False)
     convergence_: Convergence = field(init=False)
     separation_: Separation | None = field(init=False)
     _fitted: Fit = field(init=False)
 
-    penalty: str | None = "l2"
+    penalty: str | None = "auto"
     _: KW_ONLY
     C: float = 1.0
     l1_ratio: float | None = 0.0
@@ -142,40 +139,37 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     warm_start: bool = False
     n_jobs: int | None = None
 
+    def set_callbacks(self, *callbacks: Any) -> Self:
+        """Set scikit-learn's callbacks, which are then told of each iteration; without any, remove them."""
+        if self.solver not in WATCHED:
+            warnings.warn(
+                f"Callbacks are only supported in {type(self).__name__} for solver='lbfgs' and solver='auto'. This "
+                f"estimator has solver='{self.solver}': callbacks will not see its iterations.",
+                stacklevel=2,
+            )
+        super().set_callbacks(*callbacks)
+        return self
+
+    @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, forgetting everything learned before (with ``warm_start``, starting from it)."""
         self._validate_params()
         self._check_penalty()
         start = self._start() if self.warm_start and hasattr(self, "coef_") else None
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=KINDS, ensure_all_finite=False)
-        refuse_unfit(X, self)
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=self._kinds(), ensure_all_finite=False)
         self.classes_, numbers, _ = numbered(y)
+        self._check_liblinear(X, len(self.classes_))
+        refuse_unfit(X, self)
         weights = self._weights(X, numbers, sample_weight)
         rows = LabeledRows(X, numbers, checked_n_classes(self.classes_), weights, bool(self.fit_intercept))
-        self._keep(rows, self._solve(rows, start))
+        watched = Iterations.of(self, X, y, sample_weight, lambda point: self._linear(point, X.dtype))
+        if watched is not None:
+            watched.begin(np.zeros((rows.outputs, rows.columns)) if start is None else start)
+        found = self._solve(rows, start, watched if self.solver in WATCHED else None)
+        self._keep(rows, found)
+        if watched is not None:
+            watched.close(found.coefficients)
         return self
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class for each row."""
-        check_is_fitted(self)
-        if not hasattr(X, "tocsr") and isinstance(self.coef_, np.ndarray):
-            return self._dense_shares(X)
-        scores = self.decision_function(X)
-        return probabilities(scores[:, None] if scores.ndim == 1 else scores).astype(scores.dtype, copy=False)
-
-    def _dense_shares(self, X: Any) -> Array:
-        """Return the probabilities of dense rows; look closer at the numbers only if a result is not one."""
-        checked = validate_data(self, X, ensure_all_finite=False, reset=False, dtype=KINDS)
-        shares = shares_of_rows(checked, self._coefficients())
-        if not np.isfinite(shares[:, 0].sum()):
-            validate_data(self, X, reset=False, dtype=KINDS)
-        return shares.astype(np.result_type(checked, self.coef_), copy=False)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return the log probability of each class for each row."""
-        scores = self.decision_function(X)
-        both = np.stack([np.zeros_like(scores), scores], axis=1) if scores.ndim == 1 else scores
-        return np.asarray(both - np.logaddexp.reduce(both, axis=1, keepdims=True))
 
     def summary(self, level: float = 0.95) -> Summary:
         """Return coefficients, standard errors, z and p values and intervals as a table.
@@ -194,83 +188,55 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
 
     # -------------------------------------------------------------------------------------------------- fit
 
-    def _lasso_share(self) -> float:
-        """Return the share of the L1 penalty."""
-        if np.isinf(self.C):
-            return 0.0
-        if self.penalty == "l1":
-            return 1.0
-        return float(self.l1_ratio or 0.0) if self.penalty in ("l2", "elasticnet", "deprecated") else 0.0
+    def _effective_penalty(self) -> str | None:
+        return effective_penalty(self.penalty, self.l1_ratio, self.C)
 
     def _check_penalty(self) -> None:
-        share = self._lasso_share()
-        if share and self.solver not in LASSO_SOLVERS:
-            raise ValueError(
-                f"solver={self.solver!r} has no L1 penalty, but penalty={self.penalty!r} and "
-                f"l1_ratio={self.l1_ratio!r} ask for one; use solver='auto', 'liblinear' or 'saga'"
+        penalty = self._effective_penalty()
+        check_solver(self.solver, penalty, self.dual)
+        if penalty == "elasticnet" and self.l1_ratio is None:
+            raise ValueError("l1_ratio must be specified when penalty is elasticnet: the share of the L1 penalty")
+        for message, category in self._contradictions():
+            warnings.warn(message, category, stacklevel=4)
+
+    def _contradictions(self) -> list[tuple[str, type[Warning]]]:
+        """Return the parameters that have no effect or contradict each other, as warnings."""
+        found: list[tuple[str, type[Warning]]] = []
+        given, share = self.penalty, self.l1_ratio
+        if given in ("auto", "deprecated") and share is None:
+            found.append(("'l1_ratio=None' was deprecated by scikit-learn. Use l1_ratio=0 instead.", FutureWarning))
+        if given in ("l2", "l1") and share is not None and 0 < share < 1:
+            found.append(
+                (f"l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={given})", UserWarning)
             )
-        if 0 < share < 1 and self.solver == "liblinear":
-            raise ValueError("solver='liblinear' has no elastic net (0 < l1_ratio < 1); use solver='auto' or 'saga'")
-        if self.penalty == "elasticnet" and self.l1_ratio is None:
-            raise ValueError("penalty='elasticnet' needs l1_ratio, the share of the L1 penalty from 0 to 1")
-        if self.dual and self.solver != "liblinear":
-            raise ValueError(f"Solver {self.solver} supports only dual=False, got dual={self.dual}")
-        if self.penalty in (None, "firth") and self.C not in (1.0, np.inf):
-            warnings.warn(f"Setting penalty={self.penalty} will ignore the C and l1_ratio parameters", stacklevel=3)
-
-    def _weights(self, X: Any, numbers: Array, sample_weight: Any) -> Array | None:
-        weights = row_weights(sample_weight, X)
-        if self.class_weight is None:
-            return weights
-        masses = np.bincount(numbers, weights, len(self.classes_))
-        by_class = class_weights(self.class_weight, self.classes_, masses)
-        return np.asarray(by_class[numbers] if weights is None else weights * by_class[numbers])
-
-    def _penalties(self, rows: LabeledRows) -> Array:
-        strength = 0.0 if self.penalty is None else 1.0 / self.C
-        penalties = np.full(rows.columns, strength)
-        if self.fit_intercept:
-            penalized = self.solver == "liblinear"
-            penalties[-1] = strength / self.intercept_scaling**2 if penalized else 0.0
-        return penalties
-
-    def _coefficients(self) -> Array:
-        """Return coefficients and intercepts as one matrix."""
-        coef = self.coef_ if isinstance(self.coef_, np.ndarray) else self.coef_.toarray()
-        return np.hstack([coef, self.intercept_[:, None]]).astype(np.float64, copy=False)
+        if (given == "l2" and share not in (0, None)) or (given == "l1" and share not in (0, 1, None)):
+            found.append((f"Inconsistent values: penalty={given} with l1_ratio={share}. Leave one out.", UserWarning))
+        if given in (None, "firth") and self.C not in (1.0, np.inf):
+            found.append((f"Setting penalty={given} will ignore the C and l1_ratio parameters", UserWarning))
+        if self.n_jobs is not None:
+            message = f"'n_jobs' has no effect. You provided 'n_jobs={self.n_jobs}', please leave it unspecified."
+            found.append((message, FutureWarning))
+        return found
 
     def _start(self) -> Array:
         return self._coefficients()[:, : self.n_features_in_ + self.fit_intercept]
 
-    def _solve(self, rows: LabeledRows, start: Array | None) -> Fit:
+    def _solve(self, rows: LabeledRows, start: Array | None, observe: Any = None) -> Fit:
         if self.penalty == "firth":
             return fit_firth(rows, tol=self.tol, max_iter=self.max_iter)
         if start is not None and start.shape != (rows.outputs, rows.columns):
             start = None
-        if self._lasso_share():
-            return self._sparsest(rows, start)
+        penalty = self._effective_penalty()
+        strength = np.inf if penalty is None else self.C
+        penalties = self._penalties(rows.columns, strength, lasso_share(penalty, self.l1_ratio))
+        if penalties.lasso.any():
+            return fit_lasso(rows, penalties, self.tol, self.max_iter, start, observe)
         options: dict[str, Any] = {"solver": SOLVERS[self.solver], "tol": self.tol, "max_iter": self.max_iter}
-        return fit_logistic(rows, self._penalties(rows), start=start, **options)
-
-    def _sparsest(self, rows: LabeledRows, start: Array | None) -> Fit:
-        """Fit with an L1 penalty, perhaps beside a ridge."""
-        share, whole = self._lasso_share(), np.full(rows.columns, 1.0 / self.C)
-        penalties = Penalties(share * whole, (1.0 - share) * whole)
-        if self.fit_intercept:
-            # liblinear's intercept is the weight of a constant feature.
-            own = 1.0 / self.C / self.intercept_scaling if self.solver == "liblinear" else 0.0
-            penalties.lasso[-1], penalties.ridge[-1] = own, 0.0
-        found = minimize_lasso(rows, logistic_loss(rows), penalties, self.tol, self.max_iter, start)
-        steps, violation = found.iterations, found.violation
-        ended = Convergence("coordinate descent", steps, found.objective, violation, found.converged)
-        return Fit(found.weights, ended, loss=found.loss)
+        return fit_logistic(rows, penalties.ridge, start=start, observe=observe, **options)
 
     def _keep(self, rows: LabeledRows, found: Fit) -> None:
-        features = rows.table.shape[1]
-        # By columns, so that one sparse row is multiplied without turning the coefficients around.
-        self.coef_ = np.asfortranarray(found.coefficients[:, :features], rows.table.dtype)
-        free = np.zeros(rows.outputs)
-        self.intercept_ = (found.coefficients[:, features] if self.fit_intercept else free).astype(rows.table.dtype)
+        for name, value in self._linear(found.coefficients, rows.table.dtype).items():
+            setattr(self, name, value)
         self.n_iter_ = np.array([max(found.convergence.iterations, min(self.max_iter, 1))], dtype=np.int32)
         self.convergence_, self.separation_ = found.convergence, found.separation
         self._fitted = found
@@ -290,20 +256,23 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         if found.separation is not None:
             warnings.warn(
                 f"{found.separation.describe(names)}. Without a penalty their coefficients have no finite best values "
-                "and those given mean nothing; use penalty='firth', or a ridge (penalty='l2' with a finite C).",
-                SeparationWarning,
-                stacklevel=4,
+                "and those given mean nothing; use penalty='firth', or a ridge (a finite C).",
+                UnboundedWarning,
+                stacklevel=5,
             )
         elif found.dependent:
             listed = ", ".join(str(names[place] if names is not None else place) for place in found.dependent[:8])
             warnings.warn(
                 f"columns are linear combinations of others, so that their coefficients are not determined: {listed}; "
-                "leave them out, or use a ridge (penalty='l2' with a finite C)",
+                "leave them out, or use a ridge (a finite C)",
                 stacklevel=4,
             )
         elif not found.convergence.converged:
             warnings.warn(
-                f"{found.convergence}; increase max_iter or scale the columns", ConvergenceWarning, stacklevel=4
+                f"{failure(self.solver, found.convergence.iterations)}{found.convergence}; increase max_iter or scale "
+                "the columns",
+                ConvergenceWarning,
+                stacklevel=5,
             )
 
     # ---------------------------------------------------------------------------------------------- summary
@@ -338,7 +307,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
     def _facts(self) -> tuple[tuple[str, str], ...]:
         numbers = len(self._inferred())
         deviance = -2 * self.log_likelihood_
-        penalty = {"firth": "Firth", None: "none"}.get(self.penalty, f"ridge, C={self.C:g}")
+        penalty = {"firth": "Firth", None: "none"}.get(self._effective_penalty(), f"ridge, C={self.C:g}")
         return (
             ("Classes", ", ".join(map(str, self.classes_))),
             ("Observations", str(self.n_observations_)),
@@ -363,7 +332,7 @@ class LogisticRegression(LinearClassifierMixin, SparseCoefMixin, BaseClassifier)
         if self.separation_ is not None:
             names = getattr(self, "feature_names_in_", None)
             notes.append(f"{self.separation_.describe(names)}: their coefficients grow without limit.")
-        if self.penalty == "l2" and np.isfinite(self.C):
+        if self._effective_penalty() == "l2" and np.isfinite(self.C):
             notes.append("The ridge pulls coefficients towards zero: the tests and intervals do not allow for that.")
         return tuple(notes)
 

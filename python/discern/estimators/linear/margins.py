@@ -68,8 +68,10 @@ class _LargeMargin(LinearClassifierMixin, BaseClassifier):
         self.certificate_ = found.certificate
         self.n_iter_ = int(found.certificate.passes.max())
         if not found.certificate.converged:
+            # As LIBLINEAR's warning begins, which filters look for.
             warnings.warn(
-                f"the relative duality gap is {found.certificate.gap.max():.1e} after {self.n_iter_} passes, not the "
+                "Liblinear failed to converge, increase the number of iterations. The relative duality gap is "
+                f"{found.certificate.gap.max():.1e} after {self.n_iter_} passes, not the "
                 f"{found.certificate.tolerance:.1e} asked for: raise max_iter or tol, scale the columns, or lower C",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -141,6 +143,7 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from rows, a table or a sparse matrix."""
         self._validate_params()
+        self._check_arguments()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C")
         refuse_huge(X)
         check_classification_targets(y)
@@ -148,7 +151,6 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
         count, settings = len(self.classes_), self._settings()
         given: dict[str, Any] = {"weights": weights, "class_weights": by_class}
         if self.penalty == "l1":
-            self._check_lasso()
             found = fit_lasso_margins(X, numbers, count, settings, **given)
         else:
             found = fit_margins(X, numbers, count, settings, labels=self.classes_.tolist(), **given)
@@ -159,12 +161,20 @@ class LinearSVC(SparseCoefMixin, _LargeMargin):
             self.intercept_ = 0.0
         return self
 
-    def _check_lasso(self) -> None:
-        fits = self.loss == "squared_hinge" and self.dual is not True and self.multi_class == "ovr"
-        if not fits or np.isinf(self.C):
+    def _check_arguments(self) -> None:
+        """Refuse what LIBLINEAR has no solver for, either."""
+        if self.penalty == "l1":
+            fits = self.loss == "squared_hinge" and self.dual is not True and self.multi_class == "ovr"
+            needed = "loss='squared_hinge', dual=False or 'auto', multi_class='ovr' and a finite C"
+            fits = fits and not np.isinf(self.C)
+        else:
+            fits = self.multi_class != "ovr" or self.loss == "squared_hinge" or self.dual is not False
+            needed = "loss='squared_hinge', or dual=True or 'auto'"
+        if not fits:
             raise ValueError(
-                "penalty='l1' needs loss='squared_hinge', dual=False or 'auto', multi_class='ovr' and a finite C; got "
-                f"loss={self.loss!r}, dual={self.dual!r}, multi_class={self.multi_class!r}, C={self.C!r}"
+                f"Unsupported set of arguments: penalty='{self.penalty}' needs {needed}, Parameters: "
+                f"penalty={self.penalty!r}, loss={self.loss!r}, dual={self.dual!r}, "
+                f"multi_class={self.multi_class!r}, C={self.C!r}"
             )
 
     def _settings(self) -> MarginSettings:

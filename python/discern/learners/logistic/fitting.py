@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discern.learners.logistic.lasso import Penalties, logistic_loss, minimize_lasso
 from discern.learners.logistic.narrow import NarrowRows
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.rows import LabeledRows, dense_table, dependent_columns
 from discern.learners.logistic.separation import Separation, find_separation
-from discern.learners.logistic.solvers import SOLVERS, Fit, choose_solver
+from discern.learners.logistic.solvers import SOLVERS, Convergence, Fit, choose_solver
 from discern.learners.logistic.sums import sums_of
-from discern.learners.newton import Inverse
+from discern.learners.newton import Inverse, Observer, unobserved
 
 Array = NDArray[Any]
 
@@ -34,6 +35,7 @@ def fit_logistic(
     tol: float = 1e-8,
     max_iter: int = 100,
     start: Array | None = None,
+    observe: Observer | None = None,
 ) -> Fit:
     """Minimize the penalized loss.
 
@@ -45,6 +47,10 @@ def fit_logistic(
     solver : {"auto", "newton", "quasi-newton", "truncated newton", "dual descent"}
     tol : float
         The norm of the gradient to reach, relative to that at zero coefficients.
+    start : array, optional
+        Coefficients to begin with.
+    observe : callable, optional
+        Called with the coefficients after each iteration.
 
     Examples
     --------
@@ -54,17 +60,19 @@ def fit_logistic(
     """
     if rows.sparse and _is_nearly_dense(rows.table):
         rows = replace(rows, table=rows.table.toarray())
-    offsets = _offsets(rows, penalty)
+    offsets = far_offsets(rows, penalty)
     if offsets is not None:
-        return _fit_centered(rows, penalty, offsets, solver=solver, tol=tol, max_iter=max_iter, start=start)
-    if solver == "auto" and start is None and (narrow := NarrowRows.of(rows, penalty)) is not None:
+        options: dict[str, Any] = {"solver": solver, "tol": tol, "max_iter": max_iter}
+        return _fit_centered(rows, penalty, offsets, start, observe, **options)
+    is_free = solver == "auto" and start is None and observe is None
+    if is_free and (narrow := NarrowRows.of(rows, penalty)) is not None:
         return _fit_narrow(rows, penalty, narrow, tol, max_iter)
     name = choose_solver(rows, penalty) if solver == "auto" else solver
-    if start is not None and name == "dual descent":
+    if name == "dual descent" and (start is not None or observe is not None):
         name = "truncated newton"
     objective = PenalizedLoss(rows, penalty)
     start = np.zeros(objective.shape) if start is None else start
-    found = SOLVERS[name](objective, start, tol, max_iter)
+    found = SOLVERS[name](objective, start, tol, max_iter, observe or unobserved)
     ridge = 0.5 * float(np.sum(penalty * found.coefficients**2))
     found = replace(found, loss=found.convergence.objective - ridge)
     return found if np.all(penalty > 0) else _with_existence(rows, penalty, found)
@@ -84,7 +92,31 @@ def _fit_narrow(rows: LabeledRows, penalty: Array, narrow: NarrowRows, tol: floa
     return replace(found, convergence=replace(found.convergence, iterations=steps + found.convergence.iterations))
 
 
-def _offsets(rows: LabeledRows, penalty: Array) -> Array | None:
+def fit_lasso(
+    rows: LabeledRows,
+    penalties: Penalties,
+    tol: float = 1e-8,
+    max_iter: int = 100,
+    start: Array | None = None,
+    observe: Observer | None = None,
+    columns: Any = None,
+) -> Fit:
+    """Minimize the loss with an L1 penalty, perhaps beside a ridge.
+
+    Examples
+    --------
+    >>> rows = LabeledRows(np.array([[-1.0], [1.0]]), np.array([0, 1], np.int32), 2, intercept=False)
+    >>> fit_lasso(rows, Penalties(np.ones(1), np.zeros(1))).coefficients.tolist()
+    [[0.0]]
+    """
+    found = minimize_lasso(
+        rows, logistic_loss(rows), penalties, tol, max_iter, start, observe or unobserved, columns=columns
+    )
+    ended = Convergence("coordinate descent", found.iterations, found.objective, found.violation, found.converged)
+    return Fit(found.weights, ended, loss=found.loss)
+
+
+def far_offsets(rows: LabeledRows, penalty: Array) -> Array | None:
     """Return the means of columns that lie far from zero, when a free intercept lets them be centered."""
     if rows.sparse or not rows.intercept or penalty[-1] != 0 or not len(rows.classes):
         return None
@@ -94,23 +126,34 @@ def _offsets(rows: LabeledRows, penalty: Array) -> Array | None:
     return np.where(far, means, 0.0) if far.any() else None
 
 
-def _fit_centered(rows: LabeledRows, penalty: Array, offsets: Array, start: Array | None = None, **options: Any) -> Fit:
+def _fit_centered(
+    rows: LabeledRows,
+    penalty: Array,
+    offsets: Array,
+    start: Array | None = None,
+    observe: Observer | None = None,
+    **options: Any,
+) -> Fit:
     """Fit with columns centered, where x and 1 are nearly the same: w·x + b = w·(x − c) + (b + w·c)."""
     if start is not None:
-        start = start.copy()
-        start[:, -1] += start[:, :-1] @ offsets
-    found = fit_logistic(replace(rows, table=rows.table - offsets), penalty, start=start, **options)
-    coefficients = found.coefficients.copy()
-    coefficients[:, -1] -= coefficients[:, :-1] @ offsets
+        start = shifted(start, offsets)
+    seen = None if observe is None else lambda point: observe(shifted(point, -offsets))
+    found = fit_logistic(replace(rows, table=rows.table - offsets), penalty, start=start, observe=seen, **options)
+    coefficients = shifted(found.coefficients, -offsets)
     return replace(found, coefficients=coefficients, separation=_moved(found.separation, offsets), offsets=offsets)
+
+
+def shifted(coefficients: Array, offsets: Array) -> Array:
+    """Return coefficients, the intercept last, for columns from which offsets are subtracted."""
+    moved = coefficients.copy()
+    moved[:, -1] += moved[:, :-1] @ offsets
+    return moved
 
 
 def _moved(separation: Separation | None, offsets: Array) -> Separation | None:
     if separation is None:
         return None
-    direction = separation.direction.copy()
-    direction[:, -1] -= direction[:, :-1] @ offsets
-    return replace(separation, direction=direction)
+    return replace(separation, direction=shifted(separation.direction, -offsets))
 
 
 # ------------------------------------------------------------------------------- whether there is a maximum

@@ -19,6 +19,7 @@ from discern.learners.logistic.curvature import shares_of
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.sums import residuals_of
 from discern.learners.margins import Certificate, LinearMargins, MarginSettings, costs_of
+from discern.learners.newton import Observer, unobserved
 
 Array = NDArray[Any]
 
@@ -97,7 +98,14 @@ def logistic_loss(rows: LabeledRows) -> Loss:
 
 
 def minimize_lasso(
-    rows: LabeledRows, loss: Loss, penalties: Penalties, tol: float, max_iter: int, start: Array | None = None
+    rows: LabeledRows,
+    loss: Loss,
+    penalties: Penalties,
+    tol: float,
+    max_iter: int,
+    start: Array | None = None,
+    observe: Observer = unobserved,
+    columns: Any = None,
 ) -> Sparsest:
     """Find the weights of least loss and penalty.
 
@@ -107,6 +115,10 @@ def minimize_lasso(
         The table, and whether there is an intercept.
     tol : float
         The violation of the conditions of optimality to reach, relative to that at zero weights.
+    observe : callable
+        Called with the weights after each iteration.
+    columns : optional
+        ``native_columns(rows.table)``, if rows are fitted with several penalties.
 
     Examples
     --------
@@ -115,7 +127,8 @@ def minimize_lasso(
     >>> minimize_lasso(rows, logistic_loss(rows), penalties, 1e-9, 100).weights.round(6).tolist()
     [[1.098612, 0.0]]
     """
-    columns, weights = _columns(rows.table), np.zeros((rows.outputs, rows.columns))
+    columns = native_columns(rows.table) if columns is None else columns
+    weights = np.zeros((rows.outputs, rows.columns))
     state = loss(np.zeros((len(rows.classes), rows.outputs)))
     scale = float(penalties.violations(weights, rows.sums(state.residuals)).sum()) or 1.0
     if start is not None:
@@ -134,12 +147,13 @@ def minimize_lasso(
         moving = found is not None
         if found is not None:
             state, scores, weights = found
+        observe(weights)
     objective = state.loss + penalties.of(weights)
     met = violation <= tol or (not moving and violation <= np.sqrt(tol))
     return Sparsest(weights, state.loss, objective, violation, iterations, bool(met))
 
 
-def _columns(table: Any) -> Any:
+def native_columns(table: Any) -> Any:
     """Return the columns of a table as the native code takes them."""
     if not is_sparse(table):
         return np.ascontiguousarray(np.asarray(table, np.float64).T)

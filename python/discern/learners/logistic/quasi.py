@@ -17,7 +17,7 @@ from discern.learners.logistic.curvature import Curvature
 from discern.learners.logistic.objective import PenalizedLoss
 from discern.learners.logistic.rows import LabeledRows, multipliable
 from discern.learners.logistic.sums import add_curvature
-from discern.learners.newton import Expansion, Inverse
+from discern.learners.newton import Expansion, Inverse, Observer, unobserved
 
 Array = NDArray[Any]
 Solve = Callable[[Array], Array]
@@ -63,16 +63,27 @@ class Descent:
     hessian: Array | None
 
 
-def descend(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Descent:
+def descend(
+    objective: PenalizedLoss,
+    start: Array,
+    tol: float,
+    max_iter: int,
+    *,
+    near: Solve | None = None,
+    observe: Observer = unobserved,
+) -> Descent:
     """Minimize until the relative norm of the gradient is at most ``tol``, or no step leads further down.
 
-    Of many rows, some are solved first: their optimum and their Hessian there are nearly those of all.
+    ``near`` solves with a matrix that is known to be near the Hessian at the optimum. Otherwise, of many rows,
+    some are solved first: their optimum and their Hessian there are nearly those of all.
 
     Nocedal (1980), "Updating quasi-Newton matrices with limited storage"; Byrd, Chin, Neveitt and Nocedal (2011), "On
     the use of stochastic Hessian information in optimization methods for machine learning".
     """
-    some, estimates, hessian = Sample.some(objective), 0, None
-    if some is None:
+    some, estimates, hessian = None if near is not None else Sample.some(objective), 0, None
+    if near is not None:
+        sample, solve, state, estimates = Sample.of(objective), near, objective.at(start, hessian=False), 1
+    elif some is None:
         sample = Sample.of(objective)
         solve, state = sample.by_variances(), objective.at(start, hessian=False)
         if not start.any() and objective.known_scale is None:
@@ -91,6 +102,7 @@ def descend(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -
         scaled = solve if hessian is not None else _scaled(solve, steps)
         moved = _moved(objective, state, quasi_newton_step(state.gradient, scaled, steps))
         iterations += 1
+        observe(state.point if moved is None else moved.point)
         if moved is None:
             break
         step, change = moved.point - state.point, moved.gradient - state.gradient
@@ -118,11 +130,11 @@ class Sample:
     share: float
 
     @classmethod
-    def of(cls, objective: PenalizedLoss) -> Sample:
-        """Take as many rows as needed, and more where that is cheap."""
+    def of(cls, objective: PenalizedLoss, passes: float = SHARE_OF_PASSES) -> Sample:
+        """Take as many rows as needed, and more where their Hessian costs no more than some passes over all rows."""
         rows = objective.rows
         total, coefficients = len(rows.classes), rows.outputs * rows.columns
-        cheap = int(SHARE_OF_PASSES * PRODUCTS_OF_A_PASS * total / coefficients)
+        cheap = int(passes * PRODUCTS_OF_A_PASS * total / coefficients)
         step = max(total // max(ROWS_PER_COLUMN * rows.columns, cheap), 1)
         sample = rows.take(slice(None, None, step))
         share = sample.total / max(rows.total, 1e-300)
@@ -185,14 +197,31 @@ class Sample:
 
     def near(self, point: Array) -> tuple[Solve, Array | None]:
         """Return how to solve with the Hessian at a point, and that matrix if it is whole."""
-        outputs = self.rows.outputs
+        return self.estimate(point).with_penalty(self.objective.penalty)
+
+    def estimate(self, point: Array) -> Estimate:
+        """Return the Hessian of the loss of all rows at a point, or its blocks."""
         curved = Curvature(self.rows, diagonal=not self.is_whole)
         add_curvature(curved, self.rows, point)
+        matrices = [curved.hessian()] if self.is_whole else curved.blocks()
+        return Estimate(self.rows.outputs, self.is_whole, [matrix / self.share for matrix in matrices])
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The Hessian of a loss without its penalty, whole or by its blocks on the diagonal."""
+
+    outputs: int
+    is_whole: bool
+    matrices: list[Array]
+
+    def with_penalty(self, penalty: Array, share: float = 1.0) -> tuple[Solve, Array | None]:
+        """Return how to solve with the Hessian of a share of the rows, and that matrix if it is whole."""
         if not self.is_whole:
-            return _solve_each([block / self.share for block in curved.blocks()], self.objective.penalty), None
-        hessian = curved.hessian() / self.share
-        hessian[np.diag_indices_from(hessian)] += np.tile(self.objective.penalty, outputs)
-        inverse = Inverse.of(hessian, outputs)
+            return _solve_each([share * block for block in self.matrices], penalty), None
+        hessian = share * self.matrices[0]
+        hessian[np.diag_indices_from(hessian)] += np.tile(penalty, self.outputs)
+        inverse = Inverse.of(hessian, self.outputs)
         return lambda right: inverse.solve(right.ravel()).reshape(right.shape), hessian
 
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 import discern._native as _native
 from discern.learners.logistic.objective import PenalizedLoss, ScoredLoss
-from discern.learners.logistic.quasi import Sample, descend
+from discern.learners.logistic.quasi import Sample, Solve, descend
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.logistic.separation import Separation
-from discern.learners.newton import Inverse, minimize
+from discern.learners.newton import Inverse, Observer, minimize, unobserved
 
 Array = NDArray[Any]
 
@@ -85,12 +85,12 @@ class Fit:
         return np.asarray(every @ spread @ every.T)
 
 
-def newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
+def newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int, observe: Observer = unobserved) -> Fit:
     """Minimize by Newton's method: iteratively reweighted least squares.
 
     w ← (XᵀVX)⁻¹XᵀVz is the Newton step w − H⁻¹g, written with the working response z.
     """
-    found = minimize(objective, start, tol, max_iter)
+    found = minimize(objective, start, tol, max_iter, observe=observe)
     state, point = found.state, objective.polished(found)
     if point is not state.point:
         state = objective.at(point)
@@ -98,24 +98,33 @@ def newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) ->
     return Fit(point, Convergence("newton", found.iterations, state.loss, norm, found.converged), state.hessian)
 
 
-def truncated_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
+def truncated_newton(
+    objective: PenalizedLoss, start: Array, tol: float, max_iter: int, observe: Observer = unobserved
+) -> Fit:
     """Minimize by Newton's method whose steps are found by conjugate gradients, without writing the Hessian out."""
-    found = minimize(ScoredLoss(objective), start, tol, max_iter)
+    found = minimize(ScoredLoss(objective), start, tol, max_iter, observe=observe)
     ended = Convergence("truncated newton", found.iterations, found.state.loss, found.gradient_norm, found.converged)
     return Fit(found.state.point, ended)
 
 
-def quasi_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
-    """Minimize by quasi-Newton steps.
+def quasi_newton(
+    objective: PenalizedLoss,
+    start: Array,
+    tol: float,
+    max_iter: int,
+    observe: Observer = unobserved,
+    near: Solve | None = None,
+) -> Fit:
+    """Minimize by quasi-Newton steps; ``near`` solves with a matrix that is near the Hessian at the optimum.
 
     Where this does not converge, Newton's method takes over.
     """
-    found = descend(objective, start, tol, min(max_iter, MOST_STEPS))
+    found = descend(objective, start, tol, min(max_iter, MOST_STEPS), near=near, observe=observe)
     state, norm = found.state, found.gradient_norm
     stuck = 0 < found.iterations < MOST_STEPS and norm <= np.sqrt(tol)  # as near as rounding allows
     if not (found.converged or stuck or objective.separates(state)) and found.iterations < max_iter:
         exact = newton if state.gradient.size <= MOST_NEWTON else truncated_newton
-        rest = exact(objective, state.point, tol, max_iter - found.iterations)
+        rest = exact(objective, state.point, tol, max_iter - found.iterations, observe)
         ended = rest.convergence
         return replace(rest, convergence=replace(ended, iterations=found.iterations + ended.iterations))
     met = found.converged or stuck or objective.separates(state)
@@ -123,12 +132,14 @@ def quasi_newton(objective: PenalizedLoss, start: Array, tol: float, max_iter: i
     # With a ridge nothing is tested: the Hessian of the sample is good enough.
     free = not objective.penalty.any() and state.gradient.size <= MOST_NEWTON
     hessian = objective.at(state.point).hessian if free else found.hessian
-    if hessian is None and state.gradient.size <= MOST_SUMMARIZED:
+    if hessian is None and near is None and state.gradient.size <= MOST_SUMMARIZED:
         hessian = Sample.of(objective).near(state.point)[1]
     return Fit(state.point, ended, hessian)
 
 
-def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: int) -> Fit:
+def dual_descent(
+    objective: PenalizedLoss, start: Array, tol: float, max_iter: int, observe: Observer = unobserved
+) -> Fit:
     """Minimize by coordinate descent in the dual, each epoch linear in the entries, and then by truncated Newton.
 
     For sparse rows of two classes, with the same ridge on every column and none on the intercept.
@@ -142,14 +153,14 @@ def dual_descent(objective: PenalizedLoss, start: Array, tol: float, max_iter: i
     # In the scale of the dual, the gradient is the error of the dual variables times the rows.
     longest = max(_longest(table), 1e-300)
     if costs.max(initial=0.0) * longest**2 > STIFF:
-        return truncated_newton(objective, start, tol, max_iter)
+        return truncated_newton(objective, start, tol, max_iter, observe)
     enough = NEAR * tol * objective.scale / ridge / longest
     indices = (table.indptr.astype(np.int32, copy=False), table.indices.astype(np.int32, copy=False), table.data)
     found, epochs, _ = _native.logistic_dual(
         *indices, rows.classes, costs, mean, free, min(max_iter, MOST_EPOCHS), enough, 1
     )
     point = (found if free else found[:-1])[None, :]
-    polished = truncated_newton(objective, point, tol, max_iter)
+    polished = truncated_newton(objective, point, tol, max_iter, observe)
     ended = polished.convergence
     return replace(polished, convergence=replace(ended, solver="dual descent", iterations=epochs + ended.iterations))
 
