@@ -31,8 +31,6 @@ MOST_ROBUST = 20_000
 """Of more rows than these, some evenly spread fit the robust temperature."""
 SCANNED = (-5.0, 2.5, 16)
 """Logarithms of temperatures, relative to the middle spread of scores, that are tried first: from, to, and how many."""
-LEAST_SCORE = -1e300
-"""What a score of −∞ counts as."""
 LEAST_SHARE = 1e-9
 """A class whose scores are all alike gets this share of the variance of all scores instead of none."""
 
@@ -292,11 +290,13 @@ class Temperature:
         """
         scores, classes = _columns(scores), np.asarray(classes, np.int64)
         check_calibrated(scores, classes, None)
-        below = scores - scores.max(axis=1, keepdims=True)
-        if len(scores) > MOST_ROBUST:
-            some = np.linspace(0, len(scores) - 1, MOST_ROBUST).astype(np.int64)
-            below, classes = below[some], classes[some]
-        return cls(_bounded(_least_robust(np.nan_to_num(below, nan=0.0, neginf=LEAST_SCORE), classes)))
+        possible = np.flatnonzero(scores[np.arange(len(scores)), classes] > -np.inf)
+        if not len(possible):  # no temperature makes an impossible class possible
+            return cls()
+        if len(possible) > MOST_ROBUST:
+            possible = possible[np.linspace(0, len(possible) - 1, MOST_ROBUST).astype(np.int64)]
+        chosen = scores[possible]
+        return cls(_bounded(_least_robust(chosen - chosen.max(axis=1, keepdims=True), classes[possible])))
 
     def __call__(self, scores: Array) -> Array:
         """Return the probability of each class for each row."""
@@ -326,7 +326,8 @@ def _least_robust(below: Array, classes: NDArray[np.int64]) -> float:
         shares = powers[every, classes] / powers.sum(axis=1)
         return float(-np.log((1 - wrong) * shares + wrong / n_classes).sum() + np.log1p(level**2))
 
-    spread = float(np.median(-below.mean(axis=1))) or 1.0
+    middle = -np.mean(below, axis=1, where=np.isfinite(below))
+    spread = float(np.median(middle)) or 1.0
     scan = np.append(np.log(spread) + np.linspace(*SCANNED), 0.0)
     start = float(scan[int(np.argmin([loss(level) for level in scan]))])
     step = (SCANNED[1] - SCANNED[0]) / (SCANNED[2] - 1)

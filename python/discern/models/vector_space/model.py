@@ -34,10 +34,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FOLDS = ((1000, 10), (5000, 5))
-"""Up to these rows, the number of folds to calibrate with: of few rows each fold lacks much of what is learned."""
-FEWEST_FOLDS = 3
-"""The number of folds with more rows."""
+FOLDS = 3
+"""The number of folds to calibrate with."""
 
 
 @dataclass(frozen=True)
@@ -379,12 +377,8 @@ def calibration_of(sample: Sample, features: Sequence[Feature], pipeline: Pipeli
 
 
 def calibration_folds(sample: Sample) -> Folds | None:
-    """Deal rows into folds to calibrate with; None if there is nothing to calibrate.
-
-    The more rows there are, the fewer folds.
-    """
-    if len(sample.labels) < 2 or sample.rows < 2 * FEWEST_FOLDS:
+    """Deal rows into folds to calibrate with; None if there is nothing to calibrate."""
+    if len(sample.labels) < 2 or sample.rows < 2 * FOLDS:
         return None
-    folds = next((count for rows, count in FOLDS if sample.rows <= rows), FEWEST_FOLDS)
-    dealt = stratified(sample.classes, sample.keys, min(folds, sample.rows // 2))
+    dealt = stratified(sample.classes, sample.keys, FOLDS)
     return dealt if len(dealt.ends) > 1 else None  # None if all rows are the same
