@@ -145,6 +145,13 @@ def _evaluate_adult(train: pa.Table, test: pa.Table) -> dict[str, Any]:
     return evaluated
 
 
+def numeric_columns(frame: Any) -> list[str]:
+    """Return the columns of a frame that are numbers, or text that is written as numbers."""
+    texts = [name for name in frame.columns if frame[name].dtype.kind not in "biuf"]
+    others = [name for name in texts if not frame[name].str.fullmatch(r"-?\d+(\.\d+)?").all()]
+    return [name for name in frame.columns if name not in others]
+
+
 def scikit_learn_models(frame: Any) -> dict[str, Any]:
     """Return its naive Bayes models with the encoding they need: numbers alone, or all as categories."""
     from sklearn.compose import make_column_transformer
@@ -152,7 +159,7 @@ def scikit_learn_models(frame: Any) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OrdinalEncoder
 
-    numeric = [name for name in frame.columns if frame[name].str.fullmatch(r"-?\d+").all()]
+    numeric = numeric_columns(frame)
     others = [name for name in frame.columns if name not in numeric]
     to_numbers = FunctionTransformer(lambda X: X.astype(float))
     bins = make_pipeline(

@@ -4,7 +4,7 @@ import contextlib
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 import discern
+from benchmarks.accuracy import tables
+from benchmarks.accuracy.accuracy_jobs import numeric_columns
 
 WORD = re.compile(r"\w+|[^\w\s]")
 SCIKIT_LEARN = "scikit-learn"
@@ -82,11 +84,11 @@ def ask_ours(split: Split, model: Any) -> Answers:
     return Answers(np.asarray(model.labels)[probabilities.argmax(axis=1)].tolist(), probabilities, model.labels)
 
 
-def ours(name: str, bayes: bool = False, tables: bool = True, **settings: Any) -> Method:
+def ours(name: str, bayes: bool = False, tables: bool = True, texts: bool = True, **settings: Any) -> Method:
     def fit(split: Split, prepared: None) -> Any:
         return discern.Classifier(split.label, threads=1, **settings).fit(split.train)
 
-    return Method(name, fit, ask_ours, bayes=bayes, tables=tables)
+    return Method(name, fit, ask_ours, bayes=bayes, tables=tables, texts=texts)
 
 
 # ---------------------------------------------------------------------------------------------------- scikit-learn
@@ -153,7 +155,7 @@ def encoded(classifier: str) -> Callable[[Any], Any]:
         from sklearn.pipeline import make_pipeline
         from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-        numeric = [name for name in frame.columns if frame[name].str.fullmatch(r"-?\d+").all()]
+        numeric = numeric_columns(frame)
         others = [name for name in frame.columns if name not in numeric]
         numbers = make_pipeline(FunctionTransformer(_as_numbers), StandardScaler())
         columns = make_column_transformer((numbers, numeric), (OneHotEncoder(handle_unknown="ignore"), others))
@@ -299,6 +301,9 @@ def ask_nltk(split: Split, model: Any) -> Answers:
 SCRIPTS = ("zh_waimai", "th_wisesight")
 """Texts without spaces between words, where peers are given characters too."""
 
+TABLE_BUDGET = 10.0
+"""Seconds of the search on tables."""
+
 METHODS = (
     ours("discern default", bayes=True),
     ours("discern multinomial", bayes=True, tables=False, model="multinomial"),
@@ -310,6 +315,16 @@ METHODS = (
     ours("discern logistic", model="logistic"),
     ours("discern linear SVM", model="linear-svm"),
     ours("discern kNN", model="knn"),
+    ours("discern best", texts=False, model="best", budget=TABLE_BUDGET),
+    ours("discern LDA", texts=False, model="lda"),
+    ours("discern QDA", texts=False, model="qda"),
+    ours("discern logistic, normal quantiles", texts=False, model="logistic", basis="normal"),
+    ours("discern logistic, bins", texts=False, model="logistic", basis="bins"),
+    ours("discern logistic, products", texts=False, model="logistic", basis="quadratic"),
+    ours("discern logistic, bumps", texts=False, model="logistic", basis="bumps"),
+    replace(scikit_learn("LightGBM", tables.lightgbm, tables=True, texts=False), peer="LightGBM"),
+    scikit_learn("HistGradientBoosting", tables.boosting, tables=True, texts=False),
+    scikit_learn("RandomForest", tables.forest, tables=True, texts=False),
     scikit_learn("MultinomialNB", counted("MultinomialNB"), bayes=True),
     scikit_learn("ComplementNB", counted("ComplementNB"), bayes=True),
     scikit_learn("BernoulliNB", counted("BernoulliNB"), bayes=True),

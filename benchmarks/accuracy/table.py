@@ -4,6 +4,7 @@
 process of its own with a limit of CPU time, on one thread; all cells of a set are trained on the same rows.
 """
 
+import contextlib
 import importlib
 import json
 import multiprocessing
@@ -13,12 +14,13 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.accuracy.accuracy_jobs import read_table
+from benchmarks.accuracy import tables
 from benchmarks.accuracy.best_jobs import BEST, parts
 from benchmarks.accuracy.methods import METHODS, Answers, Method, Split
 from benchmarks.harness.measure import LeftOutError
@@ -26,11 +28,11 @@ from discern.evaluation.evaluation import Evaluation
 
 LIMIT = 60
 """CPU seconds that a cell may take, training and answers together."""
-TABLES = {"adult": "income", "german_credit": "risk"}
-SETS = (*BEST, *TABLES)
+SETS = (*BEST, *tables.NAMES)
 IMPORTED = (
     "discern.classifier", "discern.models.resolving", "discern.models.search", "discern.analysis.crossvalidation",
     "discern.models.vector_space.model",
+    "lightgbm", "sklearn.ensemble",
     "pandas", "sklearn.compose", "sklearn.feature_extraction.text", "sklearn.linear_model", "sklearn.naive_bayes",
     "sklearn.pipeline", "sklearn.preprocessing", "sklearn.svm",
     "fasttext", "vowpalwabbit", "river.feature_extraction", "river.naive_bayes", "nltk.classify.naivebayes",
@@ -41,25 +43,19 @@ IMPORTED = (
 # ------------------------------------------------------------------------------------------------------------ data
 
 
-def split_of(name: str, quick: bool) -> Split:
-    """Return a data set, split officially or else 70/30 with seed 0; rows to learn from are shuffled."""
-    train, test = table_parts(name) if name in TABLES else parts(name)
-    label = TABLES.get(name, "label")
-    if name not in TABLES:
-        train, test = train.select(["label", "text"]), test.select(["label", "text"])
-    # Files are sorted by class, and some peers learn in the order of the rows.
-    order = np.random.default_rng(0).permutation(len(train))[: 500 if quick else None]
-    return Split(name, label, train.take(order).combine_chunks(), test[: 500 if quick else None])
+def splits_of(name: str, quick: bool) -> list[Split]:
+    """Return a data set, split officially or else 70/30; rows to learn from are shuffled. Small tables have several."""
+    if name in tables.NAMES:
+        found = [Split(name, tables.label_of(name), *pair) for pair in tables.splits(name)[: 1 if quick else None]]
+    else:
+        found = [Split(name, "label", *(table.select(["label", "text"]) for table in parts(name)))]
+    return [shuffled(one, 500 if quick else None) for one in found]
 
 
-def table_parts(name: str) -> tuple[Any, Any]:
-    if name == "adult":
-        return read_table(name, "train"), read_table(name, "test")
-    from sklearn.model_selection import train_test_split
-
-    table = read_table(name, "all")
-    train, test = train_test_split(np.arange(len(table)), test_size=0.3, random_state=0)
-    return table.take(train), table.take(test)
+def shuffled(split: Split, most: int | None) -> Split:
+    """Shuffle the rows to learn from: files are sorted by class, and some peers learn in the order of the rows."""
+    order = np.random.default_rng(0).permutation(len(split.train))[:most]
+    return replace(split, train=split.train.take(order).combine_chunks(), test=split.test[:most])
 
 
 # ----------------------------------------------------------------------------------------------------------- cells
@@ -69,11 +65,12 @@ def figures(split: Split, answers: Answers) -> dict[str, float | None]:
     true = split.test[split.label].to_pylist()
     accuracy = float(np.mean(np.asarray(answers.decided) == np.asarray(true)))
     if answers.probabilities is None:
-        return {"accuracy": accuracy, "calibration error": None}
+        return {"accuracy": accuracy, "calibration error": None, "log loss": None}
     rows = np.clip(np.asarray(answers.probabilities, dtype=float), 0, 1)
     rows /= rows.sum(axis=1, keepdims=True)
     evaluation = Evaluation.of(true, list(answers.decided), rows, list(answers.labels))
-    return {"accuracy": accuracy, "calibration error": evaluation.calibration_error}
+    log_loss = evaluation.log_loss
+    return {"accuracy": accuracy, "calibration error": evaluation.calibration_error, "log loss": log_loss}
 
 
 def cell(method: Method, split: Split) -> dict[str, Any]:
@@ -85,6 +82,13 @@ def cell(method: Method, split: Split) -> dict[str, Any]:
         answers = method.ask(split, model)
         seconds = {"seconds": trained - start, "answering": time.process_time() - trained}
         return {**figures(split, answers), **seconds}
+
+
+def mean_cell(method: Method, splits: list[Split]) -> dict[str, Any]:
+    """Return the means of the figures over all splits."""
+    found = [cell(method, split) for split in splits]
+    known = {name: [one[name] for one in found] for name in found[0]}
+    return {name: None if None in values else float(np.mean(values)) for name, values in known.items()}
 
 
 def apart(work: Callable[[], dict[str, Any]], limit: int) -> dict[str, Any]:
@@ -119,18 +123,22 @@ def run(names: tuple[str, ...], quick: bool, only: str | None = None) -> dict[st
         raise SystemExit(f"there is no method {only!r}; there are {', '.join(method.name for method in METHODS)}")
     methods = [method for method in METHODS if only in (None, method.name)]
     for module in IMPORTED:
-        importlib.import_module(module)
+        with contextlib.suppress(ImportError):  # the cells of a peer that is not installed are left out
+            importlib.import_module(module)
     sets, cells = {}, []
     for name in names:
         try:
-            split = split_of(name, quick)
+            splits = splits_of(name, quick)
         except LeftOutError as error:
             print(f"{name}: left out, {error}", flush=True)
             continue
+        split = splits[0]
         sizes = {"train": len(split.train), "test": len(split.test), "labels": len(split.labels)}
+        if name in tables.GENERATED:
+            sizes["best"] = tables.bayes_accuracy(name)
         sets[name] = {**sizes, "texts": split.is_text}
         for method in (method for method in methods if method.suits(split)):
-            found = apart(lambda method=method, split=split: cell(method, split), LIMIT)
+            found = apart(lambda method=method, splits=splits: mean_cell(method, splits), LIMIT * len(splits))
             cells.append({"set": name, "method": method.name, "peer": method.peer, "bayes": method.bayes, **found})
             print(f"{name}, {method.name}: {json.dumps(found)}", flush=True)
     return {"sets": sets, "cells": cells}

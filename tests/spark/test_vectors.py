@@ -56,7 +56,14 @@ def half(monkeypatch) -> None:
     monkeypatch.setattr("discern.models.validation.rows.MOST_KEPT", 180_000)
 
 
-@pytest.mark.parametrize("settings", [{"ngrams": (1, 1)}, {"max_terms": 20}])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ngrams": (1, 1)},
+        {"max_terms": 20},
+        *({"max_terms": 20, "basis": one} for one in ("normal", "bins", "quadratic", "bumps")),
+    ],
+)
 def test_logistic_regression_reaches_the_optimum(frame, rows, settings) -> None:
     model = discern.spark.fit(frame, Classifier(model="logistic", **GIVEN, **settings))
     ours, least = logistic_objective(model, rows)
@@ -88,9 +95,10 @@ def test_from_zero_without_a_sample(rows, model) -> None:
     assert ours <= least * (1 + 1e-8)
 
 
-@pytest.mark.parametrize("model", ["lda", "qda", "ridge", "centroids"])
+@pytest.mark.parametrize("model", ["lda", "qda", "ridge", "centroids", "lda:normal", "ridge:bins", "ridge:bumps"])
 def test_sums_have_the_bytes_of_one_machine(frame, rows, model) -> None:
-    settings = {**GIVEN, "model": model, "max_terms": 12, "calibrate": "auto"}
+    model, _, basis = model.partition(":")
+    settings = {**GIVEN, "model": model, "basis": basis or "auto", "max_terms": 12, "calibrate": "auto"}
     alone = Classifier(**settings).fit(rows)
     found = discern.spark.fit(frame.repartition(5), Classifier(**settings))
     assert found.checksum() == alone.checksum()

@@ -147,6 +147,12 @@ class Learning:
         "Model numeric columns with a normal density or with bins.",
         click_type=OneOf("discern.data.roles", "NUMBERS", "auto"),
     )
+    basis: str = option(
+        "auto",
+        "How numbers become axes in a vector space: standardized, as normal quantiles, in bins, or with products or "
+        "Gaussian bumps too.",
+        click_type=OneOf("discern.models.settings", "BASES", "auto"),
+    )
     calibrate: bool | None = option(
         None, "Calibrate probabilities on held-out rows.", show_default="if the smoothing is auto"
     )

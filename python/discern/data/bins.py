@@ -106,6 +106,94 @@ def without_values(edges: NDArray[np.float64], values: NDArray[np.float64]) -> N
     return np.array([-np.inf, *(edge for edge in rounded if edge is not None), np.inf])
 
 
+def spread_edges(values: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """Return the edges of bins that are about equally full; none is a value, and the outermost are infinite.
+
+    A number that fills more than a bin has one of its own, and the other bins share the others: of a column that is
+    mostly zero, the rest is still cut.
+
+    Examples
+    --------
+    >>> spread_edges(np.array([0.0] * 92 + [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), 4).tolist()
+    [-inf, 0.5, 3.5, 6.5, inf]
+    """
+    return _without_values_at(values, np.arange(1, bins) / bins, bins)
+
+
+def _without_values_at(values: NDArray[np.float64], shares: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
+    """Return edges between numbers where shares of them are reached; no number counts more than a bin holds."""
+    known, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    if len(known) < 2:
+        return np.array([-np.inf, np.inf])
+    reached = np.cumsum(np.minimum(counts, _most_counted(counts, bins)))
+    places = np.unique(np.clip(np.searchsorted(reached, shares * reached[-1] * (1 - 1e-9)), 0, len(known) - 2))
+    inner = known[places] / 2 + known[places + 1] / 2
+    return without_values(np.concatenate([known[:1], inner, known[-1:]]), values)
+
+
+def _most_counted(counts: NDArray[np.int64], bins: int) -> float:
+    """Return what the most frequent numbers count, so that each has a bin of its own and the others share the rest."""
+    heavy = np.zeros(len(counts), bool)
+    while True:
+        most = counts[~heavy].sum() / max(bins - int(heavy.sum()), 1)
+        more = ~heavy & (counts > most)
+        if not more.any():
+            return max(float(most), 1.0)
+        heavy |= more
+
+
+KNOT_BINS = 32
+"""The intervals of a map to normal quantiles, beside the tails."""
+TAILS = (0.002, 0.005, 0.01, 0.02)
+"""In both tails there are more intervals: beyond these shares."""
+FINE_QUANTILE = 64
+"""Quantiles are rounded to multiples of its inverse."""
+
+
+def knots(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the map of numbers to standardized normal quantiles of their ranks: rows of a number and its quantile.
+
+    Between two knots the map is linear, and beyond them constant. A knot is the middle of an interval and has the
+    quantile of the middle of its numbers. Like edges, knots hold no value of a row, if not by chance.
+
+    Examples
+    --------
+    >>> knots(np.array([0.0, 1.0, 1.0, 0.0])).tolist()
+    [[0.0, -1.0], [1.0, 1.0]]
+    >>> knots(np.full(9, 7.0)).shape
+    (0, 2)
+    """
+    from scipy.special import ndtri
+
+    shares = np.array([*TAILS, *(np.arange(1, KNOT_BINS) / KNOT_BINS), *(1 - np.array(TAILS[::-1]))])
+    inner = _without_values_at(values, shares, KNOT_BINS)[1:-1]
+    if not len(inner):
+        return np.zeros((0, 2))
+    known = np.sort(values[np.isfinite(values)])
+    counts = np.diff(np.searchsorted(known, inner), prepend=0, append=len(known))
+    quantiles = ndtri((np.cumsum(counts) - counts / 2) / len(known))
+    mean = counts @ quantiles / len(known)
+    deviation = np.sqrt(counts @ (quantiles - mean) ** 2 / len(known)) or 1.0
+    quantiles = np.rint((quantiles - mean) / deviation * FINE_QUANTILE) / FINE_QUANTILE
+    low, high = (
+        _reach(np.abs(part / 2 - edge / 2))
+        for part, edge in ((known[known < inner[0]], inner[0]), (known[known > inner[-1]], inner[-1]))
+    )
+    middles = np.concatenate([[inner[0] - low], inner[:-1] / 2 + inner[1:] / 2, [inner[-1] + high]])
+    is_above = np.concatenate([[True], np.diff(middles) > 0])
+    found = np.stack([middles, quantiles], axis=1)[is_above & np.isfinite(middles)]
+    return np.ascontiguousarray(found)
+
+
+def _reach(halves: NDArray[np.float64]) -> float:
+    """Return the power of two nearest to the mean of distances, which are given by their halves."""
+    largest = float(halves.max(initial=0.0))
+    if not largest:
+        return 0.0
+    mean = float((halves / largest).mean())
+    return float(np.ldexp(1.0, int(np.clip(np.rint(1 + np.log2(largest) + np.log2(mean)), -1070, 1020))))
+
+
 def _rounded(edge: float, low: float, high: float) -> float | None:
     """Return a number of few digits near an edge, or near the middle if the edge is not inside; None without room."""
     aim = edge if low < edge < high else low / 2 + high / 2

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 METHODS = ("gaussian", "logistic", "isotonic", "temperature")
 ENOUGH = 1e-16
 """The smallest decrease of the loss for which a Newton step is taken."""
+MOST_ROBUST = 20_000
+"""Of more rows than these, some evenly spread fit the robust temperature."""
+SCANNED = (-5.0, 2.5, 16)
+"""Logarithms of temperatures, relative to the middle spread of scores, that are tried first: from, to, and how many."""
 LEAST_SHARE = 1e-9
 """A class whose scores are all alike gets this share of the variance of all scores instead of none."""
 
@@ -268,6 +272,32 @@ class Temperature:
         (level,) = least(rows.loss, np.log([1.0 / (rows.spread() or 1.0)]))
         return cls(_bounded(-level))
 
+    @classmethod
+    def robust(cls, scores: Array, classes: NDArray[Any]) -> Temperature:
+        """Fit to scores of which few may be far out, as those of discriminants are.
+
+        The log loss grows with the distance of a score, so that a few rows far on the wrong side, or one in as many as
+        there are counted as wrong among scores that are all far out, would decide alone. Here instead one row in as
+        many as there are may have any class: −log((1 − w) p + w/K) with w = 1/(N+2) is bounded. One row's worth of
+        evidence counts for scores that are log probabilities as they are: it decides where all scores are correct.
+
+        Examples
+        --------
+        >>> scores = np.array([[0.0, -2.0]] * 50 + [[0.0, -2e4]] * 50)
+        >>> classes = np.array([0] * 44 + [1] * 6 + [0] * 49 + [1])
+        >>> round(Temperature.fit(scores, classes).temperature), round(Temperature.robust(scores, classes).temperature)
+        (5718, 1)
+        """
+        scores, classes = _columns(scores), np.asarray(classes, np.int64)
+        check_calibrated(scores, classes, None)
+        possible = np.flatnonzero(scores[np.arange(len(scores)), classes] > -np.inf)
+        if not len(possible):  # no temperature makes an impossible class possible
+            return cls()
+        if len(possible) > MOST_ROBUST:
+            possible = possible[np.linspace(0, len(possible) - 1, MOST_ROBUST).astype(np.int64)]
+        chosen = scores[possible]
+        return cls(_bounded(_least_robust(chosen - chosen.max(axis=1, keepdims=True), classes[possible])))
+
     def __call__(self, scores: Array) -> Array:
         """Return the probability of each class for each row."""
         return posterior(_columns(scores) / self.temperature)
@@ -282,6 +312,26 @@ class Temperature:
         if {*values} - {"kind"} != {"temperature"}:
             raise ValueError("a temperature is one number")
         return cls(float(values["temperature"]))
+
+
+def _least_robust(below: Array, classes: NDArray[np.int64]) -> float:
+    """Return the logarithm of the temperature with the least robust loss: the best of a scan, then refined."""
+    from scipy.optimize import minimize_scalar
+
+    rows, n_classes = below.shape
+    wrong, every = 1.0 / (rows + 2.0), np.arange(rows)
+
+    def loss(level: float) -> float:
+        powers = np.exp(np.maximum(below * np.exp(-level), -745.0))
+        shares = powers[every, classes] / powers.sum(axis=1)
+        return float(-np.log((1 - wrong) * shares + wrong / n_classes).sum() + np.log1p(level**2))
+
+    middle = -np.mean(below, axis=1, where=np.isfinite(below))
+    spread = float(np.median(middle)) or 1.0
+    scan = np.append(np.log(spread) + np.linspace(*SCANNED), 0.0)
+    start = float(scan[int(np.argmin([loss(level) for level in scan]))])
+    step = (SCANNED[1] - SCANNED[0]) / (SCANNED[2] - 1)
+    return float(minimize_scalar(loss, bounds=(start - step, start + step), method="bounded").x)
 
 
 @dataclass(frozen=True)

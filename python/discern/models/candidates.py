@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from discern.models.vector_space.model import Pipeline
 
 
+LEAST_COST, MOST_COST = 1e-4, 30.0
+"""Costs of an error that are tried, relative to the usual one. Where classes are apart, a greater one is always a
+little better on held-out rows, which is no evidence about rows to come."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A model that takes part: its name, its terms in words, and its pipeline; naive Bayes has none."""
@@ -23,12 +28,13 @@ class Candidate:
     pipeline: Pipeline | None = None
 
     def with_cost(self, factor: float) -> Candidate | None:
-        """Return the candidate with another cost of an error, or None if it has none."""
+        """Return the candidate with another cost of an error; None if it has none, or there is nothing to gain."""
         if self.pipeline is None or not MODELS[self.model].is_tuned:
             return None
-        regularization = replace(
-            self.pipeline.regularization, cost=float(f"{factor * self.pipeline.regularization.cost:.2g}")
-        )
+        cost = float(f"{factor * self.pipeline.regularization.cost:.2g}")
+        if not LEAST_COST <= cost / MODELS[self.model].cost <= MOST_COST:
+            return None
+        regularization = replace(self.pipeline.regularization, cost=cost)
         return replace(self, pipeline=replace(self.pipeline, regularization=regularization))
 
 

@@ -43,6 +43,10 @@ class ModelKind:
     """Whether a term is either there or not, instead of weighted by tf–idf; numbers then need bins."""
     is_unit: bool = False
     """Whether rows of ``presence`` are scaled to unit length."""
+    basis: str = "standard"
+    """How numbers become axes by default."""
+    bases: tuple[str, ...] = ("standard",)
+    """The bases that the search tries where there are neither texts nor vectors."""
     has_priors: bool = False
     has_smoothing: bool = False
     on_spark: bool = False
@@ -127,6 +131,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=5,
             on_tables=2,
             on_vectors=1,
+            bases=("standard", "normal", "bins", "quadratic", "bumps"),
         ),
         ModelKind(
             "linear-svm",
@@ -138,6 +143,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=1,
             on_tables=3,
             on_vectors=2,
+            bases=("standard", "bins"),
         ),
         ModelKind(
             "nbsvm",
@@ -188,6 +194,7 @@ MODELS: Registry[ModelKind] = Registry(
             has_priors=True,
             on_spark=True,
             on_tables=5,
+            bases=("standard", "normal"),
         ),
         ModelKind(
             "centroids",
@@ -206,6 +213,7 @@ MODELS: Registry[ModelKind] = Registry(
             decider=_deciders("Nearest"),
             on_tables=6,
             on_vectors=6,
+            bases=("standard", "normal"),
         ),
         ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
         ModelKind(

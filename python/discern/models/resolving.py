@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from discern.data.roles import Feature
 from discern.data.text import CHARACTERS, TextSettings
 from discern.learners.smoothing import Laplace
-from discern.models.registry import MODELS, searched
+from discern.models.registry import MODELS, ModelKind, searched
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
 
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
     from discern.models.candidates import Candidate, Change
     from discern.models.validation.rows import Sample
     from discern.models.vector_space.model import Pipeline
+
+BASIS_TERMS = {
+    "normal": "normal quantiles",
+    "bins": "bins",
+    "quadratic": "products of two",
+    "bumps": "Gaussian bumps",
+}
+"""How the leaderboard names a basis."""
 
 # ------------------------------------------------------------------------------------------------- naive Bayes
 
@@ -80,8 +88,10 @@ def choose(settings: Settings, sample: Sample, features: Sequence[Feature]) -> R
 # --------------------------------------------------------------------------------------------- a vector space
 
 
-def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | None = None) -> Pipeline:
-    """Return all that decides how a model in a vector space is learned; ``characters`` if none were given."""
+def pipeline_of(
+    settings: Settings, model: str, characters: tuple[int, int] | None = None, basis: str | None = None
+) -> Pipeline:
+    """Return all that decides how a model in a vector space is learned; ``characters`` and ``basis`` if not given."""
     from discern.models.vector_space.axes import Layout
     from discern.models.vector_space.model import Pipeline, regularization_of
 
@@ -96,9 +106,11 @@ def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | No
     most = settings.max_terms if isinstance(settings.max_terms, int) else kind.max_terms
     least = settings.min_df or (1 if kind.presence else 2)
     select = settings.select.replace("-", "_")
-    layout = Layout(texts, kind.presence, least, most, select, unit=kind.is_unit, is_lasting=kind.is_sum)
+    basis = (basis or kind.basis) if settings.basis == "auto" else settings.basis
+    layout = Layout(texts, kind.presence, least, most, select, kind.is_unit, is_lasting=kind.is_sum, basis=basis)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
-    return Pipeline(model, layout, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
+    regularization = regularization_of(model, smoothing, basis)
+    return Pipeline(model, layout, regularization, settings.naive_bayes.priors, numbers)
 
 
 # ------------------------------------------------------------------------------------------ search for the best
@@ -114,7 +126,7 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
 
     has_vectors = any(feature.role == "vector" for feature in features)
     if all(feature.role != "text" for feature in features):
-        return [_candidate(settings, kind.name, "") for kind in searched(False, has_vectors)]
+        return _of_tables(settings, features, has_vectors)
     words, free = settings.text.analyzer == "word", settings.ngrams is None
     terms = "words and pairs of words" if words and free else f"{settings.text.analyzer} n-grams"
     found = [_candidate(settings, kind.name, terms) for kind in searched(not has_vectors, has_vectors)]
@@ -126,6 +138,25 @@ def candidates(settings: Settings, features: Sequence[Feature], rows: int) -> li
     if words and free:
         found.append(Candidate("linear-svm", "words", _single_words(settings)))
     return found
+
+
+def _of_tables(settings: Settings, features: Sequence[Feature], has_vectors: bool) -> list[Candidate]:
+    """Return the candidates without texts: each model, then the linear ones and others in further bases."""
+    from discern.models.candidates import Candidate
+
+    kinds = searched(False, has_vectors)
+    found = [_candidate(settings, kind.name, "") for kind in kinds if _takes(settings.basis, kind)]
+    has_numbers = any(feature.role == "number" for feature in features)
+    is_free = settings.basis == "auto" and settings.numbers in ("auto", "gaussian") and not has_vectors
+    for kind in kinds if is_free else ():
+        bases = kind.bases[1:] if has_numbers else set(kind.bases) & {"quadratic"}
+        found += [Candidate(kind.name, BASIS_TERMS[one], pipeline_of(settings, kind.name, None, one)) for one in bases]
+    return found
+
+
+def _takes(basis: str, kind: ModelKind) -> bool:
+    """Return whether a model can be learned in a basis that was given; naive Bayes has none."""
+    return basis == "auto" or bool(kind.is_spatial and (basis not in ("quadratic", "bumps") or kind.is_linear))
 
 
 def _candidate(settings: Settings, model: str, terms: str) -> Candidate:

@@ -380,7 +380,7 @@ class Search:
 
 def result_of(candidate: Candidate, rows: int, seconds: float, scores: Array, classes: NDArray[np.int32]) -> Result:
     """Return how a candidate did, by its scores of held-out rows."""
-    calibration = Temperature.fit(scores, classes)
+    calibration = Temperature.robust(scores, classes)
     divided = scores / calibration.temperature
     right = scores.argmax(axis=1) == classes
     return Result(candidate, rows, seconds, divided, classes, losses_of(divided, classes), right, calibration)

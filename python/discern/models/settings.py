@@ -23,6 +23,8 @@ from discern.statistics.ledger import as_salt
 
 SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
+BASES = ("standard", "normal", "bins", "quadratic", "bumps")
+"""How numbers become the axes of a vector space; see :class:`discern.models.vector_space.axes.Layout`."""
 TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
 """Keyword arguments of a classifier that become :class:`discern.TextSettings`."""
 
@@ -60,6 +62,8 @@ class Settings:
     ledger: bool | str = False
     views: str = "auto"
     """What is counted of texts beside their words, if validation finds it useful: ``"auto"``, ``"none"``, or names."""
+    basis: str = "auto"
+    """How numbers become axes, in a vector space."""
 
     @classmethod
     def of(
@@ -107,6 +111,8 @@ class Settings:
             raise ValueError(f"min_df must be at least 1, not {self.min_df}")
         if self.numbers not in ("auto", *NUMBERS):
             raise ValueError(f"numbers must be one of auto, {', '.join(NUMBERS)}, not {self.numbers!r}")
+        if self.basis not in ("auto", *BASES):
+            raise ValueError(f"basis must be one of auto, {', '.join(BASES)}, not {self.basis!r}")
         if self.calibrate not in ("auto", True, False):
             raise ValueError(f"calibrate must be 'auto', True or False, not {self.calibrate!r}")
         if self.select not in SELECTS:
@@ -135,6 +141,15 @@ class Settings:
         if self.kind.event and self.characters is not None:
             raise ValueError(
                 f"characters is for models in a vector space, such as 'linear-svm', not for {self.model!r}"
+            )
+        if self.basis != "auto" and kind.event:
+            raise ValueError(f"basis is for models in a vector space, such as 'logistic', not for {self.model!r}")
+        if self.basis in ("quadratic", "bumps") and not (kind.is_linear or self.model == "best"):
+            raise ValueError(f"basis={self.basis!r} is for linear models, such as 'logistic', not for {self.model!r}")
+        if self.basis not in ("auto", "bins") and (kind.presence or self.numbers not in ("auto", "gaussian")):
+            reason = f"{self.model!r} takes" if kind.presence else f"numbers={self.numbers!r} makes"
+            raise ValueError(
+                f"basis={self.basis!r} cannot be used, because {reason} bins of numbers; pass basis='bins'"
             )
         if self.ledger is not False and not self.is_sum:
             raise ValueError(
@@ -228,7 +243,7 @@ class Settings:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
-        plain = dict(values)
+        plain = {"basis": "auto", **values}  # files of earlier versions lack it
         if plain.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("the settings are not complete")
         for name, kinds in _KINDS.items():
@@ -256,6 +271,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "budget": (float,),
     "ledger": (bool, str),
     "views": (str,),
+    "basis": (str,),
 }
 """The types of values in a file that are checked by nothing else."""
 

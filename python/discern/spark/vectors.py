@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
+    from discern.models.columns.kind import ColumnRows
+
     Array = NDArray[Any]
     Blocks = Iterator[tuple[Any, NDArray[np.int32]]]
 
@@ -72,7 +74,7 @@ def fit_space(
 ) -> SpaceModel:
     """Learn a model in a vector space, without calibration; what is minimized starts at the optimum of a sample."""
     labels, class_rows, columns = _statistics(frame, features, pipeline.layout, label)
-    space, _ = Space.of(pipeline.layout, features, columns, labels)
+    space, _ = Space.of(pipeline.layout, features, columns, labels, _some(sample, features, pipeline.layout))
     priors = np.exp(log_priors(labels, class_rows, pipeline.priors))
     if len(labels) < 2 or not space.n_axes:  # there is nothing to tell apart, or nothing to tell by
         nothing = Table(sparse(([], [], [0]), (0, space.n_axes)), np.zeros(0, np.int32), priors, space.has_text)
@@ -80,6 +82,15 @@ def fit_space(
     with Vectors(frame, label, labels, class_rows, pipeline.layout, space) as vectors:
         decider = _decider(vectors, pipeline, sample)
     return SpaceModel(labels, class_rows, pipeline, space, decider)
+
+
+def _some(sample: Sample | None, features: Sequence[Feature], layout: Layout) -> list[ColumnRows | None]:
+    """Return the numbers and levels of a sample of rows; texts and vectors are known by their sums."""
+    if sample is None:
+        return []
+    text = layout.text[0]
+    parts = layout.parts(features)
+    return [sample.column(one, text) if one.role in ("number", "category", "flag") else None for one, _ in parts]
 
 
 def _statistics(
@@ -118,7 +129,7 @@ class Vectors:
         self.labels, self.space, self.rows = labels, space, int(class_rows.sum())
         metadata = {"layout": layout.to_json(), "features": [feature.to_json() for feature in space.features]}
         shipped = ship(session_of(frame), partial(save, arrays=space.arrays(), metadata=metadata), read_space)
-        names = [label, *dict.fromkeys(axes.feature.name for axes in space.axes)]
+        names = [label, *(feature.name for feature in space.features)]
         task = partial(vectors_of_partition, shipped, label, labels)
         self._frame = map_rows(columns_of(frame, names), task, VECTORS)
         self._parts = 0

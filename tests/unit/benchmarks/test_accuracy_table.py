@@ -34,7 +34,7 @@ def test_figures_are_those_of_the_answers() -> None:
     found = figures(SPLIT, Answers(["ham"] * 20, half, ["ham", "spam"]))
     assert found["accuracy"] == 0.5
     assert found["calibration error"] == pytest.approx(0.25)
-    assert figures(SPLIT, Answers(["ham"] * 20)) == {"accuracy": 0.5, "calibration error": None}
+    assert figures(SPLIT, Answers(["ham"] * 20)) == {"accuracy": 0.5, "calibration error": None, "log loss": None}
 
 
 def test_methods_have_their_kinds_of_rows() -> None:

@@ -49,9 +49,11 @@ def test_the_best_is_found_on_texts(tmp_path: Path) -> None:
 
 def test_the_best_of_two_ellipses_is_quadratic() -> None:
     model = Classifier(model="best", budget=600).fit(numbers(600))
-    by_name = {one["model"]: one["accuracy"] for one in model.leaderboard}
-    assert model.winner in ("qda", "naive-bayes", "knn")
-    assert by_name["qda"] > by_name["logistic"] + 0.1
+    by_name = {(one["model"], one["terms"]): one["accuracy"] for one in model.leaderboard}
+    winner = model.leaderboard[0]
+    is_bent = "products" in winner["terms"] or "bumps" in winner["terms"]
+    assert winner["model"] in ("qda", "naive-bayes", "knn") or is_bent
+    assert by_name["qda", ""] > by_name["logistic", ""] + 0.1
     assert "cannot learn more rows" in model.fitted.limitation or model.winner == "naive-bayes"
 
 

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from discern.data.roles import LENGTH
-from discern.models.columns import length, level, number, text, vector
+from discern.models.columns import bent, length, level, number, text, vector
 
 if TYPE_CHECKING:
     from discern.data.roles import Feature
-    from discern.models.columns.kind import Kind
+    from discern.models.columns.kind import Axes, Kind
+    from discern.models.vector_space.axes import Layout
     from discern.statistics.statistic import Statistic
 
 KINDS = {
@@ -30,6 +31,12 @@ KINDS = {
 def kind_of(feature: Feature) -> Kind:
     """Return the kind of a column: that of its role; a number that is cut into bins has levels."""
     return level.KIND if feature.is_binned else KINDS[feature.role]
+
+
+def axes_of(feature: Feature, layout: Layout) -> type[Axes]:
+    """Return the axes of a column: those of its kind, or for a number those of the basis."""
+    kind = kind_of(feature)
+    return bent.NUMBER_AXES.get(layout.basis, bent.NormalAxes) if kind is number.KIND else kind.axes
 
 
 def statistics_of(features: Sequence[Feature]) -> list[type[Statistic]]:

@@ -257,6 +257,10 @@ class Axes(Solved):
 
     is_whole: ClassVar[bool] = False
     """Whether the axes mean nothing one by one: what they contribute is shown as a sum."""
+    is_joined: ClassVar[bool] = False
+    """Whether axes over several columns read them: those of numbers and categories."""
+    is_measured: ClassVar[bool] = False
+    """Whether they are axes of a number."""
     fine_bits: ClassVar[int] = 0
     """Where sums over rows are taken, values are rounded to this many binary digits after the point."""
     shrinkage: ClassVar[float] = 1.0

@@ -251,6 +251,7 @@ class LevelAxes(_Levels, Axes):
     """An axis for each level: one for the row's level, zero for the others."""
 
     levels: tuple[str, ...]
+    is_joined = True
 
     @classmethod
     def of(

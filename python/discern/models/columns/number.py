@@ -38,6 +38,8 @@ LEAST_LIKELY = 1e150
 """Squared distances in standard deviations are cut here."""
 FARTHEST = 1e6
 """The most standard deviations that a number is taken to be from the mean."""
+MISSING = "missing"
+"""The value of a missing number on its axis."""
 USUAL = 2.0
 """Most numbers are within this many standard deviations of the mean of a class."""
 
@@ -81,6 +83,11 @@ class NumberRows(ColumnRows):
     @cached_property
     def _sums(self) -> ExactMoments:
         return ExactMoments.of(self.values, self.classes, self.n_classes)
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a number is missing."""
+        return not bool(np.isfinite(self.values).all())
 
     def location(self) -> tuple[float, float, float]:
         """Return the mean, the standard deviation and the largest magnitude of the numbers."""
@@ -220,10 +227,13 @@ def log_normal(values: Array, means: Array, deviations: Array) -> Array:
 
 @dataclass(frozen=True)
 class NumberAxes(Axes):
-    """One axis: standard deviations from the mean."""
+    """One axis: standard deviations from the mean; and one for a missing number, if there are such rows."""
 
     mean: float
     scale: float
+    has_missing: bool = False
+    is_joined = True
+    is_measured = True
 
     @classmethod
     def of(
@@ -233,14 +243,15 @@ class NumberAxes(Axes):
 
         Where the space lasts, mean and scale are coarse, so that no number of a row can be read from them.
         """
+        missing = isinstance(column, NumberRows) and column.has_missing
         if layout.is_lasting:
             grid = column.grid() if isinstance(column, NumberRows) else _grid_of(column)
-            return cls(feature, float(grid.origin[0]), float(grid.scale[0]))
+            return cls(feature, float(grid.origin[0]), float(grid.scale[0]), missing)
         mean, deviation, magnitude = column.location()
-        return cls(feature, mean, deviation if deviation > 1e-12 * abs(mean) else magnitude or 1.0)
+        return cls(feature, mean, deviation if deviation > 1e-12 * abs(mean) else magnitude or 1.0, missing)
 
     def __len__(self) -> int:
-        return 1
+        return 1 + self.has_missing
 
     @property
     def grid(self) -> Grid:
@@ -248,7 +259,8 @@ class NumberAxes(Axes):
         mantissa, exponent = np.frexp(self.scale)
         if mantissa != 0.5:
             raise ValueError("the scale of a number is no power of two")
-        return Grid((self.mean,), (int(exponent) - 1,), COARSE)
+        flag = ((0.0,), (COARSE,)) if self.has_missing else ((), ())
+        return Grid((self.mean, *flag[0]), (int(exponent) - 1, *flag[1]), COARSE)
 
     def block_of_batch(self, batch: Batch, threads: int) -> Block:
         return self._block(numbers_of(batch, self.feature.name))
@@ -258,12 +270,12 @@ class NumberAxes(Axes):
 
     @property
     def units(self) -> Array:
-        """The scale."""
-        return np.array([self.scale])
+        """The scale; a flag is one."""
+        return np.array([self.scale, 1.0][: len(self)])
 
     def _block(self, values: Array) -> Block:
         known = np.where(np.isfinite(values), values, self.mean)
-        return Block(known[:, None], self.grid, self.units)
+        return Block(dense_with_missing(known, values, self.has_missing), self.grid, self.units)
 
     def of_rows(self, rows: NumberRows, mask: Mask) -> Any:
         return self._of_numbers(rows.values)
@@ -276,26 +288,41 @@ class NumberAxes(Axes):
         """Return a dense column: numbers are seldom the mean, and many columns are made sparse at once."""
         with np.errstate(over="ignore", invalid="ignore"):
             far = np.clip((values - self.mean) / self.scale, -FARTHEST, FARTHEST)
-        return np.where(np.isfinite(values), far, 0.0)[:, None]
+        return dense_with_missing(np.where(np.isfinite(values), far, 0.0), values, self.has_missing)
 
     def choices(self) -> dict[str, Any]:
         return {"range": rounded_range(self.mean - USUAL * self.scale, self.mean + USUAL * self.scale)}
 
     def name(self, place: int) -> str:
-        return self.feature.name
+        return f"{self.feature.name}={MISSING}" if place else self.feature.name
 
     def value(self, place: int, batch: Batch) -> str:
-        return f"{numbers_of(batch, self.feature.name)[0]:.6g}"
+        return MISSING if place else f"{numbers_of(batch, self.feature.name)[0]:.6g}"
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        return {"place": np.array([self.mean, self.scale])}
+        flag = {"missing": np.array([1], np.int64)} if self.has_missing else {}
+        return {"place": np.array([self.mean, self.scale]), **flag}
 
     @classmethod
     def from_arrays(cls, feature: Feature, arrays: Arrays, text: TextSettings | None, layout: Layout) -> Self:
         place = arrays["place"]
         if place.dtype != np.float64 or place.shape != (2,) or not np.isfinite(place).all() or not place[1] > 0:
             raise ValueError("a number has no scale")
-        return cls(feature, float(place[0]), float(place[1]))
+        return cls(
+            feature, float(place[0]), float(place[1]), "missing" in arrays and flag_from_array(arrays["missing"])
+        )
+
+
+def dense_with_missing(placed: Array, values: Array, has_missing: bool) -> Array:
+    """Return numbers as a column; with ``has_missing`` a second one is 1 where one is missing."""
+    return np.stack([placed, ~np.isfinite(values)], axis=1) if has_missing else placed[:, None]
+
+
+def flag_from_array(array: NDArray[Any]) -> bool:
+    """Read from the arrays of a file whether numbers were missing; refuse what is neither yes nor no."""
+    if array.dtype.kind not in "iu" or array.shape != (1,) or int(array[0]) not in (0, 1):
+        raise ValueError("a column of missing numbers is neither there nor not")
+    return bool(array[0])
 
 
 def _grid_of(moments: ExactMoments) -> Grid:

@@ -22,9 +22,9 @@ from discern.learners.normals.shrunken import ClassSums
 from discern.models.columns.kind import ColumnSum
 from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
-from discern.models.validation.rows import LEAST_VALIDATED, stratified
+from discern.models.validation.rows import LEAST_VALIDATED
 from discern.models.vector_space.deciders import Linear, Quadratic
-from discern.models.vector_space.model import FOLDS, Pipeline, SpaceModel, columns_of
+from discern.models.vector_space.model import Pipeline, SpaceModel, calibration_folds, columns_of
 from discern.statistics.sums import Sums
 
 if TYPE_CHECKING:
@@ -171,17 +171,15 @@ def validated(
     sample: Sample, features: Sequence[Feature], pipeline: Pipeline, *, choose_cost: bool
 ) -> tuple[Pipeline, Temperature | None]:
     """Choose the cost of an error by the log loss of held-out rows, and fit the calibration to them."""
-    if sample.rows < 2 * FOLDS or len(sample.labels) < 2:
-        return pipeline, None
-    folds = stratified(sample.classes, sample.keys, FOLDS)
-    if len(folds.ends) < 2:  # all rows are the same
+    folds = calibration_folds(sample)
+    if folds is None:
         return pipeline, None
     chooses = choose_cost and MODELS[pipeline.model].statistic_class.has_products
     costs = COSTS if chooses else (pipeline.regularization.cost,)
     classes = sample.classes[folds.order]
     found = []
     for cost, scores in zip(costs, held_out(sample, features, pipeline, folds, costs), strict=True):
-        temperature = Temperature.fit(scores, classes)
+        temperature = Temperature.robust(scores, classes)
         found.append((_log_loss(temperature(scores), classes), cost, temperature))
     _, cost, temperature = min(found, key=lambda one: one[0])
     regularization = replace(pipeline.regularization, cost=cost)

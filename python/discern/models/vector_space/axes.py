@@ -20,10 +20,12 @@ from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
 from discern.data.vectors.grid import Grid
-from discern.models.columns import kind_of
+from discern.models.columns import axes_of
 from discern.models.columns.arrays import sparse_rows
 from discern.models.columns.kind import Axes, ColumnRows
+from discern.models.columns.number import NumberAxes
 from discern.models.validation.rows import Sample
+from discern.models.vector_space.expansions import EXPANSIONS, Expansion, joined_axes
 from discern.statistics.points import Points, joined_grid
 from discern.statistics.selection import best, scores_alone, table_for
 from discern.statistics.statistic import arrays_of
@@ -45,21 +47,33 @@ class Space:
 
     @classmethod
     def of(
-        cls, layout: Layout, features: Sequence[Feature], columns: Sequence[Any], labels: tuple[str, ...]
+        cls,
+        layout: Layout,
+        features: Sequence[Feature],
+        columns: Sequence[Any],
+        labels: tuple[str, ...],
+        some: Sequence[ColumnRows | None] = (),
     ) -> tuple[Space, Masks]:
         """Solve the space of all columns, in the order of ``layout.parts``, from their statistics.
 
-        Kept rows may stand for their statistic. Also returns which terms of each column have an axis.
+        Kept rows may stand for their statistic. Where they do not, what statistics of numbers lack (ranks, whether
+        some are missing, landmarks) is taken from ``some`` of the rows. Also returns which terms of each column have
+        an axis.
         """
         parts = list(layout.parts(features))
-        kinds = [kind_of(feature).axes for feature, _ in parts]
+        kinds = [axes_of(feature, layout) for feature, _ in parts]
         masks = [kind.candidates(column, layout.min_df) for kind, column in zip(kinds, columns, strict=True)]
         if layout.max_terms is not None:
             _keep_best(layout.max_terms, layout.select, columns, masks, labels)
-        laid_out = (
-            kind.of(feature, column, mask, text, layout)
-            for kind, (feature, text), column, mask in zip(kinds, parts, columns, masks, strict=True)
-        )
+        rows = [own or column for own, column in zip(some, columns, strict=True)] if some else columns
+        laid_out = [
+            _axes_by(kind, feature, (column, own), mask, text, layout)
+            for kind, (feature, text), column, own, mask in zip(kinds, parts, columns, rows, masks, strict=True)
+        ]
+        if layout.basis in EXPANSIONS and joined_axes(laid_out):
+            read = zip(laid_out, rows, masks, strict=True)
+            inputs = joined([axes.of_rows(column, mask) for axes, column, mask in read if axes.is_joined])
+            laid_out.append(EXPANSIONS[layout.basis].over(laid_out, inputs))
         return cls(tuple(laid_out)), masks
 
     @property
@@ -100,7 +114,21 @@ class Space:
     @property
     def features(self) -> tuple[Feature, ...]:
         """The columns."""
-        return tuple(dict.fromkeys(axes.feature for axes in self.axes))
+        return tuple(dict.fromkeys(axes.feature for axes in self.columns))
+
+    @property
+    def columns(self) -> tuple[Axes, ...]:
+        """The axes of single columns."""
+        return tuple(axes for axes in self.axes if not isinstance(axes, Expansion))
+
+    @property
+    def expansions(self) -> Iterator[tuple[int, NDArray[np.int64], Expansion]]:
+        """Axes over several columns, with the place of the first, and the places of the axes they read."""
+        starts = list(self.starts())
+        for number, (start, axes) in enumerate(starts):
+            if isinstance(axes, Expansion):
+                read = (range(at, at + len(one)) for at, one in starts[number - axes.span : number] if one.is_joined)
+                yield start, np.array([place for places in read for place in places], np.int64), axes
 
     def starts(self) -> Iterator[tuple[int, Axes]]:
         """Return the axes of each column with the place of the first."""
@@ -111,23 +139,35 @@ class Space:
 
     def of_batch(self, batch: Batch, threads: int | None) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]]:
         """Return the rows of a batch as a matrix, and how many terms and values of each are known and unknown."""
-        parts = [axes.of_batch(batch, threads or default_threads()) for axes in self.axes]
+        parts = [axes.of_batch(batch, threads or default_threads()) for axes in self.columns]
         known, unknown = (np.sum([part[which] for part in parts], axis=0) for which in (1, 2))
-        return joined([part[0] for part in parts]), known, unknown
+        return joined(self._with_expansions([part[0] for part in parts])), known, unknown
+
+    def _with_expansions(self, parts: Sequence[Any]) -> list[Any]:
+        """Return the values on the axes of single columns with those on axes over several in their places."""
+        found, given = list[Any](), iter(parts)
+        for axes in self.axes:
+            if isinstance(axes, Expansion):
+                read = range(len(found) - axes.span, len(found))
+                found.append(axes.of_parts([found[place] for place in read if self.axes[place].is_joined]))
+            else:
+                found.append(next(given))
+        return found
 
     def of_rows(self, columns: Sequence[ColumnRows], masks: Masks) -> Any:
         """Return kept rows as a matrix; ``masks`` are those of their terms that have an axis."""
-        parts = zip(self.axes, columns, masks, strict=True)
-        return joined([axes.of_rows(column, mask) for axes, column, mask in parts])
+        parts = zip(self.columns, columns, masks, strict=True)
+        return joined(self._with_expansions([axes.of_rows(column, mask) for axes, column, mask in parts]))
 
     def points_of_batch(self, batch: Batch, threads: int | None) -> Points:
         """Return the rows of a batch as points that can be summed."""
-        return Points(tuple(axes.block_of_batch(batch, threads or default_threads()) for axes in self.axes))
+        blocks = [axes.block_of_batch(batch, threads or default_threads()) for axes in self.columns]
+        return Points(tuple(self._with_expansions(blocks)))
 
     def points_of_rows(self, columns: Sequence[ColumnRows], masks: Masks) -> Points:
         """Return kept rows as points that can be summed; ``masks`` are those of their terms that have an axis."""
-        parts = zip(self.axes, columns, masks, strict=True)
-        return Points(tuple(axes.block_of_rows(column, mask) for axes, column, mask in parts))
+        parts = zip(self.columns, columns, masks, strict=True)
+        return Points(tuple(self._with_expansions([axes.block_of_rows(column, mask) for axes, column, mask in parts])))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Space):
@@ -140,7 +180,8 @@ class Space:
 
     def counts(self, batch: Batch) -> dict[int, int]:
         """Return how often each term occurs in the only row of a batch, by the place of its axis."""
-        return {start + place: count for start, axes in self.starts() for place, count in axes.counts(batch).items()}
+        own = ((start, axes) for start, axes in self.starts() if not isinstance(axes, Expansion))
+        return {start + place: count for start, axes in own for place, count in axes.counts(batch).items()}
 
     def axis(self, place: int) -> tuple[Axes, int]:
         """Return the axes of the column that an axis belongs to, and its place among them."""
@@ -151,7 +192,10 @@ class Space:
 
     def renamed(self, rename: Callable[[Feature], Feature]) -> Space:
         """Return the space of columns with other names."""
-        return Space(tuple(replace(axes, feature=rename(axes.feature)) for axes in self.axes))
+        keeps = (
+            axes if isinstance(axes, Expansion) else replace(axes, feature=rename(axes.feature)) for axes in self.axes
+        )
+        return Space(tuple(keeps))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the space as arrays, for the model file."""
@@ -164,17 +208,34 @@ class Space:
         cls, layouts: Sequence[Layout], features: Sequence[Feature], arrays: Mapping[str, NDArray[Any]]
     ) -> Space:
         """Make a space of what :meth:`arrays` gave; raises ValueError if it does not fit together."""
-        parts = ((layout, feature, text) for layout in layouts for feature, text in layout.parts(features))
-        axes = (
-            kind_of(feature).axes.from_arrays(feature, arrays_of(arrays, place), text, layout)
-            for place, (layout, feature, text) in enumerate(parts)
-        )
-        return cls(tuple(axes))
+        found = list[Axes]()
+        for layout in layouts:
+            own = list[Axes]()
+            for feature, text in layout.parts(features):
+                stored = arrays_of(arrays, len(found) + len(own))
+                own.append(axes_of(feature, layout).from_arrays(feature, stored, text, layout))
+            if layout.basis in EXPANSIONS and joined_axes(own):
+                stored = arrays_of(arrays, len(found) + len(own))
+                own.append(EXPANSIONS[layout.basis].from_axes(own, stored))
+            found += own
+        return cls(tuple(found))
 
     def ready(self) -> None:
         """Make now what the first answer would wait for."""
         for axes in self.axes:
             axes.ready()
+
+
+def _axes_by(
+    kind: type[Axes], feature: Feature, known: tuple[Any, Any], mask: Any, text: TextSettings | None, layout: Layout
+) -> Axes:
+    """Lay out the axes of a column by its statistic, or what that lacks by some of its rows."""
+    column, rows = known
+    if not kind.is_measured or column is rows:
+        return kind.of(feature, column, mask, text, layout)
+    if kind is not NumberAxes:
+        return kind.of(feature, rows, mask, text, layout)
+    return replace(NumberAxes.of(feature, column, mask, text, layout), has_missing=rows.has_missing)
 
 
 def _keep_best(most: int, score: str, columns: Sequence[Any], masks: Masks, labels: tuple[str, ...]) -> None:
@@ -224,6 +285,8 @@ class Layout:
     """Whether the ones of ``presence`` are divided by the square root of their number."""
     is_lasting: bool = False
     """Whether the space stays as it is when rows come and go: then no number of a row can be read from it."""
+    basis: str = "standard"
+    """How numbers become axes: one of ``BASES``."""
 
     def parts(self, features: Sequence[Feature]) -> Iterator[tuple[Feature, TextSettings | None]]:
         """Return each column with the settings it is counted with, if it is text.
@@ -246,6 +309,7 @@ class Layout:
             "select": self.select,
             **({"unit": True} if self.unit else {}),
             **({"is_lasting": True} if self.is_lasting else {}),
+            **({} if self.basis == "standard" else {"basis": self.basis}),
         }
 
     @classmethod
@@ -260,6 +324,7 @@ class Layout:
             str(values["select"]),
             bool(values.get("unit", False)),
             bool(values.get("is_lasting", False)),
+            str(values.get("basis", "standard")),
         )
 
 
@@ -292,7 +357,7 @@ class Columns:
         if self.layout.max_terms is None:
             return False
         parts = zip(self.layout.parts(self.features), self.rows, strict=True)
-        masks = (kind_of(feature).axes.candidates(rows, self.layout.min_df) for (feature, _), rows in parts)
+        masks = (axes_of(feature, self.layout).candidates(rows, self.layout.min_df) for (feature, _), rows in parts)
         return sum(int(mask.sum()) for mask in masks if mask is not None) > self.layout.max_terms
 
     def laid_out(self, rows: NDArray[np.int64] | None = None) -> tuple[Space, Points]:

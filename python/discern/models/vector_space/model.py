@@ -26,7 +26,7 @@ from discern.models.registry import MODELS
 from discern.models.validation.choosing import with_numbers
 from discern.models.validation.rows import Folds, Sample, stratified
 from discern.models.vector_space.axes import Columns, Layout, Space
-from discern.models.vector_space.deciders import Contribution, Decider, Regularization, Table, added, learn
+from discern.models.vector_space.deciders import Contribution, Decider, Linear, Regularization, Table, added, learn
 from discern.statistics.statistic import arrays_of
 
 if TYPE_CHECKING:
@@ -111,9 +111,15 @@ class Pipeline:
         )
 
 
-def regularization_of(model: str, smoothing: Smoothing | None = None) -> Regularization:
+BASIS_COST = {"bins": 0.01, "quadratic": 0.003, "bumps": 0.03}
+"""The default cost of an error with many axes, as a share of the usual one: models follow their rows less closely."""
+
+
+def regularization_of(model: str, smoothing: Smoothing | None = None, basis: str = "standard") -> Regularization:
     """Return how closely a model follows its rows unless told otherwise."""
-    return Regularization(MODELS[model].cost, Laplace(1.0) if smoothing is None else smoothing)
+    kind = MODELS[model]
+    cost = kind.cost * (1.0 if kind.is_sum else BASIS_COST.get(basis, 1.0))
+    return Regularization(cost, Laplace(1.0) if smoothing is None else smoothing)
 
 
 # ------------------------------------------------------------------------------------------------- the model
@@ -148,7 +154,7 @@ class SpaceModel:
     def choices(self) -> dict[str, dict[str, Any]]:
         """Return what a form can offer for each column: levels, or a range of numbers."""
         found: dict[str, dict[str, Any]] = {}
-        for axes in self.space.axes:  # of models that are added, the first that knows
+        for axes in self.space.columns:  # of models that are added, the first that knows
             if not axes.feature.is_derived:
                 found[axes.feature.name] = found.get(axes.feature.name) or axes.choices()
         return found
@@ -184,7 +190,7 @@ class SpaceModel:
         order = np.argsort(-scores[0], kind="stable")
         label, against = int(order[0]), int(order[min(1, len(order) - 1)])
         if known[0]:
-            contribution = self.decider.contribution(matrix, label, against)
+            contribution = self._spread(self.decider.contribution(matrix, label, against), matrix, label, against)
         else:
             contribution = Contribution(float(scores[0, label] - scores[0, against]) / self._scale, 0.0, {})
         return Evidence(
@@ -197,6 +203,21 @@ class SpaceModel:
             unknown=int(unknown[0]),
             known=int(known[0]),
         )
+
+    def _spread(self, contribution: Contribution, row: Any, label: int, against: int) -> Contribution:
+        """Spread what axes over several columns contribute over those they read."""
+        prior, axes, values = contribution.prior, dict(contribution.axes), row.toarray()[0]
+        for start, read, expansion in self.space.expansions:
+            assert isinstance(self.decider, Linear)
+            places = slice(start, start + len(expansion))
+            weights = self.decider.of_functions(self.decider.weights[places])
+            found, always = expansion.spread(values[read], weights[:, label] - weights[:, against])
+            axes = {place: weight for place, weight in axes.items() if not places.start <= place < places.stop}
+            for place, weight in zip(read.tolist(), found.tolist(), strict=True):
+                if weight:
+                    axes[place] = axes.get(place, 0.0) + weight
+            prior += always
+        return replace(contribution, prior=prior, axes=axes)
 
     def _terms(self, contribution: Contribution, batch: Batch) -> list[TermEvidence]:
         counts, terms = self.space.counts(batch), []
@@ -356,13 +377,17 @@ def _scores_without(columns: Columns, pipeline: Pipeline, rest: NDArray[np.int64
     return scores
 
 
-def calibration_of(
-    sample: Sample, features: Sequence[Feature], pipeline: Pipeline, folds: int = FOLDS
-) -> Temperature | None:
+def calibration_of(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> Temperature | None:
     """Fit a temperature to the scores of held-out rows; None if there is nothing to fit it to."""
-    if len(sample.labels) < 2 or sample.rows < 2 * folds:
+    left_out = calibration_folds(sample)
+    if left_out is None:
         return None
-    left_out = stratified(sample.classes, sample.keys, folds)
-    if len(left_out.ends) < 2:  # all rows are the same
+    return Temperature.robust(held_out(sample, features, pipeline, left_out), sample.classes[left_out.order])
+
+
+def calibration_folds(sample: Sample) -> Folds | None:
+    """Deal rows into folds to calibrate with; None if there is nothing to calibrate."""
+    if len(sample.labels) < 2 or sample.rows < 2 * FOLDS:
         return None
-    return Temperature.fit(held_out(sample, features, pipeline, left_out), sample.classes[left_out.order])
+    dealt = stratified(sample.classes, sample.keys, FOLDS)
+    return dealt if len(dealt.ends) > 1 else None  # None if all rows are the same
