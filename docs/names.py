@@ -31,8 +31,9 @@ CHAPTERS = {
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],
     "From scikit-learn as they are": ["estimators.reexports"],
-    "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
-    "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
+    "Decisions and probabilities": ["evaluation.decisions", "evaluation.several.thresholds",
+                                    "evaluation.several.choosing", "estimators.decide", "estimators.calibrate"],
+    "Evaluation": ["evaluation.evaluation", "evaluation.several.evaluation", "evaluation.significance"],
 }  # fmt: skip
 REST = "More"
 MODULES = {
