@@ -30,8 +30,9 @@ CHAPTERS = {
                          "statistics.weighting", "statistics.matrix"],
     "Features": ["estimators.transformers.select", "estimators.transformers.basis",
                  "estimators.transformers.discretize"],
-    "Decisions and probabilities": ["evaluation.decisions", "estimators.decide", "estimators.calibrate"],
-    "Evaluation": ["evaluation.evaluation", "evaluation.significance"],
+    "Decisions and probabilities": ["evaluation.decisions", "evaluation.several.thresholds",
+                                    "evaluation.several.choosing", "estimators.decide", "estimators.calibrate"],
+    "Evaluation": ["evaluation.evaluation", "evaluation.several.evaluation", "evaluation.significance"],
 }  # fmt: skip
 REST = "More"
 MODULES = {

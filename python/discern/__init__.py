@@ -48,7 +48,10 @@ _HOMES = {
     "LogisticRegression": "discern.estimators.linear.logistic",
     "LogisticRegressionCV": "discern.estimators.linear.logistic_cv",
     "ModelFileError": "discern.models.file",
+    "MostF1": "discern.evaluation.several.choosing",
+    "MostPrecision": "discern.evaluation.several.choosing",
     "MostRecall": "discern.evaluation.decisions",
+    "MultilabelEvaluation": "discern.evaluation.several.evaluation",
     "MultinomialNB": "discern.estimators.naive_bayes.counts",
     "NBSVM": "discern.estimators.linear.margins",
     "NaiveBayes": "discern.estimators.naive_bayes.columns",
@@ -78,12 +81,14 @@ _HOMES = {
     "TfidfTransformer": "discern.estimators.text.tfidf",
     "TfidfVectorizer": "discern.estimators.text.tfidf",
     "UnigramLanguageModel": "discern.estimators.text.language",
+    "Thresholds": "discern.evaluation.several.thresholds",
     "Weighting": "discern.statistics.weighting",
     "Window": "discern.analysis.drift",
     "Winnow": "discern.estimators.linear.winnow",
     "chi2": "discern.estimators.transformers.select",
     "choose_decision": "discern.analysis.crossvalidation",
     "choose_threshold": "discern.evaluation.decisions",
+    "choose_thresholds": "discern.evaluation.several.choosing",
     "code_path": "discern._native",
     "compare": "discern.analysis.comparison",
     "corrected_resampled_t": "discern.evaluation.significance",
@@ -175,6 +180,11 @@ if TYPE_CHECKING:
     from discern.evaluation.decisions import estimate_priors as estimate_priors
     from discern.evaluation.decisions import reweight as reweight
     from discern.evaluation.evaluation import Evaluation as Evaluation
+    from discern.evaluation.several.choosing import MostF1 as MostF1
+    from discern.evaluation.several.choosing import MostPrecision as MostPrecision
+    from discern.evaluation.several.choosing import choose_thresholds as choose_thresholds
+    from discern.evaluation.several.evaluation import MultilabelEvaluation as MultilabelEvaluation
+    from discern.evaluation.several.thresholds import Thresholds as Thresholds
     from discern.evaluation.significance import corrected_resampled_t as corrected_resampled_t
     from discern.evaluation.significance import mcnemar as mcnemar
     from discern.evaluation.significance import wilson as wilson

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.several.thresholds import Thresholds
     from discern.models.search import Watch
 
 
@@ -104,6 +105,11 @@ class Classifier(Estimator):
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
         are stemmed, in the language that they seem to be of.
+    label_separator : str, optional
+        Where a row may have several labels: what stands between them in a column of texts, such as ``"|"``. In lists
+        or sets they are recognized without it.
+    labels_from : list of str, optional
+        Where a row may have several labels: columns of zeros and ones, each with the name of a label.
     class_weight : mapping of class to whole number, optional
         For ``fit(X, y)``: a class of weight 3 has each of its rows learned three times. To balance classes, pass
         ``priors="uniform"``.
@@ -158,6 +164,8 @@ class Classifier(Estimator):
         basis: str = "auto",
         budget: float = 60.0,
         ledger: bool | str = False,
+        label_separator: str | None = None,
+        labels_from: Sequence[str] | None = None,
         class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,
     ) -> None:
@@ -342,7 +350,7 @@ class Classifier(Estimator):
         return Classifier.of(merged.settings, merged, self.threads)
 
     @one_at_a_time
-    def decide_by(self, decision: Decision | None) -> Classifier:
+    def decide_by(self, decision: Decision | Thresholds | None) -> Classifier:
         """Decide by a threshold, costs or another mix of labels from now on; None: the most probable label.
 
         The decision is saved with the model and used by :meth:`predict` and :meth:`evaluate`. A label that is learned

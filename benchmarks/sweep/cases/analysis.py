@@ -19,11 +19,12 @@ Run = Callable[[Bench], None]
 
 TOLERANCES = (
     ("`chi2`, `mutual_information`", "analysis", "values within 1e-8"),
-    ("`Evaluation`, `estimate_priors`", "analysis", "figures within 1e-6"),
+    ("`Evaluation`, `MultilabelEvaluation`, `estimate_priors`", "analysis", "figures within 1e-6"),
     ("`cross_validate`", "analysis", "accuracy within 0.03 (folds are drawn in another way)"),
     ("`TermDocumentMatrix`", "analysis", "shape and sum of the counts"),
     ("`similar`", "analysis", "the text itself is the most similar"),
     ("`choose_threshold`", "analysis", "the cost at the threshold is not above the peer's"),
+    ("`choose_thresholds`", "analysis", "micro F1 on other rows is at least the peer's, less 0.01"),
 )
 
 
@@ -40,6 +41,10 @@ def cases() -> Iterator[Case]:
         yield _case("mutual_information", small.name, partial(run_mutual_information, small))
     for rows, classes in ((100, 2), (100_000, 2), (100_000, 20), (20_000, 200)):
         yield _case("Evaluation", f"{rows}-{classes}classes", partial(run_evaluation, rows, classes), "figures")
+    for rows, labels in ((100, 5), (5_000, 90), (100_000, 10), (2_000, 1_000)):
+        shape = f"{rows}-{labels}labels"
+        yield _case("MultilabelEvaluation", shape, partial(run_label_sets, rows, labels), "figures")
+        yield _case("choose_thresholds", shape, partial(run_thresholds, rows, labels))
     for rows in (100, 100_000):
         yield _case("choose_threshold", f"{rows}-2classes", partial(run_threshold, rows))
     for rows, length in ((20, 8), (5_000, 10), (2_000, 100)):
@@ -144,6 +149,59 @@ def run_threshold(rows: int, bench: Bench) -> None:
         require(ours <= theirs, f"the threshold costs {ours}, theirs {theirs}")
 
     bench.measure("run", ours, theirs, check)
+
+
+def _label_sets(rows: int, labels: int) -> tuple[Any, Any, list[str]]:
+    """Return which rows have which labels, most of them rare, their probabilities, and the names of the labels."""
+    random = np.random.default_rng(0)
+    shares = random.random((rows, labels)) ** (4 * np.arange(1, labels + 1) ** 0.5)
+    return random.random((rows, labels)) < shares, shares, [f"label {number:04d}" for number in range(labels)]
+
+
+def run_label_sets(rows: int, labels: int, bench: Bench) -> None:
+    from sklearn import metrics
+
+    truth, shares, names = _label_sets(rows, labels)
+    decided = shares >= 0.4
+
+    def ours() -> Any:
+        found = discern.MultilabelEvaluation.of(truth, decided, shares, names)
+        figures = (found.exact_match, found.hamming_loss, found.ranking_precision, found.coverage)
+        return np.array([found.f1(), found.f1("macro"), *figures])
+
+    def theirs() -> Any:
+        both = [metrics.f1_score(truth, decided, average=average, zero_division=0) for average in ("micro", "macro")]
+        figures = metrics.accuracy_score(truth, decided), metrics.hamming_loss(truth, decided)
+        ranking = metrics.label_ranking_average_precision_score(truth, shares)
+        return np.array([*both, *figures, ranking, metrics.coverage_error(truth, shares)])
+
+    def same(mine: Any, other: Any) -> None:
+        same_values(mine, other, 1e-6)
+
+    bench.measure("figures", ours, theirs, same)
+
+
+def run_thresholds(rows: int, labels: int, bench: Bench) -> None:
+    from sklearn.metrics import precision_recall_curve
+
+    truth, shares, names = _label_sets(2 * rows, labels)
+    truth[:rows][0] = True  # each label has a row
+    new = slice(rows, None)
+
+    def best(label: int) -> float:
+        precision, recall, thresholds = precision_recall_curve(truth[:rows, label], shares[:rows, label])
+        values = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
+        return float(thresholds[values[:-1].argmax()])
+
+    def f1(decided: Any) -> float:
+        return discern.MultilabelEvaluation.of(truth[new], decided, shares[new], names).f1()
+
+    def check(mine: Any, other: Any) -> None:
+        ours, theirs = f1(mine(shares[new], names)), f1(shares[new] >= other)
+        require(ours >= theirs - 0.01, f"micro F1 is {ours:.4f}, theirs {theirs:.4f}")
+
+    ours = partial(discern.choose_thresholds, shares[:rows], truth[:rows], names)
+    bench.measure("run", ours, lambda: np.array([best(label) for label in range(labels)]), check)
 
 
 def run_matrix(rows: int, length: int, bench: Bench) -> None:

@@ -105,6 +105,7 @@ class Batch:
 
     def labels(self, name: str) -> tuple[NDArray[np.int32], list[str]]:
         """Return the code of each row's label and the distinct labels; raises ``DataError`` for a missing label."""
+        self._refuse_sets(name)
         numbers, offsets, data = _native.distinct(self._as_texts(name, missing="label"))
         numbers, labels = merged(numbers, map(canonical, Strings(offsets, data).to_list()))
         for number, label in enumerate(labels):
@@ -113,6 +114,16 @@ class Batch:
                 row = self.start + int(np.flatnonzero(numbers == number)[0])
                 raise DataError(f"row {row} of {self.source} {fault} in column {name!r}; add one or remove the row")
         return numbers, labels
+
+    def _refuse_sets(self, name: str) -> None:
+        column = self.column(name)
+        if lengths_of(column) is not None or (
+            isinstance(column, list) and not {set, frozenset}.isdisjoint(map(type, column))
+        ):
+            raise DataError(
+                f"column {name!r} of {self.source} holds lists of labels, and the model has one label a row; pass one "
+                "label for each row, or train a model on lists"
+            )
 
     @property
     def size(self) -> int:

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discern.estimators.base import NOTHING_LEFT
-from discern.learners.neighbors.votes import Neighbors, distance_weights, vote_shares
+from discern.learners.neighbors.votes import Neighbors, distance_weights, output_shares, vote_shares
 from discern.models.file import ModelFileError
 from discern.models.file import load as load_file
 from discern.models.file import save as save_file
@@ -34,8 +34,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     Euclidean distance of dense rows by blocked matrix products, the Hamming distance of zeros and ones on packed bits;
     these have what is new here: ``n_neighbors="auto"``, ``partial_fit``, ``forget``, ``save`` and ``load``. Neighbors
     are ranked by distance, equally near ones by row; of classes with equally many votes the first of ``classes_``
-    wins, as in scikit-learn. Other metrics, sparse rows with the Euclidean distance, several outputs and the
-    algorithms ``"kd_tree"`` and ``"ball_tree"`` are left to scikit-learn. ``n_jobs`` does not set the number of
+    wins, as in scikit-learn. A row may have several labels, as zeros and ones in a dense or sparse ``y``, or several
+    outputs; such a model cannot learn more, forget or be saved. Other metrics, sparse rows with the Euclidean distance,
+    and the algorithms ``"kd_tree"`` and ``"ball_tree"`` are left to scikit-learn. ``n_jobs`` does not set the number of
     threads: it is the number of cores, or the value of ``DISCERN_THREADS``; the results do not depend on them.
 
     Parameters
@@ -73,6 +74,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         ],
     }
     n_neighbors: Any
+    classes_: Any
     effective_metric_params_: dict[str, Any]
     _known: Neighbors
 
@@ -81,7 +83,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
     def fit(self, X: Any, y: Any) -> Self:
         """Keep the rows, with the class of each."""
         self._validate_params()
-        for name in ("_known", "n_neighbors_", "classes_"):
+        for name in ("_known", "n_neighbors_", "classes_", "_outputs"):
             self.__dict__.pop(name, None)
         trees = sklearn_neighbors.KDTree | sklearn_neighbors.BallTree | sklearn_neighbors.NearestNeighbors
         if self.metric == "nan_euclidean" or (not hasattr(X, "shape") and isinstance(X, trees)):
@@ -91,8 +93,22 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         if metric is None:
             return self._fit_elsewhere(X, y)
         check_classification_targets(y)
+        if y.ndim == 2:
+            return self._fit_outputs(metric, X, y)
         self.classes_, classes = np.unique(y, return_inverse=True)
         return self._keep(Neighbors.of(metric, X, classes))
+
+    def _fit_outputs(self, metric: str, X: Any, y: Array) -> Self:
+        """Keep the rows, with the number of the set of each among the distinct sets of several outputs."""
+        if self.n_neighbors == "auto":
+            raise ValueError("n_neighbors='auto' needs one label a row; pass a number")
+        columns = [np.unique(column, return_inverse=True) for column in y.T]
+        codes = np.column_stack([numbers for _, numbers in columns])
+        self._outputs, sets = np.unique(codes, axis=0, return_inverse=True)
+        self.classes_ = [classes for classes, _ in columns]
+        self._keep(Neighbors.of(metric, X, sets.ravel()))
+        self._y, self.outputs_2d_ = codes, True
+        return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, ids: Any = None) -> Self:
         """Add rows. Labels that are new grow the model; ``ids`` go on from the largest if they are not given."""
@@ -137,6 +153,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
 
     def _validated(self, X: Any, y: Any, reset: bool) -> tuple[Any, Array]:
         X, y = validate_data(self, X, y, accept_sparse="csr", multi_output=True, order="C", reset=reset)
+        y = y.toarray() if hasattr(y, "toarray") else y
         if y.ndim == 2 and y.shape[1] == 1:
             message = "A column-vector y was passed when a 1d array was expected; use ravel()."
             warnings.warn(message, DataConversionWarning, stacklevel=3)
@@ -152,7 +169,7 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
             metric = own.get(self.metric) if isinstance(self.metric, str) else None
         dense = not scipy.sparse.issparse(X)
         fits = {"cosine": True, "euclidean": dense, "hamming": dense and bool(np.all((X == 0) | (X == 1)))}
-        plain = self.algorithm in ("auto", "brute") and not self.metric_params and y.ndim == 1
+        plain = self.algorithm in ("auto", "brute") and not self.metric_params
         return metric if metric is not None and plain and fits[metric] else None
 
     def _fit_elsewhere(self, X: Any, y: Any) -> Self:
@@ -181,6 +198,8 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         check_is_fitted(self, "_fit_method")
         if self._fit_method != _NATIVE:
             raise ValueError(f"cannot {wish}: with this metric and algorithm the rows are kept by scikit-learn")
+        if self.outputs_2d_:
+            raise ValueError(f"cannot {wish}: the rows have several outputs; use fit")
 
     # ----------------------------------------------------------------------------------------------- answering
 
@@ -226,6 +245,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         check_is_fitted(self, "_fit_method")
         if self._fit_method != _NATIVE:
             return np.asarray(super().predict(X))
+        if self.outputs_2d_:
+            pairs = zip(self.classes_, self.predict_proba(X), strict=True)
+            return np.column_stack([classes[shares.argmax(axis=1)] for classes, shares in pairs])
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> Any:
@@ -234,6 +256,9 @@ class KNeighborsClassifier(sklearn_neighbors.KNeighborsClassifier):
         if self._fit_method != _NATIVE:
             return super().predict_proba(X)
         distances, places = self.kneighbors(X)
+        if self.outputs_2d_:
+            sizes = list(map(len, self.classes_))
+            return output_shares(self._known.classes[places], self._outputs, sizes, self._vote_weights(distances))
         return vote_shares(self._known.classes[places], len(self.classes_), self._vote_weights(distances))
 
     def _vote_weights(self, distances: Array) -> Array | None:

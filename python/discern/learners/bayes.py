@@ -48,6 +48,8 @@ class Margins:
     classes: Array
     documents: Array
     size: int
+    overall: float | None = None
+    """The sum of all counts, where classes share rows; else it is that of the classes."""
 
 
 WeightFunction = Callable[[Any, Any, Any, Any], Any]
@@ -55,7 +57,7 @@ WeightFunction = Callable[[Any, Any, Any, Any], Any]
 
 def multinomial_weight(smoothing: Smoothing, margins: Margins) -> WeightFunction:
     """Return log P(t|k) as a function of T_kt, its sum over classes, its sum over terms, and N_k."""
-    total = max(float(np.sum(margins.classes)), 1.0)
+    total = max(float(np.sum(margins.classes)) if margins.overall is None else margins.overall, 1.0)
     if isinstance(smoothing, Laplace):
         alpha = np.asarray(smoothing.alpha, np.float64)
         added = alpha.sum() if alpha.ndim else alpha * margins.size
@@ -101,14 +103,15 @@ def bernoulli_probability(alpha: Any, margins: Margins, normalization: str) -> W
     return lambda count, _, __, documents: (count + alpha) / (documents + 2 * alpha)
 
 
-def _probability(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+def presence_probability(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
+    """Return P(e_t=1|k), below one."""
     smoothed = bernoulli_probability(laplace_alpha(settings), margins, settings.normalization)
     return lambda *margin: np.minimum(smoothed(*margin), MOST_SURE)
 
 
 def bernoulli_weight(settings: NaiveBayesSettings, margins: Margins) -> WeightFunction:
     """Return log odds of P(e_t=1|k): what a term that is there adds to the score of the empty document."""
-    probability = _probability(settings, margins)
+    probability = presence_probability(settings, margins)
     return lambda *margin: log_odds(probability(*margin))
 
 
@@ -116,7 +119,7 @@ def bernoulli_absence(settings: NaiveBayesSettings, margins: Margins, counts: Co
     """Return Σ over terms of log(1 − P(e_t=1|k)): the score of a document that holds nothing."""
     if not margins.size:
         return np.zeros(len(counts.labels))
-    probability = _probability(settings, margins)
+    probability = presence_probability(settings, margins)
     unseen = np.log1p(-probability(0, 0, margins.classes, margins.documents))
     classes = counts.entry_classes
     seen = np.log1p(-probability(counts.documents, 0, margins.classes[classes], margins.documents[classes]))
@@ -437,7 +440,7 @@ def solve(counts: Counts, settings: NaiveBayesSettings, start: Array | None = No
         bias = np.zeros_like(bias)
     if event.absence is not None:
         bias = bias + event.absence(settings, margins, counts)
-    return _tabulate(counts, values, margins, event.weight(settings, margins), bias, presence)
+    return tabulate(counts, values, margins, event.weight(settings, margins), bias, presence)
 
 
 def log_odds(probability: Any) -> Any:
@@ -445,9 +448,10 @@ def log_odds(probability: Any) -> Any:
     return np.log(probability) - np.log1p(-probability)
 
 
-def _tabulate(
+def tabulate(
     counts: Counts, values: Array, margins: Margins, weight: WeightFunction, bias: Array, presence: bool
 ) -> LinearScores:
+    """Return the scores of a table of counts: dense, or sparse if that has too many numbers."""
     shape = (len(counts.terms), len(counts.labels))
     with np.errstate(divide="ignore"):  # without smoothing, what was never seen has log 0
         if shape[0] * shape[1] <= MOST_DENSE:

@@ -16,17 +16,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 import discern.models.file as files
+import discern.models.predictions as predictions
 import discern.models.unusual as unusual
-from discern.data.batch import Batch, did_you_mean
+from discern.data.batch import Batch
+from discern.data.label_sets.sets import Membership, renamed_sets
 from discern.data.readers import batches
 from discern.data.roles import Feature
 from discern.data.strings import DataError
-from discern.data.values import label_text
-from discern.learners.bayes import posterior
 from discern.models.columns.kind import Scores
 from discern.models.embedding import matching
 from discern.models.naive_bayes import Model, described_groups
-from discern.models.predictions import Predictions
 from discern.models.resolved import Resolved, difference
 from discern.models.settings import Settings
 from discern.models.strongest import StrongTerm, strongest
@@ -39,16 +38,17 @@ if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.decisions import Decision
-    from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
     from discern.evaluation.scaling import EvidenceScaling
+    from discern.evaluation.several.thresholds import Thresholds
     from discern.models.evidence import Evidence
+    from discern.models.predictions import Predictions
     from discern.models.vector_space.model import SpaceModel
     from discern.statistics.ledger import Ledger
 
     Content = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
-FREE_TO_DIFFER = ("naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
+FREE_TO_DIFFER = ("several", "naive_bayes", "calibration", "novelty", "log_loss", "accuracy", "rows", "leaderboard")
 """Settings in which models may differ that are merged, if validation chose them for both."""
 SEVERAL_COLUMNS = "this model has several columns; pass a row: a dictionary of column names and values"
 SLIM = "this model was saved slim, without its statistics: it can predict, but not learn or forget"
@@ -67,7 +67,7 @@ class Fitted:
     sums: Sums | None = None
     ledger: Ledger | None = None
     learned: Model | SpaceModel | None = None
-    decision: Decision | None = None
+    decision: Decision | Thresholds | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     """The columns that are not used, and why; not saved."""
     limitation: str = ""
@@ -102,14 +102,32 @@ class Fitted:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels the model can predict, sorted."""
-        return self.model.labels if self.sums is None else self.sums.labels
+        if self.sums is None:
+            return self.model.labels
+        return self.sums.labels if self.resolved.several is None else self._members.labels
+
+    @cached_property
+    def _members(self) -> Membership:
+        """The labels of the sets that rows have."""
+        assert self.sums is not None
+        return Membership.of(self.sums.labels)
 
     @property
     def rows_per_label(self) -> dict[str, int] | None:
         """The rows of each label; None for a slim model."""
         if not self.is_sum:
             return dict(zip(self.model.labels, self.model.class_rows.tolist(), strict=True))  # type: ignore[union-attr]
-        return None if self.sums is None else dict(zip(self.sums.labels, self.sums.class_rows.tolist(), strict=True))
+        if self.sums is None:
+            return None
+        rows = self.sums.class_rows if self.resolved.several is None else self._members.sums(self.sums.class_rows)
+        return dict(zip(self.labels, rows.tolist(), strict=True))
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows learned; None for a slim model."""
+        if self.sums is not None:
+            return self.sums.rows
+        return None if self.is_sum else self.model.rows  # type: ignore[union-attr]
 
     @property
     def is_slim(self) -> bool:
@@ -144,16 +162,17 @@ class Fitted:
             "chosen": resolved.chosen,
             "leaderboard": plain["leaderboard"],
             "decision": None if self.decision is None else self.decision.to_json(),
-            "priors": dict(zip(model.labels, np.exp(model.prior).tolist(), strict=True)),
+            "priors": dict(zip(model.labels, model.priors.tolist(), strict=True)),
             "terms": model.terms,
             "parameters": model.parameters,
-            "rows": None if known is None else sum(known.values()),
+            "rows": self.rows,
             "rows_per_label": known,
             "slim": self.is_slim,
             "can_learn": self.can_learn,
             "ledger": self.ledger is not None,
             "embedder": plain.get("embedder"),
             "labels_by_default": self._labels_by_default(),
+            "several": plain.get("several"),
         }
 
     def _labels_by_default(self) -> list[str]:
@@ -167,7 +186,8 @@ class Fitted:
 
     def scored(self, stream: Iterable[Batch], threads: int | None, raw: bool = False) -> Iterator[tuple[Batch, Scores]]:
         """Yield batches with the scores of their rows; with ``raw``, without calibration."""
-        for batch in stream:
+        parts = stream if self.resolved.several is None else predictions.in_parts(stream, len(self.labels))
+        for batch in parts:
             named = self.named(batch)
             yield named, self.model.of_batch(named, threads, raw)
 
@@ -181,34 +201,17 @@ class Fitted:
 
     def predicted(self, stream: Iterable[Batch], threads: int | None, novelty: bool = False) -> Iterator[Predictions]:
         """Yield the predictions of each batch, with ``novelty`` if it is asked for or the decision needs it."""
-        novelty = novelty or (self.decision is not None and self.decision.max_false_alarms is not None)
-        for batch, scored in self.scored(stream, threads):
-            shares = posterior(scored.scores)
-            found = unusual.novelty(self, batch, shares, threads) if novelty else None
-            yield Predictions(batch, self._decided(scored, shares, found), shares, scored.known, found)
+        return predictions.predicted(self, stream, threads, novelty)
 
-    def _decided(
-        self, scored: Scores, shares: NDArray[np.float64], novelty: NDArray[np.float64] | None
-    ) -> NDArray[np.str_]:
-        labels = self.model.label_array
-        if self.decision is None:
-            return np.asarray(labels[scored.scores.argmax(axis=1)])
-        decided: NDArray[np.str_] = self.decision(shares, labels, novelty).astype(np.str_)
-        return decided
-
-    def evaluated(self, stream: Iterable[Batch], threads: int | None) -> Evaluation:
+    def evaluated(self, stream: Iterable[Batch], threads: int | None) -> Any:
         """Evaluate the model on rows with labels."""
-        from discern.evaluation.evaluation import Evaluation
+        return predictions.evaluated(self, stream, threads)
 
-        model, total = self.model, None
-        for found in self.predicted(stream, threads):
-            numbers, labels = found.batch.labels(self.settings.label)
-            true = np.array(labels, dtype=np.str_)[numbers].tolist()
-            part = Evaluation.of(true, found.labels.tolist(), found.probabilities, model.labels)
-            total = part if total is None else total + part
-        if total is None:
-            raise DataError("there are no rows to evaluate on")
-        return total
+    def labeled(self, stream: Iterable[Batch]) -> Iterable[Batch]:
+        """Return rows whose labels are read as the model has them: as sets, if a row may have several."""
+        if self.resolved.several is None:
+            return stream
+        return self.settings.label_sets.of_batches(stream, self.settings.label)
 
     def evaluated_novelty(self, stream: Iterable[Batch], level: float, threads: int | None) -> NoveltyEvaluation:
         """Evaluate the novelty of rows, of which those with labels that the model does not know are unknown."""
@@ -221,20 +224,20 @@ class Fitted:
             unknown.append(np.array([label not in known for label in labels], bool)[numbers])
         return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
-    def predict_one(self, row: str | Mapping[str, Any]) -> str:
-        """Return the label of one text or row."""
+    def predict_one(self, row: str | Mapping[str, Any]) -> Any:
+        """Return the label of one text or row; or the list of its labels, if a row may have several."""
         if not isinstance(row, str):
             [found] = self.predicted(batches([row]), 1)
-            return str(found.labels[0])
+            return found.labels.tolist()[0]
         model = self.model
         if [feature.role for feature in self.resolved.columns] != ["text"]:
             raise ValueError(SEVERAL_COLUMNS)
         scorer = model.quick_scorer() if self.decision is None and isinstance(model, Model) else None
         if scorer is None:
             [found] = self.predicted([Batch({"text": [row]}, 1)], 1)
-            return str(found.labels[0])
+            return found.labels.tolist()[0]
         self.__dict__["quick"] = scorer  # from now on nothing else is looked at
-        return scorer(row)  # type: ignore[no-any-return]
+        return scorer(row)
 
     def log_joint(self, stream: Iterable[Batch], full: bool, threads: int | None) -> Iterator[NDArray[np.float64]]:
         """Yield log P(k) + log P(row|k) batch by batch; with ``full`` the multinomial coefficient too."""
@@ -254,9 +257,11 @@ class Fitted:
         """Whether it can tell how unusual a row is."""
         return self.resolved.novelty is not None and (unusual.is_generative(self.resolved) or not self.is_slim)
 
-    def explained(self, batch: Batch) -> Evidence:
-        """Explain why the only row of a batch is given its label."""
-        return self.model.explain(self.named(batch))
+    def explained(self, batch: Batch, label: str | None = None) -> Evidence:
+        """Explain why the only row of a batch is given its label, or of several labels one."""
+        if self.resolved.several is None and label is not None:
+            raise ValueError("a label to explain is for models of several labels a row; this one explains its label")
+        return self.model.explain(self.named(batch), *([] if label is None else [label]))
 
     def strongest(self, label: str, top: int) -> list[StrongTerm]:
         """Return the strongest terms for a label; with a negative ``top``, those against it."""
@@ -264,13 +269,9 @@ class Fitted:
             return strongest(self.model, self.sums, label, top)
         return [StrongTerm(name, weight) for name, weight in self.model.weights(label, top)]
 
-    def decided_by(self, decision: Decision | None) -> Fitted:
+    def decided_by(self, decision: Decision | Thresholds | None) -> Fitted:
         """Return the state that decides by a rule; raises ValueError if it does not fit the labels."""
-        if decision is not None:
-            decision = decision.renamed({label: label_text(label) for label in decision.named})
-            _refuse_other_labels(decision, self.labels)
-            if decision.max_false_alarms is not None and not self.has_novelty:
-                raise ValueError(unusual.NO_NOVELTY)
+        decision = decision and predictions.checked(decision, self)
         return replace(self, decision=decision)
 
     # ------------------------------------------------------------------------------------------------ changes
@@ -278,6 +279,7 @@ class Fitted:
     def summed(self, stream: Iterable[Batch], threads: int | None) -> tuple[Sums, Ledger | None]:
         """Add up rows as the model counts them, and enter them in a ledger if it keeps one."""
         salt = None if self.ledger is None else self.ledger.salt
+        stream = self.labeled(stream)
         return sum_rows(stream, self.resolved, self.settings.label, threads, salt, self.embedder)
 
     def changed(self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None) -> tuple[Fitted, int]:
@@ -291,14 +293,14 @@ class Fitted:
             rest = mine + added - taken
             if not rest.rows:
                 raise ValueError("cannot forget all rows")
-            changed = self._with_labels(mine.labels, rest.labels)
+            changed = self._with_labels(replace(self, sums=rest).labels)
         except ValueError as error:
             raise DataError(f"{error}; nothing was changed") from error
         return replace(changed, sums=rest, ledger=ledger), taken.rows
 
-    def _with_labels(self, before: Sequence[str], after: Sequence[str]) -> Fitted:
+    def _with_labels(self, after: Sequence[str]) -> Fitted:
         """Adapt what was set for labels to labels that came and went; raises ValueError if it makes no sense then."""
-        gone = {*before} - {*after}
+        gone = {*self.labels} - {*after}
         decision = None if self.decision is None else self.decision.for_labels(after, gone)
         return replace(
             self,
@@ -332,7 +334,13 @@ class Fitted:
     def _compared(self) -> dict[str, Any]:
         """Return what must be the same in models that are merged."""
         space = {name: array.tobytes() for name, array in self.resolved.arrays().items()}
-        own = {"label": self.settings.label, "embedder": None, **self.resolved.to_json(), "space": space}
+        own = {
+            "label": self.settings.label,
+            "several labels": bool(self.resolved.several),
+            "embedder": None,
+            **self.resolved.to_json(),
+            "space": space,
+        }
         return {**own, "decision": self.decision and self.decision.to_json()}
 
     def _has_embedder_of(self, other: Fitted) -> bool:
@@ -353,12 +361,15 @@ class Fitted:
                 "cannot rename the labels of a model with a ledger, because its digests include them; train it again"
             )
         new = dict(zip(self.labels, labels, strict=True))
+        sets = (
+            new if self.resolved.several is None else renamed_sets(new, () if self.sums is None else self.sums.labels)
+        )
         decision = None if self.decision is None else self.decision.renamed(new).for_labels(labels)
         return replace(
             self,
             settings=self.settings.relabeled(new),
             resolved=self.resolved.relabeled(new),
-            sums=None if self.sums is None else self.sums.renamed(new),
+            sums=None if self.sums is None else self.sums.renamed(sets),
             learned=None if self.learned is None else replace(self.learned, labels=labels),
             decision=decision,
         )
@@ -389,7 +400,7 @@ class Fitted:
         """Return a state that can predict, but not learn, forget or merge."""
         _ = self.statistics
         slim = replace(self, resolved=replace(self.resolved, space=None), sums=None, ledger=None, learned=self.model)
-        if self.decision is not None and self.decision.max_false_alarms is not None and not slim.has_novelty:
+        if getattr(self.decision, "max_false_alarms", None) is not None and not slim.has_novelty:
             raise ValueError(unusual.NO_SLIM_NOVELTY)
         return slim
 
@@ -406,7 +417,7 @@ class Fitted:
             "settings": settings.to_json(),
             "resolved": self.resolved.to_json(),
             "fitted": {
-                "labels": list(self.labels),
+                "labels": list(self.labels if self.sums is None else self.sums.labels),
                 "slim": slim,
                 "decision": None if self.decision is None else self.decision.to_json(),
             },
@@ -450,11 +461,13 @@ class Fitted:
         settings, resolved = Settings.from_json(metadata["settings"]), Resolved.from_json(metadata["resolved"])
         described = metadata["fitted"]
         labels = tuple(described["labels"])
-        if not labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
+        has_labels = bool(labels) or (resolved.several is not None and described["slim"])
+        if not has_labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
             raise ValueError("the labels are not texts")
         if settings.label in [feature.name for feature in resolved.features]:
             raise ValueError("a column is both a predictor and the label")
-        state = cls(settings, resolved, decision=_decision_of(described["decision"], labels))
+        several = resolved.several is not None
+        state = cls(settings, resolved, decision=predictions.decision_of(described["decision"], labels, several))
         if state.winner != metadata["model"] or (state.winner != settings.model and settings.model != "best"):
             raise ValueError("the model is not the one that was asked for")
         if described["slim"] or not state.is_sum:
@@ -469,32 +482,13 @@ class Fitted:
         resolved = self.resolved
         if resolved.pipeline is None:
             calibration = cast("EvidenceScaling | None", resolved.calibration)
-            return Model.from_arrays(
-                labels, resolved.features, arrays, resolved.naive_bayes, resolved.text, calibration
-            )
+            parts = labels, resolved.features, arrays, resolved.naive_bayes, resolved.text, calibration
+            if resolved.several is None:
+                return Model.from_arrays(*parts)
+            from discern.models.several.naive_bayes import LabelsModel
+
+            return replace(LabelsModel.from_arrays(*parts), scaling=resolved.several.scaling)
         from discern.models.vector_space.model import SpaceModel
 
         model = SpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
         return model.calibrated(cast("Temperature | None", resolved.calibration))
-
-
-def _refuse_other_labels(decision: Decision, labels: Sequence[str]) -> None:
-    """Refuse a decision that is not for the labels of a model; those that come later have defaults."""
-    decision(np.zeros((1, len(labels))), labels)
-    _ = decision.for_labels(labels)
-    strange = [label for label in decision.labels if label not in labels]
-    if strange:
-        raise ValueError(f"the model has no label {strange[0]!r}{did_you_mean(str(strange[0]), labels)}")
-    if missing := decision.defaults(labels):
-        raise ValueError(f"the decision rule lacks the label {missing[0]!r}; it covers {list(decision.labels)}")
-
-
-def _decision_of(described: Any, labels: tuple[str, ...]) -> Decision | None:
-    if described is None:
-        return None
-    from discern.evaluation.decisions import Decision
-
-    decision = Decision.from_json(described)
-    decision(np.full((1, len(labels)), 1 / len(labels)), labels)  # refuse now what could not decide
-    _ = decision.for_labels(labels)
-    return decision

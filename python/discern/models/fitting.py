@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from discern.data.batch import Batch
+from discern.data.label_sets.reading import holds_sets
 from discern.data.readers import Sources, batches, can_be_read_again
 from discern.data.roles import Feature, leading_rows, with_grid, with_values_read
 from discern.data.source import Reading
@@ -47,12 +48,16 @@ def fit(
     first, stream = leading_rows(batches(data, reading))
     if first is None:
         raise DataError(NO_ROWS)
+    several = has_label_sets(settings, first)
+    if several:
+        first = settings.label_sets.of_batch(first, settings.label)
+        stream = settings.label_sets.of_batches(stream, settings.label)
     suited = settings.suiting(first)
     features, left_out = suited.features_of(first)
     del first  # its memory is used again as soon as nobody looks at it
     if embedder is not None:
         features, stream = embedded_rows(features, stream, embedder)
-    job = Job(settings, suited, features, threads, embedder)
+    job = Job(settings, suited, features, threads, embedder, several)
     stream = (with_values_read(batch, features) for batch in stream)
     if settings.is_sum:
         return replace(job.sums(stream, data, reading), left_out=left_out, embedder=embedder)
@@ -61,6 +66,13 @@ def fit(
         raise DataError(NO_ROWS)
     fitted = job.in_space(rows, watch, started + settings.budget)
     return replace(fitted, left_out=left_out, embedder=embedder)
+
+
+def has_label_sets(settings: Settings, batch: Batch) -> bool:
+    """Return whether rows may have several labels: by the settings, or by the type of their labels."""
+    if settings.label_separator or settings.labels_from:
+        return True
+    return settings.label in batch.columns and holds_sets(batch.columns[settings.label])
 
 
 def embedded_rows(
@@ -83,6 +95,8 @@ class Job:
     features: tuple[Feature, ...]
     threads: int | None
     embedder: Embedder | None = None
+    several: bool = False
+    """Whether rows may have several labels, whose sets are read as texts."""
 
     @property
     def names(self) -> list[str]:
@@ -104,7 +118,7 @@ class Job:
         if needs_validation(self.settings, self.features):
             resolved, sums, ledger = self._validated(stream, data, reading, salt)
         else:
-            resolved = replace(initial(self.settings, self.features), embedder=self.identity)
+            resolved = replace(initial(self.settings, self.features, self.several), embedder=self.identity)
             sums, ledger = sum_rows(stream, resolved, self.settings.label, self.threads, salt, self.embedder)
         if not sums.rows:
             raise DataError(NO_ROWS)
@@ -124,7 +138,8 @@ class Job:
             raise DataError(NO_ROWS)
         named = [with_names(batch, self.features) for batch in kept]
         sample = Sample.of(named, label, self.names, self.threads)
-        resolved = replace(resolve(self.settings, sample, self.features), embedder=self.identity)
+        resolved = resolve(self.settings, sample, self.features, self.several)
+        resolved = replace(resolved, embedder=self.identity)
         if whole and resolved.space is None:
             ledger = _ledger_of(named, resolved.columns, label, salt)
             return resolved, sample.sums(resolved.features, resolved.text), ledger
@@ -132,8 +147,12 @@ class Job:
             return resolved, *sum_rows(named, resolved, label, self.threads, salt, self.embedder)
         rest: Iterable[Batch] | None = spool.batches() if spool else None
         if rest is None:
-            rest = batches(data, reading) if again else itertools.chain(kept, stream)
+            rest = self._read(data, reading) if again else itertools.chain(kept, stream)
         return resolved, *sum_rows(rest, resolved, label, self.threads, salt, self.embedder)
+
+    def _read(self, data: Any, reading: Reading | None) -> Iterator[Batch]:
+        rows = batches(data, reading)
+        return self.settings.label_sets.of_batches(rows, self.settings.label) if self.several else rows
 
     # --------------------------------------------------------------------------------------- a vector space
 

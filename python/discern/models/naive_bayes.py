@@ -164,6 +164,20 @@ class Model:
         return np.array(self.labels, dtype=np.str_)
 
     @property
+    def is_against_rest(self) -> bool:
+        """Whether scores are the log odds of each label against the rows without it."""
+        return False
+
+    def shares(self, scores: Array) -> Array:
+        """Return the probabilities of labels by their scores."""
+        return posterior(scores)
+
+    @property
+    def priors(self) -> Array:
+        """The prior of each label."""
+        return np.exp(self.prior)
+
+    @property
     def features(self) -> tuple[Feature, ...]:
         """The columns that rows must have."""
         return tuple(column.feature for column in self.columns if not column.feature.is_derived)

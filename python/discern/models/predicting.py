@@ -13,7 +13,6 @@ from discern.data.roles import IGNORED, Feature
 from discern.data.source import Reading
 from discern.data.strings import DataError
 from discern.data.values import label_text
-from discern.learners.bayes import posterior
 from discern.models.embedding import needed
 from discern.models.exclusive import Exclusive
 from discern.models.fitted import Fitted
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
 
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
-    from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.novelty import NoveltyEvaluation
+    from discern.evaluation.several.thresholds import Thresholds
     from discern.models.evidence import Evidence
     from discern.models.predictions import Predictions
     from discern.models.strongest import StrongTerm
@@ -100,8 +99,8 @@ class Predictor(Exclusive):
     @property
     def rows(self) -> int:
         """The number of rows learned."""
-        known = self.fitted.rows_per_label
-        return self.statistics.rows if known is None else sum(known.values())
+        known = self.fitted.rows
+        return self.statistics.rows if known is None else known
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -111,7 +110,7 @@ class Predictor(Exclusive):
         return self._fitted.resolved.columns
 
     @property
-    def decision(self) -> Decision | None:
+    def decision(self) -> Decision | Thresholds | None:
         """The rule that :meth:`predict` decides by; None is the most probable label."""
         return None if self._fitted is None else self._fitted.decision
 
@@ -131,8 +130,8 @@ class Predictor(Exclusive):
 
     # ------------------------------------------------------------------------------------------ predicting
 
-    def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.str_]:
-        """Return the label of each row, in order."""
+    def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[Any]:
+        """Return the label of each row, in order; or the list of its labels, if a row may have several."""
         labels = [found.labels for found in self.predictions(data, reading=reading)]
         return np.concatenate(labels) if labels else self.fitted.model.label_array[:0]
 
@@ -156,7 +155,7 @@ class Predictor(Exclusive):
         """
         fitted = self.fitted
         scored = fitted.scored(batches(data, reading), self.threads, raw)
-        probabilities = [posterior(scores.scores) for _, scores in scored]
+        probabilities = [fitted.model.shares(scores.scores) for _, scores in scored]
         return np.concatenate(probabilities) if probabilities else np.zeros((0, len(fitted.labels)))
 
     def novelty(self, data: Any, *, reading: Reading | None = None) -> NDArray[np.float64]:
@@ -191,8 +190,10 @@ class Predictor(Exclusive):
         parts = list(self.fitted.log_joint(batches(data), full, self.threads))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.labels)))
 
-    def predict_one(self, row: str | Mapping[str, Any]) -> str:
+    def predict_one(self, row: str | Mapping[str, Any]) -> Any:
         """Return the label of one text, or of one row of columns and values, as fast as can be.
+
+        Where a row may have several labels, it is the list of them.
 
         Examples
         --------
@@ -207,18 +208,25 @@ class Predictor(Exclusive):
         fitted = self._fitted
         if fitted is None or fitted.quick is None or not isinstance(row, str):
             return self.fitted.predict_one(row)
-        return fitted.quick(row)  # type: ignore[no-any-return]
+        return fitted.quick(row)
 
-    def evaluate(self, data: Any, *, reading: Reading | None = None) -> Evaluation:
-        """Evaluate the model on rows with labels."""
+    def evaluate(self, data: Any, *, reading: Reading | None = None) -> Any:
+        """Evaluate the model on rows with labels.
+
+        Returns an :class:`discern.Evaluation`; where rows may have several labels, a
+        :class:`discern.MultilabelEvaluation`.
+        """
         return self.fitted.evaluated(batches(data, reading), self.threads)
 
-    def explain(self, row: Any) -> Evidence:
+    def explain(self, row: Any, label: Any = None) -> Evidence:
         """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.
 
         Parameters
         ----------
         row : str, mapping of column to value, Series with the columns as its index, or frame of one row
+        label : optional
+            Where a row may have several labels: the one to explain, against not having it; by default the most
+            probable.
 
         Examples
         --------
@@ -232,7 +240,7 @@ class Predictor(Exclusive):
             +0.693  y2
           1 unknown, skipped
         """
-        return self.fitted.explained(one_row(row))
+        return self.fitted.explained(one_row(row), None if label is None else label_text(label))
 
     def weights(self, label: str, top: int = 20) -> list[tuple[str, float]]:
         """Return the strongest terms for a label, with their mean log odds against the other labels, in nats.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from discern.evaluation.novelty import Novelty
     from discern.evaluation.scaling import EvidenceScaling
     from discern.models.naive_bayes import Model, Summing
+    from discern.models.several.record import Several
     from discern.models.vector_space.axes import Space
     from discern.models.vector_space.model import Pipeline, SpaceModel
     from discern.statistics.statistic import Statistic
@@ -55,6 +56,8 @@ class Resolved:
     """What tells the embedder of the texts from others."""
     space: Space | None = None
     """The space that rows are summed in as points, if the pipeline is a sum over rows: kept when rows come and go."""
+    several: Several | None = None
+    """The calibration and the thresholds of labels, if rows may have several."""
 
     @property
     def columns(self) -> tuple[Feature, ...]:
@@ -98,11 +101,13 @@ class Resolved:
 
     def without_labels(self, gone: Container[str]) -> Resolved:
         """Return the settings without the given priors of some labels."""
-        return self._with(self.naive_bayes.without_labels(gone))
+        several = self.several and self.several.without_labels(gone)
+        return replace(self._with(self.naive_bayes.without_labels(gone)), several=several)
 
     def relabeled(self, new: Mapping[str, str]) -> Resolved:
         """Return the settings for labels with other names."""
-        return self._with(self.naive_bayes.renamed(new))
+        several = self.several and self.several.renamed(new)
+        return replace(self._with(self.naive_bayes.renamed(new)), several=several)
 
     def _with(self, naive_bayes: NaiveBayesSettings) -> Resolved:
         """Return the settings with others of naive Bayes, of which a pipeline has the priors."""
@@ -142,6 +147,11 @@ class Resolved:
         from discern.models.naive_bayes import solve_columns
 
         calibration = cast("EvidenceScaling | None", self.calibration)
+        if self.several is not None:
+            from discern.models.several.naive_bayes import solve_labels
+
+            scaling = self.several.scaling
+            return solve_labels(sums, self.features, self.naive_bayes, self.text, self.min_df, calibration, scaling)
         return solve_columns(sums, self.features, self.naive_bayes, self.text, self.min_df, calibration)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -176,6 +186,7 @@ class Resolved:
             "novelty": None if self.novelty is None else self.novelty.to_json(),
             "leaderboard": list(self.leaderboard),
             **({} if self.embedder is None else {"embedder": self.embedder.to_json()}),
+            **({} if self.several is None else {"several": self.several.to_json()}),
         }
 
     @classmethod
@@ -204,6 +215,7 @@ class Resolved:
             _novelty(values["novelty"]),
             tuple(leaderboard),
             _embedder(values.get("embedder")),
+            several=_several(values.get("several")),
         )
         if (resolved.embedder is not None) != any(feature.view == EMBEDDING for feature in features):
             raise ValueError("the embedder does not match the columns")
@@ -261,6 +273,14 @@ def _embedder(values: Any) -> EmbedderIdentity | None:
     from discern.data.embedding.identity import EmbedderIdentity
 
     return EmbedderIdentity.from_json(values)
+
+
+def _several(values: Any) -> Several | None:
+    if values is None:
+        return None
+    from discern.models.several.record import Several
+
+    return Several.from_json(values)
 
 
 def _pipeline(values: Any) -> Pipeline | None:

@@ -41,13 +41,24 @@ def _chooses(settings: Settings) -> bool:
     return settings.auto_smoothing or settings.auto_priors or settings.max_terms == "auto"
 
 
-def initial(settings: Settings, features: Sequence[Feature]) -> Resolved:
-    """Return what is learned with if there is nothing to choose."""
-    return Resolved(settings.naive_bayes, settings.text, tuple(features), min_df=settings.min_df or 1)
+def initial(settings: Settings, features: Sequence[Feature], several: bool = False) -> Resolved:
+    """Return what is learned with if there is nothing to choose; with ``several``, rows may have several labels."""
+    found = Resolved(settings.naive_bayes, settings.text, tuple(features), min_df=settings.min_df or 1)
+    if not several:
+        return found
+    from discern.models.several.record import Several
+
+    if not isinstance(settings.naive_bayes.priors, str):
+        raise ValueError("priors of several labels a row are 'data' or 'uniform'; shares of labels would not sum to 1")
+    return replace(found, several=Several())
 
 
-def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> Resolved:
+def resolve(settings: Settings, sample: Sample, features: Sequence[Feature], several: bool = False) -> Resolved:
     """Return what rows are learned with: chosen by validation where something is left open."""
+    if several and needs_validation(settings, features) and not settings.kind.is_spatial:
+        from discern.models.several.choosing import choose as choose_for_labels
+
+        return choose_for_labels(settings, sample, features, initial(settings, features, several))
     if settings.kind.is_spatial:
         from discern.models.vector_space import additive
 

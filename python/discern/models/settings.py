@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from discern.data.batch import Batch, did_you_mean
+from discern.data.label_sets.reading import LabelSets
 from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer, with_grid
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
@@ -64,6 +65,10 @@ class Settings:
     """What is counted of texts beside their words, if validation finds it useful: ``"auto"``, ``"none"``, or names."""
     basis: str = "auto"
     """How numbers become axes, in a vector space."""
+    label_separator: str = ""
+    """What stands between the labels of a row in the column of labels; empty if it has one, or a list."""
+    labels_from: tuple[str, ...] = ()
+    """The columns of flags, each with the name of a label, instead of a column of labels."""
 
     @classmethod
     def of(
@@ -81,6 +86,8 @@ class Settings:
         flag: str | Sequence[str] | None = None,
         vector: str | Sequence[str] | None = None,
         ignore: str | Sequence[str] | None = None,
+        label_separator: str | None = None,
+        labels_from: Sequence[str] | None = None,
         **others: Any,
     ) -> Settings:
         """Return the settings that the keyword arguments of a classifier stand for."""
@@ -100,6 +107,8 @@ class Settings:
             budget=float(budget),
             ngrams=words.get("ngrams"),
             min_word_length=words.get("min_word_length"),
+            label_separator=label_separator or "",
+            labels_from=(labels_from,) if isinstance(labels_from, str) else tuple(labels_from or ()),
             **others,
         )
 
@@ -123,11 +132,22 @@ class Settings:
             known = ", ".join((*VIEWS, LENGTH))
             raise ValueError(f"views must be 'auto', 'none' or some of {known}, not {self.views!r}")
         as_salt(self.ledger)
+        self._check_label_sets()
         self._refuse_unused(kind)
         self._check_max_terms()
         _ = self.text.native  # complain about settings now, not at fit
         if self.characters is not None:
             _ = self.character_settings(self.characters).native
+
+    def _check_label_sets(self) -> None:
+        if self.label_separator.isalnum():
+            raise ValueError(
+                f"label_separator must be a mark that no label contains, such as '|', not {self.label_separator!r}"
+            )
+        if len({*self.labels_from}) < len(self.labels_from) or "" in self.labels_from:
+            raise ValueError(f"labels_from must name different columns, not {list(self.labels_from)}")
+        if used := [one.name for one in self.columns if one.name in self.labels_from]:
+            raise ValueError(f"the column {used[0]!r} has two roles; choose one")
 
     def _check_max_terms(self) -> None:
         most = self.max_terms
@@ -166,6 +186,11 @@ class Settings:
     def kind(self) -> ModelKind:
         """The model, as the registry describes it."""
         return MODELS[self.model]
+
+    @property
+    def label_sets(self) -> LabelSets:
+        """How labels are read where a row may have several."""
+        return LabelSets(self.label_separator, self.labels_from)
 
     @property
     def views_to_try(self) -> tuple[str, ...]:
@@ -238,24 +263,28 @@ class Settings:
         plain |= {name: getattr(self, name) and list(getattr(self, name)) for name in ("ngrams", "characters")}
         plain["columns"] = [feature.to_json() for feature in self.columns]
         plain["naive_bayes"], plain["text"] = self.naive_bayes.to_json(), self.text.to_json()
-        return plain
+        plain["labels_from"] = list(self.labels_from)
+        return {name: value for name, value in plain.items() if value or name not in _OPTIONAL}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
-        plain = {"basis": "auto", **values}  # files of earlier versions lack it
+        plain = {"basis": "auto", "label_separator": "", "labels_from": [], **values}
         if plain.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("the settings are not complete")
         for name, kinds in _KINDS.items():
             if type(plain[name]) not in kinds:
                 raise ValueError(f"the setting {name} is not of its type")
         plain |= {name: _pair(plain[name]) for name in ("ngrams", "characters")}
+        plain["labels_from"] = tuple(map(str, plain["labels_from"]))
         plain["columns"] = tuple(map(Feature.from_json, plain["columns"]))
         plain["naive_bayes"] = NaiveBayesSettings.from_json(plain["naive_bayes"])
         plain["text"] = TextSettings.from_json(plain["text"])
         return cls(**plain)
 
 
+_OPTIONAL = ("label_separator", "labels_from")
+"""Settings that a file does not hold where they are not given."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "label": (str,),
     "model": (str,),
@@ -272,6 +301,8 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "ledger": (bool, str),
     "views": (str,),
     "basis": (str,),
+    "label_separator": (str,),
+    "labels_from": (list,),
 }
 """The types of values in a file that are checked by nothing else."""
 

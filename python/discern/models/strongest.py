@@ -76,8 +76,9 @@ def _of_column(
 ) -> Iterator[tuple[float, StrongTerm]]:
     """Yield the strongest terms of a column, each with the strength that they are ranked by."""
     mine, every = column.weights_of(place)
-    odds, sign = mine - (every - mine) / max(len(model.labels) - 1, 1), 1.0 if top >= 0 else -1.0
-    table = None if statistic is None else column.documents(statistic)
+    sign = 1.0 if top >= 0 else -1.0
+    odds = mine if model.is_against_rest else mine - (every - mine) / max(len(model.labels) - 1, 1)
+    table = None if statistic is None or model.is_against_rest else column.documents(statistic)
     bounds = odds if table is None else _bounds(odds, table, place, sign)
     start = f"{column.feature.name}: " if model.has_several_texts and column.text_settings is not None else ""
     for term in np.lexsort((-sign * odds, -sign * bounds))[: abs(top)].tolist():

@@ -221,6 +221,7 @@ class Counts(Statistic):
 
     def arrays(self, labels: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Return everything but the labels as arrays, for the model file; its own labels as places among ``labels``."""
+        place = {label: number for number, label in enumerate(labels)}
         return {
             "class_documents": self.class_documents,
             "terms.offsets": self.terms.offsets,
@@ -229,7 +230,7 @@ class Counts(Statistic):
             "entry_classes": self.entry_classes,
             "occurrences": self.occurrences,
             "documents": self.documents,
-            "classes": np.array([labels.index(label) for label in self.labels], np.int64),
+            "classes": np.array([place[label] for label in self.labels], np.int64),
         }
 
     @classmethod

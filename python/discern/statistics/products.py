@@ -175,6 +175,19 @@ class Products(Statistic):
         second = carried(self.second[:, keep]) if self.by_class else self.second
         return type(self)(self.counts[keep], carried(self.first[:, keep]), second, self.bits)
 
+    def grouped(self, places: NDArray[Any], n_classes: int) -> Self:
+        """Return the sums of classes put together: each class goes to the place given for it."""
+
+        def joined(limbs: Limbs) -> Limbs:
+            total = np.zeros((len(limbs), n_classes, limbs.shape[2]), np.int64)
+            for place, limb in zip(places.tolist(), np.swapaxes(limbs, 0, 1), strict=True):
+                total[:, place] += limb
+            return carried(total)
+
+        counts = np.zeros(n_classes, np.int64)
+        np.add.at(counts, places, self.counts)
+        return type(self)(counts, joined(self.first), joined(self.second) if self.by_class else self.second, self.bits)
+
     def of_rows(self, class_rows: NDArray[np.int64]) -> Self:
         """Return the sums of the classes that have rows; refuse more vectors than rows."""
         if bool(np.any(self.counts > class_rows)):

@@ -84,7 +84,8 @@ class Sums:
 
     def _over(self, labels: tuple[str, ...]) -> Sums:
         """Return the sums with a place for each of ``labels``."""
-        places = np.array([labels.index(label) for label in self.labels], np.int64)
+        place = {label: number for number, label in enumerate(labels)}
+        places = np.array([place[label] for label in self.labels], np.int64)
         class_rows = np.zeros(len(labels), np.int64)
         class_rows[places] = self.class_rows
         return Sums(labels, class_rows, tuple(column.with_classes(places, len(labels)) for column in self.columns))

@@ -32,6 +32,10 @@ def _checked(X: Any, y: Any, name: str, **rules: Any) -> tuple[Any, Array]:
     return X, y
 
 
+def _dense(y: Any) -> Any:
+    return y.toarray() if hasattr(y, "toarray") else y
+
+
 def chi2(X: Any, y: Any) -> tuple[Array, Array]:
     """Return χ² between each column of counts and the class, and the p values, as scikit-learn's ``chi2`` does.
 
@@ -44,21 +48,32 @@ def chi2(X: Any, y: Any) -> tuple[Array, Array]:
     ([1.0, 2.0], [0.317311, 0.157299])
     """
     if is_multilabel(y):
-        return chi2_of_sets(*_checked(X, y, "chi2", multi_output=True))
+        return chi2_of_sets(*_checked(X, _dense(y), "chi2", multi_output=True))
     return chi2_scores(_table(X, y, False, "chi2"))
 
 
 def mutual_information(X: Any, y: Any) -> Array:
     """Return the mutual information, in nats, of the class and the presence of each term.
 
-    Equal to ``sklearn.metrics.mutual_info_score`` of the class and ``X[:, j] != 0`` for each column j.
+    Equal to ``sklearn.metrics.mutual_info_score`` of the class and ``X[:, j] != 0`` for each column j. ``y`` may hold
+    sets of labels: it is then the sum over labels, each against the rest.
 
     Examples
     --------
     >>> mutual_information([[1, 0], [3, 0], [0, 1]], ["spam", "spam", "ham"]).tolist()
     [0.636514, 0.636514]
     """
+    if is_multilabel(y):
+        return np.asarray(_by_label(X, y, "mutual_information").sum(axis=1))
     return scores_alone(_table(X, y, True, "mutual_information"), "mutual_information")
+
+
+def _by_label(X: Any, y: Any, name: str) -> Array:
+    """Return the score of each column for each label of sets against the rest, columns × labels."""
+    X, sets = _checked(X, _dense(y), name, multi_output=True)
+    presence = name == "mutual_information"
+    tables = (Contingency.of_matrix(X, (column != 0).astype(np.int64), 2, presence) for column in sets.T)
+    return np.column_stack([scores_alone(table, name) for table in tables])
 
 
 _NAMES = {chi2: "chi2", sklearn_selection.chi2: "chi2", mutual_information: "mutual_information"}
@@ -74,7 +89,8 @@ class SelectKBest(sklearn_selection.SelectKBest):
     k : int or "all"
         How many features are kept.
     per_class : bool
-        Keep the k best for each class against all others, with ``chi2`` or ``mutual_information``.
+        Keep the k best for each class, or each label of sets, against all others, with ``chi2`` or
+        ``mutual_information``.
 
     Examples
     --------
@@ -98,9 +114,14 @@ class SelectKBest(sklearn_selection.SelectKBest):
         if self.per_class:
             if self.score_func not in _NAMES:
                 raise ValueError("per_class needs chi2 or mutual_information as score_func")
-            name = _NAMES[self.score_func]
-            self.class_scores_ = scores_by_class(_table(X, y, name == "mutual_information", name), name)
+            self.class_scores_ = self._scores_by_class(X, y, _NAMES[self.score_func])
         return self
+
+    def _scores_by_class(self, X: Any, y: Any, name: str) -> Array:
+        """Return the scores of each class, or each label, against all others, in columns."""
+        if is_multilabel(y):
+            return _by_label(X, y, name)
+        return scores_by_class(_table(X, y, name == "mutual_information", name), name)
 
     def _get_support_mask(self) -> Array:
         check_is_fitted(self)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,6 +53,35 @@ def vote_shares(
     given = None if weights is None else weights.ravel()
     votes = np.bincount(places.ravel(), given, len(classes) * n_classes).reshape(len(classes), n_classes)
     return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
+
+def output_shares(
+    sets: NDArray[np.int64], outputs: NDArray[np.int64], sizes: list[int], weights: NDArray[np.float64] | None = None
+) -> list[NDArray[np.float64]]:
+    """Return the shares of the votes for each of several outputs, as :func:`vote_shares` does for one.
+
+    ``sets`` are the rows of ``outputs`` that each query's neighbors have: a class number for each output. ``sizes`` are
+    the numbers of classes of each output.
+
+    Examples
+    --------
+    >>> first, second = output_shares(np.array([[0, 1]]), np.array([[0, 1], [0, 0]]), [1, 2])
+    >>> first.tolist(), second.tolist()
+    ([[1.0]], [[0.5, 0.5]])
+    """
+    import scipy.sparse
+
+    n_queries, n_neighbors = sets.shape
+    votes = np.ones(sets.shape) if weights is None else np.asarray(weights, np.float64)
+    first = np.cumsum([0, *sizes])
+    chosen = (outputs + first[:-1]).ravel()
+    n_sets, n_outputs = outputs.shape
+    shape = (n_sets, int(first[-1]))
+    has = scipy.sparse.csr_array((np.ones(chosen.size), chosen, np.arange(n_sets + 1) * n_outputs), shape)
+    starts = np.arange(n_queries + 1) * n_neighbors
+    table = (scipy.sparse.csr_array((votes.ravel(), sets.ravel(), starts), (n_queries, n_sets)) @ has).toarray()
+    parts = [table[:, start:end] for start, end in pairwise(first)]
+    return [part / part.sum(axis=1, keepdims=True) for part in parts]
 
 
 def choose_count(

@@ -210,12 +210,15 @@ class Column(Solved):
         """Return how native code scores numbers beside others; None if it cannot, or these are no numbers."""
         return None
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
-        """Return what each term of the only row contributes, and how many are unknown."""
+    def evidence(self, batch: Batch, label: int, against: int | None) -> tuple[list[Contribution], int]:
+        """Return what each term of the only row contributes, and how many are unknown.
+
+        Without ``against``, scores are log odds of each label, and what is returned is for the label alone.
+        """
         found = self.of_batch(batch, 1)
         if not found.known[0]:
             return [], int(found.unknown[0])
-        return [(self.value(batch), 1, float(found.scores[0, label] - found.scores[0, against]))], 0
+        return [(self.value(batch), 1, float(difference(found.scores, label, against)[0]))], 0
 
     def value(self, batch: Batch) -> str:
         """Return the value of the only row in words."""
@@ -246,6 +249,11 @@ class Column(Solved):
     @abstractmethod
     def parameters(self) -> int:
         """The number of parameters for one class."""
+
+
+def difference(scores: Array, label: int, against: int | None) -> Array:
+    """Return the column of one label less that of another, if there is one to compare it with."""
+    return np.asarray(scores[:, label] if against is None else scores[:, label] - scores[:, against])
 
 
 # ------------------------------------------------------------------------------------------------------- axes

@@ -26,7 +26,17 @@ from discern.models.columns.arrays import (
     weights_to_arrays,
 )
 from discern.models.columns.contrast import Table
-from discern.models.columns.kind import Axes, Column, ColumnRows, ColumnSettings, ColumnSum, Contribution, Kind, Scores
+from discern.models.columns.kind import (
+    Axes,
+    Column,
+    ColumnRows,
+    ColumnSettings,
+    ColumnSum,
+    Contribution,
+    Kind,
+    Scores,
+    difference,
+)
 from discern.statistics.counts import Counter, Counts, Seen, contained
 from discern.statistics.weighting import Weighting
 
@@ -228,7 +238,7 @@ class TextColumn(_Terms, Column):
 
     @classmethod
     def solve(cls, feature: Feature, statistic: Counts, labels: tuple[str, ...], settings: ColumnSettings) -> Self:
-        counts = _selected(statistic.with_labels(labels).with_min_documents(settings.min_df), settings.learner)
+        counts = selected(statistic.with_labels(labels).with_min_documents(settings.min_df), settings.learner)
         start = np.zeros(len(labels)) if settings.start is None else settings.start
         return cls(feature, labels, counts.terms, solve(counts, settings.learner, start), settings.text)
 
@@ -281,11 +291,11 @@ class TextColumn(_Terms, Column):
         lengths = np.diff(matrix.indptr) if self.scores.presence else np.asarray(matrix.sum(axis=1)).ravel()
         return self.scores.of_rows(matrix), lengths
 
-    def evidence(self, batch: Batch, label: int, against: int) -> tuple[list[Contribution], int]:
+    def evidence(self, batch: Batch, label: int, against: int | None) -> tuple[list[Contribution], int]:
         found, unknown = self.vocabulary.rows(batch.texts(self.feature.name), 1)
         weights = self.scores.at(found.terms)
         counts = np.ones_like(found.counts) if self.scores.presence else found.counts
-        contributed = counts * (weights[:, label] - weights[:, against])
+        contributed = counts * difference(weights, label, against)
         terms = [
             (self.terms[int(term)], int(count), float(weight))
             for term, count, weight in zip(found.terms, found.counts, contributed, strict=True)
@@ -330,7 +340,7 @@ class TextColumn(_Terms, Column):
         return cls(feature, labels, terms, scores, settings.text)
 
 
-def _selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
+def selected(counts: Counts, settings: NaiveBayesSettings) -> Counts:
     """Keep the best terms only, if their number is limited."""
     if settings.most_terms is None or len(counts.terms) <= settings.most_terms:
         return counts

@@ -190,6 +190,8 @@ def arguments_of(settings: Settings) -> dict[str, Any]:
     found["smoothing"] = "auto" if settings.auto_smoothing else naive_bayes.smoothing
     found["priors"] = "auto" if settings.auto_priors else _plain_priors(naive_bayes.priors)
     found["normalization"] = naive_bayes.normalization
+    found["label_separator"] = settings.label_separator or None
+    found["labels_from"] = list(settings.labels_from) or None
     for role in ("text", "number", "category", "flag", "vector", IGNORED):
         names = [feature.name for feature in settings.columns if feature.role == role]
         found["ignore" if role == IGNORED else role] = names or None

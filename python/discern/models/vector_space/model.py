@@ -142,9 +142,23 @@ class SpaceModel:
         return np.array(self.labels, dtype=np.str_)
 
     @property
+    def rows(self) -> int:
+        """The number of rows learned."""
+        return int(self.class_rows.sum())
+
+    @property
     def prior(self) -> Array:
         """The logarithm of the prior of each label: its share of the rows learned, if none was given."""
         return log_priors(self.labels, self.class_rows, self.pipeline.priors)
+
+    def shares(self, scores: Array) -> Array:
+        """Return the probabilities of labels by their scores."""
+        return posterior(scores)
+
+    @property
+    def priors(self) -> Array:
+        """The prior of each label."""
+        return np.exp(self.prior)
 
     @property
     def features(self) -> tuple[Feature, ...]:

@@ -1,0 +1,1 @@
+"""Several labels a row: sets of labels as texts, and reading them from lists, texts with a separator and flags."""

@@ -1,0 +1,201 @@
+"""Reading the labels of rows that may have several: from lists, from texts with a separator, or from flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import discern._native as _native
+from discern.data.batch import Batch, did_you_mean, is_arrow, values_of
+from discern.data.label_sets.sets import SEPARATOR, set_text
+from discern.data.strings import DataError, Strings
+from discern.data.values import canonical, is_missing, label_text, written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SETS = (list, tuple, set, frozenset, np.ndarray)
+"""Types of values that are sets of labels."""
+YES, NO = ("1", "true"), ("0", "false", "")
+"""What a flag is whose column is the name of a label."""
+LIKELY = ("|", ";", ",")
+"""Separators that a column of labels may have."""
+OFTEN = 0.05
+"""A separator is frequent if this share of the rows has it."""
+KNOWN = 0.5
+"""What stands between separators are labels if this share of it also stands alone in other rows."""
+
+
+def holds_sets(column: Any) -> bool:
+    """Return whether a column holds lists, tuples or sets: then each row may have several labels.
+
+    Examples
+    --------
+    >>> holds_sets([["oil"], []]), holds_sets([{"oil"}, None]), holds_sets(["oil", "corn"])
+    (True, True, False)
+    """
+    if isinstance(column, Strings):
+        return False
+    if isinstance(column, np.ndarray):
+        return column.dtype == object and any(isinstance(value, SETS) for value in column)
+    if is_arrow(column):
+        return "list" in str(getattr(column, "type", "")) or "List" in str(getattr(column, "dtype", ""))
+    return any(isinstance(value, SETS) for value in column)
+
+
+@dataclass(frozen=True)
+class LabelSets:
+    """How the labels of rows that may have several are read.
+
+    Examples
+    --------
+    >>> batch = Batch({"label": ["oil|corn", ""], "text": ["a", "b"]}, 2)
+    >>> LabelSets("|").of_batch(batch, "label").columns["label"]
+    ['corn\\x1foil', '\\x1f']
+    >>> flags = Batch({"corn": [1, 0], "oil": [True, False], "text": ["a", "b"]}, 2)
+    >>> LabelSets(columns=("corn", "oil")).of_batch(flags, "label").columns
+    {'text': ['a', 'b'], 'label': ['corn\\x1foil', '\\x1f']}
+    """
+
+    separator: str = ""
+    """What stands between labels in a column of texts; empty if they are lists."""
+    columns: tuple[str, ...] = ()
+    """The columns of flags, each with the name of a label."""
+
+    def of_batches(self, stream: Iterable[Batch], label: str) -> Iterator[Batch]:
+        """Yield batches with the texts of their sets of labels in the column ``label``."""
+        return (self.of_batch(batch, label) for batch in stream)
+
+    def of_batch(self, batch: Batch, label: str) -> Batch:
+        """Return a batch with the texts of its sets of labels in the column ``label``; raises ``DataError``."""
+        if self.columns and not any(name in batch.columns for name in self.columns) and label in batch.columns:
+            return self._of_column(batch, label)
+        if self.columns:
+            return self._of_flags(batch, label)
+        return self._of_column(batch, label) if label in batch.columns else batch
+
+    def _of_column(self, batch: Batch, label: str) -> Batch:
+        column = batch.columns[label]
+        read = self._from_lists if holds_sets(column) else self._from_texts
+        return replace(batch, columns={**batch.columns, label: read(batch, label)})
+
+    # ------------------------------------------------------------------------------------------------- lists
+
+    def _from_lists(self, batch: Batch, label: str) -> list[str]:
+        known: dict[Any, str] = {}
+        return [self._of_value(value, batch, label, place, known) for place, value in enumerate(_listed(batch, label))]
+
+    def _of_value(self, value: Any, batch: Batch, label: str, place: int, known: dict[Any, str]) -> str:
+        where = batch.place_of(place, label)
+        if isinstance(value, SETS) and getattr(value, "ndim", 1) == 1:
+            return set_text([self._label(one, where, known) for one in value])
+        if not isinstance(value, SETS) and is_missing(value):
+            raise DataError(f"{where}: the labels are missing; write an empty list for a row without labels")
+        raise DataError(f"{where}: {value!r} is not a list of labels, as in other rows; make all of them lists")
+
+    def _label(self, value: Any, where: str, known: dict[Any, str]) -> str:
+        if type(value) is str and value in known:
+            return known[value]
+        text = _checked(value, where)
+        if self.separator and self.separator in text:
+            raise DataError(
+                f"{where}: the label {text!r} contains the separator {self.separator!r}; choose another separator, or "
+                "rename the label"
+            )
+        if type(value) is str:
+            known[value] = text
+        return text
+
+    # ------------------------------------------------------------------------------------------------- texts
+
+    def _from_texts(self, batch: Batch, label: str) -> list[str]:
+        """Read texts, each distinct one once."""
+        if not self.separator:
+            raise DataError(
+                f"column {label!r} of {batch.source} holds texts, and the model has several labels a row: make each a "
+                "list of labels, or pass label_separator"
+            )
+        column = batch.columns[label]
+        if not isinstance(column, Strings) and not is_arrow(column):
+            texts = ["" if is_missing(value) else value for value in values_of(column)]
+            batch = replace(batch, columns={**batch.columns, label: texts})
+        numbers, offsets, data = _native.distinct(batch.texts(label))
+        distinct = Strings(offsets, data).to_list()
+        first = dict(zip(*np.unique(numbers, return_index=True), strict=True))
+        sets = [self._split(text, batch.place_of(int(first[place]), label)) for place, text in enumerate(distinct)]
+        return np.array(sets, object)[numbers].tolist()  # type: ignore[no-any-return]
+
+    def _split(self, text: str, where: str) -> str:
+        parts = (part.strip() for part in text.split(self.separator))
+        return set_text([_checked(part, where) for part in parts if part])
+
+    # ------------------------------------------------------------------------------------------------- flags
+
+    def _of_flags(self, batch: Batch, label: str) -> Batch:
+        if label in batch.columns:
+            raise DataError(
+                f"{batch.source_has} a column {label!r} beside those of labels_from; remove it, or name another label "
+                "column"
+            )
+        for name in self.columns:
+            if name not in batch.columns and not batch.is_partial:
+                raise DataError(f"{batch.source_has} no column {name!r}{did_you_mean(name, batch.columns)}")
+        found: list[list[str]] = [[] for _ in range(batch.rows)]
+        for name in self.columns:
+            text = _checked(name, f"labels_from {name!r}")
+            for place in np.flatnonzero(_flags(batch, name)).tolist():
+                found[place].append(text)
+        left = {name: column for name, column in batch.columns.items() if name not in self.columns}
+        return replace(batch, columns={**left, label: list(map(set_text, found))})
+
+
+def _flags(batch: Batch, name: str) -> list[bool]:
+    if name not in batch.columns:  # of records, which need not have all
+        return [False] * batch.rows
+    found = []
+    for place, value in enumerate(values_of(batch.columns[name])):
+        text = canonical(written(value) or "").lower()
+        if text not in (*YES, *NO):
+            raise DataError(f"{batch.place_of(place, name)}: {value!r} is neither 1 nor 0, which tell who has a label")
+        found.append(text in YES)
+    return found
+
+
+def _listed(batch: Batch, label: str) -> list[Any]:
+    column = batch.columns[label]
+    if is_arrow(column):
+        import pyarrow as pa
+
+        array = pa.chunked_array(column) if hasattr(column, "__arrow_c_stream__") else pa.array(column)
+        return array.to_pylist()  # type: ignore[no-any-return]
+    return list(column)
+
+
+def _checked(value: Any, where: str) -> str:
+    try:
+        text = label_text(value)
+    except (ValueError, UnicodeDecodeError) as fault:
+        raise DataError(f"{where}: {fault}") from fault
+    if SEPARATOR in text or "\0" in text:
+        raise DataError(f"{where}: the label {text!r} contains a control character, U+001F or U+0000; rename it")
+    return text
+
+
+def likely_separator(texts: list[str]) -> str | None:
+    """Return the separator that a column of labels seems to have, such as ``|`` between labels that return alone.
+
+    Examples
+    --------
+    >>> likely_separator(["oil", "corn|oil", "corn", "tea|oil"] * 5), likely_separator(["a", "b"])
+    ('|', None)
+    """
+    distinct = {*texts}
+    for mark in LIKELY:
+        joined = [text for text in texts if mark in text]
+        parts = {part.strip() for text in {*joined} for part in text.split(mark)}
+        if joined and len(joined) >= OFTEN * len(texts) and len(parts & distinct) >= KNOWN * len(parts):
+            return mark
+    return None

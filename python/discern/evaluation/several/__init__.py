@@ -1,0 +1,1 @@
+"""How good predictions of several labels a row are, and the thresholds that decide them."""

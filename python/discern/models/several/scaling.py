@@ -1,0 +1,113 @@
+"""Calibration of each label: its log odds times a slope plus an offset, both close to those of all labels.
+
+What a label needs beside the calibration of all is fitted to held-out rows. A label that few rows have keeps nearly a
+slope of one and an offset of zero: with a normal prior on both, it moves away from them only as far as rows show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+CLOSE = np.array([16.0, 4.0])
+"""The precision of the prior of slopes and of offsets: 1 / variance."""
+STEPS, ENOUGH = 25, 1e-6
+LIMITS = (0.1, 10.0), (-20.0, 20.0)
+"""The least and the greatest slope and offset."""
+
+
+def probabilities(log_odds: Array) -> Array:
+    """Return the probabilities of log odds.
+
+    Examples
+    --------
+    >>> probabilities(np.array([0.0, -800.0, 800.0])).tolist()
+    [0.5, 0.0, 1.0]
+    """
+    from scipy.special import expit
+
+    return np.asarray(expit(log_odds))
+
+
+@dataclass(frozen=True)
+class LabelScaling:
+    """The slopes and the offsets of some labels; others have 1 and 0.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> odds = random.normal(size=(2000, 2))
+    >>> truth = random.random((2000, 2)) < probabilities(odds * [1.0, 2.0] + [0.0, 1.0])
+    >>> [(round(slope, 1), round(offset, 1)) for slope, offset in LabelScaling.fit(odds, truth, "ab").lines]
+    [(1.0, 0.0), (2.0, 1.0)]
+    """
+
+    labels: tuple[str, ...] = ()
+    lines: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.labels) != len(self.lines) or len(set(self.labels)) < len(self.labels):
+            raise ValueError("the labels do not match their slopes and offsets")
+        found = np.array(self.lines, np.float64).reshape(-1, 2)
+        low, high = np.array(LIMITS).T
+        if not bool(np.all((found >= low) & (found <= high))):
+            raise ValueError("a slope or an offset of a label is out of bounds")
+
+    @classmethod
+    def fit(cls, log_odds: Array, truth: NDArray[Any], labels: Sequence[str]) -> LabelScaling:
+        """Maximize the likelihood of held-out rows and of the prior, by Newton's method for all labels at once."""
+        lines = np.tile([1.0, 0.0], (len(labels), 1))
+        true = truth.astype(np.float64)
+        odds = np.clip(log_odds, -50.0, 50.0)
+        low, high = np.array(LIMITS).T
+        for _ in range(STEPS if len(odds) else 0):
+            chances = probabilities(odds * lines[:, 0] + lines[:, 1])
+            wrong, spread = chances - true, chances * (1.0 - chances)
+            gradient = np.stack([(wrong * odds).sum(axis=0), wrong.sum(axis=0)], axis=1) + CLOSE * (lines - [1.0, 0.0])
+            weighted = spread * odds
+            curvature = np.empty((len(labels), 2, 2))
+            curvature[:, 0, 0] = (weighted * odds).sum(axis=0) + CLOSE[0]
+            curvature[:, 1, 1] = spread.sum(axis=0) + CLOSE[1]
+            curvature[:, 0, 1] = curvature[:, 1, 0] = weighted.sum(axis=0)
+            step = np.clip(np.linalg.solve(curvature, gradient[:, :, None])[:, :, 0], -1.0, 1.0)
+            lines = np.clip(lines - step, low, high)
+            if np.abs(step).max(initial=0.0) < ENOUGH:
+                break
+        return cls(tuple(labels), tuple((float(slope), float(offset)) for slope, offset in lines.tolist()))
+
+    def of(self, labels: Sequence[str]) -> Array:
+        """Return the slopes and the offsets of labels: two rows."""
+        known = dict(zip(self.labels, self.lines, strict=True))
+        return np.array([known.get(label, (1.0, 0.0)) for label in labels], np.float64).reshape(-1, 2).T
+
+    def __call__(self, log_odds: Array, labels: Sequence[str]) -> Array:
+        """Return the log odds of rows × labels, scaled."""
+        slopes, offsets = self.of(labels)
+        return np.asarray(log_odds * slopes + offsets)
+
+    def without(self, gone: Container[str]) -> LabelScaling:
+        """Return the scaling without a trace of some labels."""
+        kept = [(label, line) for label, line in zip(self.labels, self.lines, strict=True) if label not in gone]
+        return LabelScaling(tuple(label for label, _ in kept), tuple(line for _, line in kept))
+
+    def renamed(self, new: Mapping[str, str]) -> LabelScaling:
+        """Return the scaling of labels with other names."""
+        return LabelScaling(tuple(new.get(label, label) for label in self.labels), self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the scaling as plain values."""
+        return {"labels": list(self.labels), "lines": [list(line) for line in self.lines]}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> LabelScaling:
+        """Return the scaling that :meth:`to_json` returned; raises ValueError if it is invalid."""
+        lines = tuple((float(slope), float(offset)) for slope, offset in values["lines"])
+        return cls(tuple(map(str, values["labels"])), lines)
