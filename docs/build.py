@@ -105,7 +105,12 @@ def section(command: Any, examples: Sequence[str]) -> str:
     """Return the page of one command."""
     arguments = [one for one in command.params if is_argument(one)]
     options = [one for one in command.params if not is_argument(one) and "--help" not in one.opts]
-    parts = [f"# discern {command.name}", NOTE, command.help, f"```\n{usage(command, f'discern {command.name}')}\n```"]
+    parts = [
+        f"# discern {command.name}",
+        NOTE,
+        command.help,
+        f"```text\n{usage(command, f'discern {command.name}')}\n```",
+    ]
     if arguments:
         parts.append(table("argument", arguments))
     parts += [table("option", options), "```sh\n" + "\n".join(examples) + "\n```"]

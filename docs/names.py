@@ -44,7 +44,7 @@ MODULES = {
 REEXPORTS = "discern.estimators.reexports"
 """The module of the names that are scikit-learn's own; scikit-learn documents them."""
 BESIDE = {
-    "What methods take and give": [
+    "Arguments and results of methods": [
         "data.source.Reading",
         "data.readers.batches",
         "statistics.counts.Counts",
@@ -125,8 +125,10 @@ def page() -> str:
 def reexports() -> str:
     """Return the section of the names that are scikit-learn's own."""
     home = importlib.import_module(REEXPORTS)
-    rows = [f"| `discern.{name}` | {origin(name, getattr(home, name))} |" for name in sorted(home.__all__)]
-    opening = "These names are scikit-learn's own classes and functions, so that a script needs only one import."
+    rows = [f"| `{name}` | {origin(name, getattr(home, name))} |" for name in sorted(home.__all__)]
+    opening = (
+        "These names of `discern` are scikit-learn's own classes and functions, so that a script needs only one import."
+    )
     return "\n".join(["## Names from scikit-learn", "", opening, "", "| name | is |", "| --- | --- |", *rows, ""])
 
 

@@ -364,6 +364,10 @@ class Classifier(Estimator):
         >>> model.decide_by(Decision.at(0.3, "spam")).predict(["x2"]).tolist()
         ['spam']
         """
+        from discern.evaluation.decisions import Decision
+
+        if decision is not None and not isinstance(decision, Decision):
+            raise TypeError(f"pass a Decision, such as Decision.at(0.9, 'spam'), or None, not {decision!r}")
         return self.take(self.fitted.decided_by(decision))
 
     # ------------------------------------------------------------------------------------------- reporting

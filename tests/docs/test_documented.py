@@ -57,7 +57,7 @@ def test_every_name_has_a_docstring_and_an_example_that_runs() -> None:
 def test_every_name_has_a_page() -> None:
     listed = re.findall(r"^   (discern\.\S+)$", names.page(), re.MULTILINE)
     assert sorted(set(listed)) == sorted(listed)
-    elsewhere = set(re.findall(r"^\| `(discern\.\w+)` \|", names.reexports(), re.MULTILINE))
+    elsewhere = {f"discern.{name}" for name in re.findall(r"^\| `(\w+)` \|", names.reexports(), re.MULTILINE)}
     assert {f"discern.{name}" for name in discern._HOMES} <= set(listed) | elsewhere
     assert elsewhere == {f"discern.{name}" for name, home in discern._HOMES.items() if home == names.REEXPORTS}
     assert [name for name in listed if not inspect.getdoc(of_path(name))] == []

@@ -90,8 +90,8 @@ def test_arrow_text_that_is_not_utf8_is_refused_with_its_row(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (5, "cannot read rows from a int"),
-        (None, "cannot read rows from a NoneType"),
+        (5, "cannot read rows from a value of type 'int'"),
+        (None, "cannot read rows from a value of type 'NoneType'"),
         ([1, 2], "row 1 is a int"),
         ([{"label": "a", "text": "b"}, "c"], "row 2 is a str"),
         ({"label": ["a"], "text": ["b", "c"]}, "different lengths"),

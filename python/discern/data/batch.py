@@ -276,6 +276,10 @@ def named_columns(names: Sequence[str], columns: Sequence[Column], source: str) 
     return named
 
 
+MOST_NAMES = 16
+"""The most names that an error lists."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown name: the closest known name, and a list of them."""
     from difflib import get_close_matches
@@ -284,7 +288,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not names:
         return ""
     close = get_close_matches(name, names, n=1, cutoff=0.6)
-    listed = ", ".join(map(repr, names[:12])) + (", …" if len(names) > 12 else "")
+    listed = ", ".join(map(repr, names[:MOST_NAMES])) + (", …" if len(names) > MOST_NAMES else "")
     return f"; did you mean {close[0]!r}? Choose one of: {listed}" if close else f"; choose one of: {listed}"
 
 

@@ -88,7 +88,7 @@ def _batches(source: Any, reading: Reading) -> Iterator[Batch]:
             yield from _batches(part, reading)
     else:
         kind = type(source).__name__
-        raise DataError(f"cannot read rows from a {kind}; pass a path, a data frame, an Arrow table or a list of rows")
+        raise DataError(f"cannot read rows from a value of type {kind!r}; pass a path, a data frame, or a list of rows")
 
 
 def _from_mapping(source: Mapping[Any, Any]) -> Iterator[Batch]:
@@ -162,7 +162,7 @@ def _from_arrow(source: Any) -> Iterator[Batch]:
         try:
             array = pa.chunked_array(source) if hasattr(source, "__arrow_c_stream__") else pa.array(source)
         except (TypeError, ValueError):
-            raise DataError(f"cannot read rows from a {type(source).__name__}: {fault}") from fault
+            raise DataError(f"cannot read rows from a value of type {type(source).__name__!r}: {fault}") from fault
         yield Batch({"text": array}, len(array))
         return
     start = 1

@@ -56,8 +56,10 @@ def save(
     """
     from discern.data.lock import temporary_file
 
-    content, digest = encode(arrays, metadata)
     target = place_of(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "cannot save the model: no such folder", str(target.parent))
+    content, digest = encode(arrays, metadata)
     with temporary_file(target) as (handle, temporary):
         with os.fdopen(handle, "wb", closefd=False) as file:
             file.write(content)

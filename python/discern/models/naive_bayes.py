@@ -229,9 +229,8 @@ class Model:
     def quick_scorer(self) -> _native.TextScorer | None:
         """Return the fast way from one text to its label; None if there is none, or if few texts have come yet."""
         texts = [column for column in self.columns if _is_text(column) and column.feature.role == "text"]
-        if not self.reads_one_text or cast("TextColumn", texts[0]).is_seldom_used():
-            return None
-        return self.text_scorer
+        many = self.reads_one_text and cast("TextColumn", texts[0]).single_texts.count()
+        return self.text_scorer if many else None
 
     @cached_property
     def groups(self) -> list[list[int]]:

@@ -13,7 +13,6 @@ import os
 import tempfile
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +25,7 @@ from discern.classifier import Classifier
 from discern.data.batch import Batch
 from discern.data.lock import locked
 from discern.evaluation.decisions import probability_given
-from discern.models.columns.text import FEW
+from discern.models.columns.text import FirstUses
 from discern.models.naive_bayes import Model
 from discern.service.log import Base, Change, Entry, Log, Row
 from discern.service.replay import batch_of, replayed
@@ -114,7 +113,7 @@ class State:
         """Return the prediction for one text as JSON, in the fast way; None if there is none for this model."""
         scorer = self.__dict__.get("_scorer")
         if scorer is None or self.classifier.decision is not None:
-            self._uses.append(None)
+            self._uses.count()
             if self.classifier.solved.terms <= SOON_BUILT:
                 self.build_if_used()
             return None
@@ -136,12 +135,12 @@ class State:
 
     def build_if_used(self) -> None:
         """Build the table for single texts if some have come; for a large model in a background thread."""
-        if len(self._uses) > FEW:
+        if self._uses.are_over:
             _ = self._scorer
 
     @cached_property
-    def _uses(self) -> deque[None]:
-        return deque(maxlen=FEW + 1)
+    def _uses(self) -> FirstUses:
+        return FirstUses()
 
     @cached_property
     def _scorer(self) -> Any:

@@ -76,7 +76,7 @@ def test_other_columns_change_nothing() -> None:
         ({"normalization": "words"}, "normalization must be"),
         ({"analyzer": "sentence"}, "analyzer must be"),
         ({"ngrams": (3, 1)}, "n-gram"),
-        ({"stem": "martian"}, "no stemmer"),
+        ({"stem": "martian"}, "unknown stem"),
     ],
 )
 def test_bad_settings_are_refused_at_once(settings: dict, message: str) -> None:

@@ -295,3 +295,10 @@ def test_notebooks_show_a_classifier(model: Classifier) -> None:
     assert "a&lt;b" in shown
     assert "a<b" not in shown
     assert model.weights("spam", 1)[0][0] in model._repr_html_()
+
+
+def test_a_number_is_not_a_decision() -> None:
+    model = Classifier(smoothing=1.0).fit([{"label": "a", "text": "x1"}, {"label": "b", "text": "y1"}])
+    with pytest.raises(TypeError, match=r"pass a Decision, such as Decision\.at\(0\.9, 'spam'\), or None, not 0\.5"):
+        model.decide_by(0.5)  # type: ignore[arg-type]
+    assert model.decision is None

@@ -198,7 +198,7 @@ def test_tokens_with_spaces_are_joined_as_text(tokens: list[str]) -> None:
         ({"tokenizer": "french"}, "tokenizer must be"),
         ({"ngrams": (0, 1)}, "n-gram lengths"),
         ({"ngrams": (2, 1)}, "n-gram lengths"),
-        ({"stem": "klingon"}, "no stemmer"),
+        ({"stem": "klingon"}, "unknown stem"),
         ({"analyzer": "pattern", "pattern": "("}, "not a regular expression"),
         ({"analyzer": "pattern", "pattern": r"(a)(b)"}, "more than one group"),
         ({"analyzer": "pattern", "pattern": r"(?=a)b"}, "not a regular expression"),

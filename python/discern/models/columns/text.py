@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -228,6 +228,26 @@ class _Terms:
         _ = self.vocabulary
 
 
+class FirstUses:
+    """The first uses of what is slow to build and fast from then on, such as a table for the whole vocabulary.
+
+    Examples
+    --------
+    >>> uses = FirstUses()
+    >>> [uses.count() for _ in range(FEW + 2)].index(True) == FEW
+    True
+    """
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)  # its next number is taken in one step, also among threads
+        self.are_over = False
+
+    def count(self) -> bool:
+        """Count a use; return whether there were more than a few."""
+        self.are_over = self.are_over or next(self._numbers) > FEW
+        return self.are_over
+
+
 @dataclass(frozen=True, eq=False)
 class TextColumn(_Terms, Column):
     """Texts with a weight for each term and class."""
@@ -243,12 +263,9 @@ class TextColumn(_Terms, Column):
         return cls(feature, labels, counts.terms, solve(counts, settings.learner, start), settings.text)
 
     @cached_property
-    def _uses(self) -> Iterator[int]:
-        return itertools.count()
-
-    def is_seldom_used(self) -> bool:
-        """Return whether too few single texts have come for a table for the whole vocabulary would not pay."""
-        return self.scores.weights is None or (next(self._uses) < FEW and "scorer" not in self.__dict__)
+    def single_texts(self) -> FirstUses:
+        """The single texts that have come."""
+        return FirstUses()
 
     @cached_property
     def scorer(self) -> _native.Scorer:
