@@ -124,6 +124,8 @@ def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any]
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         return masses.sum() / (len(classes) * np.where(masses > 0, masses, 1.0))
+    if class_weight is None:
+        return np.ones(len(classes))
     found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), np.float64)
     for label, weight in zip(classes, found, strict=True):
         if not 0 <= weight < np.inf or (positive and weight == 0):
