@@ -138,6 +138,8 @@ def class_weights(class_weight: Any, classes: NDArray[Any], masses: NDArray[Any]
     """
     if isinstance(class_weight, str) and class_weight == "balanced":
         return masses.sum() / (len(classes) * np.where(masses > 0, masses, 1.0))
+    if class_weight is None:
+        return np.ones(len(classes))
     found = np.asarray(compute_class_weight(class_weight, classes=classes, y=classes), np.float64)
     _check_weights(classes, found, positive)
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.calibrate import calibrated, calibrated_pairs
 from discern.estimators.checks import class_weights, refuse_huge
 from discern.evaluation.calibration import METHODS
-from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines
+from discern.learners.kernel import KERNELS, Kernel, SupportVectorSettings, fit_machines, pairs_of
 
 FOLDS = 5
 LARGEST_COST = 1e10
@@ -257,8 +257,7 @@ class SVC(BaseClassifier):
         else:
             X = validate_data(self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False)
         if self._kernel.name == "precomputed":
-            machines = self._machines.__class__(**{**self._machines.__dict__, "support": self._places})
-            return machines.decide(X, None, self._kernel)
+            return replace(self._machines, support=self._places).decide(X, None, self._kernel)
         support = self.support_vectors_
         if is_sparse(X) != is_sparse(support):
             X = X.toarray() if is_sparse(X) else scipy.sparse.csr_array(X)
@@ -281,14 +280,11 @@ class SVC(BaseClassifier):
         if self.break_ties and len(self.classes_) > 2:
             return np.asarray(self.classes_[self.decision_function(X).argmax(axis=1)])
         pairs = self._pairs(X)
-        votes = np.zeros((len(pairs), len(self.classes_)), np.int64)
-        column = 0
-        for first in range(len(self.classes_)):
-            for second in range(first + 1, len(self.classes_)):
-                won = pairs[:, column] > 0
-                votes[:, first] += won
-                votes[:, second] += ~won
-                column += 1
+        if len(self.classes_) == 2:
+            return np.asarray(self.classes_[(pairs[:, 0] <= 0).astype(np.intp)])
+        first, second = pairs_of(len(self.classes_))
+        each, won = np.eye(len(self.classes_)), pairs > 0
+        votes = won @ each[first] + ~won @ each[second]
         return np.asarray(self.classes_[votes.argmax(axis=1)])
 
     def _has_probability(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 KERNELS = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 COARSE = 1e-4
 """From this tolerance on, and with many rows, single precision is enough for the kernel cache."""
+FEW_DECIDED = 4
+"""Up to this many rows are decided without laying out the support vectors."""
 FEW_ROWS = 1000
 """Up to this many rows the kernel cache always has double precision."""
 
@@ -68,9 +71,13 @@ class Kernel:
             return np.ones(table.shape[0])
         squares = np.asarray(table.multiply(table).sum(axis=1)).ravel() if hasattr(table, "multiply") else None
         squares = np.einsum("ij,ij->i", table, table) if squares is None else squares
+        return self.of_products(squares)
+
+    def of_products(self, products: Array) -> Array:
+        """Return κ(x, z) by x·z, for a kernel that depends on nothing else."""
         if self.name == "linear":
-            return squares
-        inner = self.gamma * squares + self.offset
+            return products
+        inner = self.gamma * products + self.offset
         return np.asarray(inner**self.degree if self.name == "poly" else np.tanh(inner))
 
 
@@ -100,6 +107,19 @@ class Certificate:
         return 2.0 / float(np.sqrt(self.squared_norm)) if self.squared_norm > 0 else float("inf")
 
 
+@cache
+def pairs_of(n_classes: int) -> tuple[Array, Array]:
+    """Return the first and the second class of each pair.
+
+    Examples
+    --------
+    >>> [part.tolist() for part in pairs_of(3)]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    first, second = np.triu_indices(n_classes, 1)
+    return first, second
+
+
 @dataclass(frozen=True)
 class Machines:
     """Machines for all pairs of classes on common support vectors, ordered by class.
@@ -122,6 +142,9 @@ class Machines:
         With precomputed kernel values, the columns of ``table`` are the training rows.
         """
         given = kernel.name == "precomputed"
+        is_dense = type(table) is type(vectors) is np.ndarray
+        if not given and is_dense and table.shape[0] <= FEW_DECIDED and min(self.class_sizes) > 0:
+            return self._decide_few(table, vectors, kernel)
         places = self.support if given else np.arange(len(self.support))
         return _native.decide_machines(
             native_table(table),
@@ -133,6 +156,28 @@ class Machines:
             self.intercepts,
             threads or default_threads(),
         )
+
+    def _decide_few(self, table: Array, vectors: Array, kernel: Kernel) -> Array:
+        """Do the same for a few dense rows, for which the native code would lay out the support vectors each time."""
+        products = table @ vectors.T
+        if kernel.name == "rbf":
+            squares = np.einsum("ij,ij->i", table, table)[:, None] + self._squares(vectors)
+            values = np.exp(-kernel.gamma * np.maximum(squares - 2.0 * products, 0.0))
+        else:
+            values = kernel.of_products(products)
+        if len(self.class_sizes) == 2:
+            return np.asarray(values @ self.coefficients.T + self.intercepts)
+        starts = np.cumsum([0, *self.class_sizes[:-1]])
+        sums = np.add.reduceat(values[:, None, :] * self.coefficients, starts, axis=2)
+        first, second = pairs_of(len(starts))
+        return np.asarray(sums[:, second - 1, first] + sums[:, first, second] + self.intercepts)
+
+    def _squares(self, vectors: Array) -> Array:
+        """Return the squared lengths of the support vectors, which are computed once."""
+        known = self.__dict__.get("_known_squares")
+        if known is None or known[0] is not vectors:
+            known = self.__dict__["_known_squares"] = (vectors, np.einsum("ij,ij->i", vectors, vectors))
+        return np.asarray(known[1])
 
 
 @dataclass(frozen=True)
