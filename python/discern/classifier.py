@@ -43,10 +43,11 @@ class Classifier(Estimator):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
         and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
-        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. There, texts are sublinear tf–idf of words
-        and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
-        for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
-        that suit the data, and keeps the winner (see ``leaderboard``).
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"unit-bayes"``, ``"knn"``. There, texts are sublinear
+        tf–idf of words and pairs of words (for ``"nbsvm"`` and ``"unit-bayes"``: which are there), numbers are
+        standardized (see ``basis``), a category has an axis for each value, and a vector has its own, in units of the
+        mean length from their mean. ``"best"`` compares those that suit the data, and keeps the winner (see
+        ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model

@@ -56,8 +56,6 @@ class ModelKind:
     """The same where there is no text."""
     on_vectors: int = 0
     """The same where there are vectors, with or without text."""
-    is_public: bool = True
-    """Whether it can be asked for by name."""
 
     @property
     def is_sum(self) -> bool:
@@ -215,10 +213,9 @@ MODELS: Registry[ModelKind] = Registry(
             on_vectors=6,
             bases=("standard", "normal"),
         ),
-        ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
         ModelKind(
             "unit-bayes",
-            "Naive Bayes of rows of unit length",
+            "Naive Bayes of rows of unit length, as a linear model",
             "a naive Bayes of rows of unit length",
             learn=_deciders("learn_unit_bayes"),
             cost=10.0,  # counts are smoothed with a tenth
@@ -227,15 +224,15 @@ MODELS: Registry[ModelKind] = Registry(
             is_unit=True,
             has_smoothing=True,
             on_text=6,
-            is_public=False,
         ),
+        ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
     ],
 )
 
 
 def public_models() -> tuple[str, ...]:
     """Return the names of the models that can be asked for."""
-    return tuple(kind.name for kind in MODELS if kind.is_public)
+    return tuple(kind.name for kind in MODELS)
 
 
 def searched(has_text: bool, has_vectors: bool = False) -> list[ModelKind]:

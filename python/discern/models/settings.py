@@ -156,7 +156,7 @@ class Settings:
                 f"a ledger is for models that can forget rows, such as naive Bayes, not for {self.model!r}"
             )
         if not kind.has_smoothing and self.model != "best" and not self.auto_smoothing:
-            raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
+            raise ValueError(f"smoothing is for naive Bayes, 'nbsvm' and 'unit-bayes', not for {self.model!r}")
         if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):
             raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {self.model!r}")
         if self.auto_priors and not self.kind.event:
