@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 import discern
-import discern.classifier as classifier
+import discern.models.fitting as fitting
 import discern.models.search as search
 from benchmarks.accuracy.accuracy_jobs import read_table
 from benchmarks.harness.job import SCIKIT_LEARN, Goal, Inputs, Job, Peer, nothing_to_check
@@ -76,7 +76,7 @@ def wrong(inputs: Inputs, decided: Any) -> float:
 def seconds_of_this_process() -> Iterator[None]:
     """Measure the budget of a search in CPU time, so that other processes on the machine do not matter."""
     clock = SimpleNamespace(monotonic=time.process_time)
-    with patch.object(search, "time", clock), patch.object(classifier, "time", clock):
+    with patch.object(search, "time", clock), patch.object(fitting, "time", clock):
         yield
 
 

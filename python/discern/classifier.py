@@ -65,12 +65,12 @@ class Classifier(Estimator):
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
-    basis : {"auto", "standard", "normal", "bins", "quadratic", "bumps"}
-        How numbers become axes in a vector space: standardized; as normal quantiles of their ranks (robust to skew and
-        outliers); or an axis for each of 16 to 128 bins (any curve in one column). For linear models also over several
-        columns, numbers as normal quantiles: products of two axes, or Gaussian bumps at rows that are far from each
-        other (any boundary). Missing numbers have an axis of their own. ``"auto"`` is what suits the model, and
-        ``"best"`` tries several.
+    basis : {"auto", "standard", "common", "normal", "bins", "quadratic", "bumps"}
+        How numbers become axes in a vector space: standardized; in one common scale (for columns of the same unit, such
+        as pixels); as normal quantiles of their ranks (robust to skew and outliers); or an axis for each of 16 to 128
+        bins (any curve in one column). For linear models also over several columns, numbers as normal quantiles:
+        products of two axes, or Gaussian bumps at rows that are far from each other (any boundary). Missing numbers
+        have an axis of their own. ``"auto"`` is what suits the model, and ``"best"`` tries several.
     calibrate : "auto" or bool
         Whether to calibrate probabilities on held-out rows; ``"auto"`` does so if validation chooses the smoothing too.
     priors : {"data", "uniform", "auto"} or mapping of label to probability

@@ -22,7 +22,7 @@ from discern.evaluation.decisions import Decision
 
 FOLDER = Path(__file__).parent
 SPACE = ("logistic", "linear-svm", "nbsvm", "unit-bayes", "ridge", "lda", "qda", "centroids", "knn")
-BENT = ("normal", "bins", "quadratic", "bumps")
+BENT = ("common", "normal", "bins", "quadratic", "bumps")
 SUMS_IN_SPACE = ("ridge", "lda", "qda", "centroids")
 ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}
 

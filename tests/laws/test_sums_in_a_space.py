@@ -20,7 +20,7 @@ from discern.models.summing import sum_rows
 
 Row = dict[str, Any]
 MODELS_TRIED = tuple(kind.name for kind in MODELS if kind.statistic)
-BENT = ("lda:normal", "qda:normal", "ridge:bins", "centroids:quadratic", "lda:quadratic", "ridge:bumps")
+BENT = ("qda:common", "lda:normal", "qda:normal", "ridge:bins", "centroids:quadratic", "lda:quadratic", "ridge:bumps")
 """Models whose numbers have another basis."""
 COLUMNS: dict[str, Any] = {"text": "text", "category": "kind", "flag": "paid", "number": ["size", "age"], "vector": "e"}
 OUTLIERS = [1e300, -1e300, 1e-300, 5e-324, -0.0, 0.1, 1e9]

@@ -129,7 +129,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=5,
             on_tables=2,
             on_vectors=1,
-            bases=("standard", "normal", "bins", "quadratic", "bumps"),
+            bases=("standard", "quadratic", "bumps", "bins", "normal"),
         ),
         ModelKind(
             "linear-svm",
@@ -141,7 +141,6 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=1,
             on_tables=3,
             on_vectors=2,
-            bases=("standard", "bins"),
         ),
         ModelKind(
             "nbsvm",
@@ -192,7 +191,6 @@ MODELS: Registry[ModelKind] = Registry(
             has_priors=True,
             on_spark=True,
             on_tables=5,
-            bases=("standard", "normal"),
         ),
         ModelKind(
             "centroids",
@@ -211,7 +209,7 @@ MODELS: Registry[ModelKind] = Registry(
             decider=_deciders("Nearest"),
             on_tables=6,
             on_vectors=6,
-            bases=("standard", "normal"),
+            bases=("standard", "common"),
         ),
         ModelKind(
             "unit-bayes",

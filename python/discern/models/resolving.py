@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discern.models.vector_space.model import Pipeline
 
 BASIS_TERMS = {
+    "common": "a common scale",
     "normal": "normal quantiles",
     "bins": "bins",
     "quadratic": "products of two",

@@ -23,7 +23,7 @@ from discern.statistics.ledger import as_salt
 
 SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
-BASES = ("standard", "normal", "bins", "quadratic", "bumps")
+BASES = ("standard", "common", "normal", "bins", "quadratic", "bumps")
 """How numbers become the axes of a vector space; see :class:`discern.models.vector_space.axes.Layout`."""
 TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
 """Keyword arguments of a classifier that become :class:`discern.TextSettings`."""

@@ -92,6 +92,17 @@ def test_linear_models_have_curved_boundaries(model: str, basis: str) -> None:
     assert bent > straight + 0.1
 
 
+def test_in_a_common_scale_distances_are_those_of_the_numbers() -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        {"label": "ab"[i % 2], "big": i % 2 + random.normal(0, 0.2), "noise": random.normal(0, 0.01)} for i in range(90)
+    ]
+    model = Classifier(model="knn", basis="common").fit(rows)
+    first, second = (axes for axes in space_of(model).axes)
+    assert first.units[0] == second.units[0] > 0.1
+    assert accuracy(model, rows) > 0.95
+
+
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("model", [*LINEAR, "qda", "knn"])
 def test_predictions_survive_a_file_and_a_slim_one(tmp_path: Path, model: str, basis: str) -> None:
