@@ -44,10 +44,11 @@ class Classifier(Estimator):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
         and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
-        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. There, texts are sublinear tf–idf of words
-        and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
-        for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
-        that suit the data, and keeps the winner (see ``leaderboard``).
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"unit-bayes"``, ``"knn"``. There, texts are sublinear
+        tf–idf of words and pairs of words (for ``"nbsvm"`` and ``"unit-bayes"``: which are there), numbers are
+        standardized (see ``basis``), a category has an axis for each value, and a vector has its own, in units of the
+        mean length from their mean. ``"best"`` compares those that suit the data, and keeps the winner (see
+        ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
@@ -65,12 +66,12 @@ class Classifier(Estimator):
     numbers : {"auto", "gaussian", "quantile", "uniform", "mdl"}
         Model numeric columns with a normal density in each class, or with bins that are equally full, equally wide, or
         cut where the classes change. ``"auto"`` chooses by validation; with few rows it is ``"gaussian"``.
-    basis : {"auto", "standard", "normal", "bins", "quadratic", "bumps"}
-        How numbers become axes in a vector space: standardized; as normal quantiles of their ranks (robust to skew and
-        outliers); or an axis for each of 16 to 128 bins (any curve in one column). For linear models also over several
-        columns, numbers as normal quantiles: products of two axes, or Gaussian bumps at rows that are far from each
-        other (any boundary). Missing numbers have an axis of their own. ``"auto"`` is what suits the model, and
-        ``"best"`` tries several.
+    basis : {"auto", "standard", "common", "normal", "bins", "quadratic", "bumps"}
+        How numbers become axes in a vector space: standardized; in one common scale (for columns of the same unit, such
+        as pixels); as normal quantiles of their ranks (robust to skew and outliers); or an axis for each of 16 to 128
+        bins (any curve in one column). For linear models also over several columns, numbers as normal quantiles:
+        products of two axes, or Gaussian bumps at rows that are far from each other (any boundary). Missing numbers
+        have an axis of their own. ``"auto"`` is what suits the model, and ``"best"`` tries several.
     calibrate : "auto" or bool
         Whether to calibrate probabilities on held-out rows; ``"auto"`` does so if validation chooses the smoothing too.
     priors : {"data", "uniform", "auto"} or mapping of label to probability

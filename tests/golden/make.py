@@ -21,7 +21,8 @@ from discern.estimators.neighbors import KNeighborsClassifier
 from discern.evaluation.decisions import Decision
 
 FOLDER = Path(__file__).parent
-SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "centroids", "knn")
+SPACE = ("logistic", "linear-svm", "nbsvm", "unit-bayes", "ridge", "lda", "qda", "centroids", "knn")
+BENT = ("common", "normal", "bins", "quadratic", "bumps")
 SUMS_IN_SPACE = ("ridge", "lda", "qda", "centroids")
 ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}
 
@@ -75,6 +76,9 @@ def kinds() -> dict[str, tuple[dict[str, Any], bool]]:
         found[f"{name}-mixed"] = ({"model": name, **ROLES}, False)
     for name in SUMS_IN_SPACE:
         found[f"{name}-mixed-slim"] = ({"model": name, **ROLES}, True)
+    for basis in BENT:
+        found[f"logistic-{basis}"] = ({"model": "logistic", **ROLES, "basis": basis}, False)
+        found[f"lda-{basis}"] = ({"model": "lda", **ROLES, "basis": basis}, False)
     found["linear-svm-characters"] = ({"model": "linear-svm", "text": "text", "characters": (2, 3)}, False)
     found["linear-svm-selected"] = ({"model": "linear-svm", "text": "text", "max_terms": 5}, False)
     found["multinomial-selected"] = ({"model": "multinomial", "text": "text", "max_terms": 5}, False)

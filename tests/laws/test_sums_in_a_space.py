@@ -20,7 +20,7 @@ from discern.models.summing import sum_rows
 
 Row = dict[str, Any]
 MODELS_TRIED = tuple(kind.name for kind in MODELS if kind.statistic)
-BENT = ("lda:normal", "qda:normal", "ridge:bins", "centroids:quadratic", "lda:quadratic", "ridge:bumps")
+BENT = ("qda:common", "lda:normal", "qda:normal", "ridge:bins", "centroids:quadratic", "lda:quadratic", "ridge:bumps")
 """Models whose numbers have another basis."""
 SUMS = (*MODELS_TRIED, "naive-bayes", "bernoulli", "complement")
 """All models that are sums: naive Bayes beside those in a space."""

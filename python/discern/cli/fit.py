@@ -149,8 +149,8 @@ class Learning:
     )
     basis: str = option(
         "auto",
-        "How numbers become axes in a vector space: standardized, as normal quantiles, in bins, or with products or "
-        "Gaussian bumps too.",
+        "How numbers become axes in a vector space: standardized, in a common scale, as normal quantiles, in bins, or "
+        "with products or Gaussian bumps too.",
         click_type=OneOf("discern.models.settings", "BASES", "auto"),
     )
     calibrate: bool | None = option(

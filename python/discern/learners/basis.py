@@ -155,7 +155,7 @@ def landmarks(rows: Array, count: int, step: int, seed: int = 0) -> tuple[Array,
     if len(rows) > MOST_PLACED:
         rows = rows[np.argsort(_row_keys(rows), kind="stable")[:MOST_PLACED]]
     random = np.random.default_rng(seed)
-    distinct = np.unique(np.rint(rows / step) * step, axis=0)
+    distinct = np.unique(np.rint(rows / step) * step + 0.0, axis=0)  # + 0.0: no zero is negative
     if not min(count, len(distinct)):
         return np.zeros((0, rows.shape[1])), 1.0
     found = _spread_centers(distinct, np.ones(len(distinct)), min(count, len(distinct)), random)

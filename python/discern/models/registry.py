@@ -56,8 +56,6 @@ class ModelKind:
     """The same where there is no text."""
     on_vectors: int = 0
     """The same where there are vectors, with or without text."""
-    is_public: bool = True
-    """Whether it can be asked for by name."""
 
     @property
     def is_sum(self) -> bool:
@@ -131,7 +129,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=5,
             on_tables=2,
             on_vectors=1,
-            bases=("standard", "normal", "bins", "quadratic", "bumps"),
+            bases=("standard", "quadratic", "bumps", "bins", "normal"),
         ),
         ModelKind(
             "linear-svm",
@@ -143,7 +141,6 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=1,
             on_tables=3,
             on_vectors=2,
-            bases=("standard", "bins"),
         ),
         ModelKind(
             "nbsvm",
@@ -194,7 +191,6 @@ MODELS: Registry[ModelKind] = Registry(
             has_priors=True,
             on_spark=True,
             on_tables=5,
-            bases=("standard", "normal"),
         ),
         ModelKind(
             "centroids",
@@ -213,12 +209,11 @@ MODELS: Registry[ModelKind] = Registry(
             decider=_deciders("Nearest"),
             on_tables=6,
             on_vectors=6,
-            bases=("standard", "normal"),
+            bases=("standard", "common"),
         ),
-        ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
         ModelKind(
             "unit-bayes",
-            "Naive Bayes of rows of unit length",
+            "Naive Bayes of rows of unit length, as a linear model",
             "a naive Bayes of rows of unit length",
             learn=_deciders("learn_unit_bayes"),
             cost=10.0,  # counts are smoothed with a tenth
@@ -227,15 +222,15 @@ MODELS: Registry[ModelKind] = Registry(
             is_unit=True,
             has_smoothing=True,
             on_text=6,
-            is_public=False,
         ),
+        ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
     ],
 )
 
 
 def public_models() -> tuple[str, ...]:
     """Return the names of the models that can be asked for."""
-    return tuple(kind.name for kind in MODELS if kind.is_public)
+    return tuple(kind.name for kind in MODELS)
 
 
 def searched(has_text: bool, has_vectors: bool = False) -> list[ModelKind]:

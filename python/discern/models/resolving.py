@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discern.models.vector_space.model import Pipeline
 
 BASIS_TERMS = {
+    "common": "a common scale",
     "normal": "normal quantiles",
     "bins": "bins",
     "quadratic": "products of two",
@@ -113,7 +114,7 @@ def pipeline_of(
     texts = (text,) if lengths is None else (text, settings.character_settings(lengths))
     numbers = settings.numbers if settings.numbers != "auto" else "quantile" if kind.presence else "gaussian"
     if kind.presence and numbers == "gaussian":
-        raise ValueError("an NB-SVM takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
+        raise ValueError(f"{kind.phrase} takes numbers in bins: use numbers='quantile', 'uniform' or 'mdl'")
     most = settings.max_terms if isinstance(settings.max_terms, int) else kind.max_terms
     least = settings.min_df or (1 if kind.presence else 2)
     select = settings.select.replace("-", "_")

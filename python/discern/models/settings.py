@@ -24,7 +24,7 @@ from discern.statistics.ledger import as_salt
 
 SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
-BASES = ("standard", "normal", "bins", "quadratic", "bumps")
+BASES = ("standard", "common", "normal", "bins", "quadratic", "bumps")
 """How numbers become the axes of a vector space; see :class:`discern.models.vector_space.axes.Layout`."""
 TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
 """Keyword arguments of a classifier that become :class:`discern.TextSettings`."""
@@ -176,7 +176,7 @@ class Settings:
                 f"a ledger is for models that can forget rows, such as naive Bayes, not for {self.model!r}"
             )
         if not kind.has_smoothing and self.model != "best" and not self.auto_smoothing:
-            raise ValueError(f"smoothing is for naive Bayes and 'nbsvm', not for {self.model!r}")
+            raise ValueError(f"smoothing is for naive Bayes, 'nbsvm' and 'unit-bayes', not for {self.model!r}")
         if not kind.has_priors and (self.auto_priors or self.naive_bayes.priors != "data"):
             raise ValueError(f"priors can be given for naive Bayes, 'lda' and 'qda', not for {self.model!r}")
         if self.auto_priors and not self.kind.event:

@@ -92,6 +92,17 @@ def test_linear_models_have_curved_boundaries(model: str, basis: str) -> None:
     assert bent > straight + 0.1
 
 
+def test_in_a_common_scale_distances_are_those_of_the_numbers() -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        {"label": "ab"[i % 2], "big": i % 2 + random.normal(0, 0.2), "noise": random.normal(0, 0.01)} for i in range(90)
+    ]
+    model = Classifier(model="knn", basis="common").fit(rows)
+    first, second = (axes for axes in space_of(model).axes)
+    assert first.units[0] == second.units[0] > 0.1
+    assert accuracy(model, rows) > 0.95
+
+
 @pytest.mark.parametrize("basis", BASES)
 @pytest.mark.parametrize("model", [*LINEAR, "qda", "knn"])
 def test_predictions_survive_a_file_and_a_slim_one(tmp_path: Path, model: str, basis: str) -> None:
@@ -141,6 +152,8 @@ def test_rows_that_are_few_alike_or_far_out(model: str, basis: str) -> None:
 def test_landmarks_do_not_depend_on_the_order_of_rows() -> None:
     first, second = (Classifier(model="logistic", basis="bumps").fit(rows) for rows in (ROWS, ROWS[::-1]))
     assert space_of(first) == space_of(second)
+    one, other = (Classifier(model="ridge", basis="bumps").fit(rows) for rows in (ROWS, ROWS[::-1]))
+    assert one.checksum() == other.checksum()
 
 
 def test_too_many_products_are_refused() -> None:

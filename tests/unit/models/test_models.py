@@ -21,7 +21,7 @@ from discern.estimators.text.vectorizers import CountVectorizer
 from discern.models.file import ModelFileError
 from discern.models.registry import MODELS, public_models
 
-SPACE = tuple(kind.name for kind in MODELS if kind.learn and kind.is_public)
+SPACE = tuple(kind.name for kind in MODELS if kind.learn)
 TUNED = tuple(kind.name for kind in MODELS if kind.is_tuned)
 TOPICS = {
     "sport": ["match", "goal", "team", "coach", "league", "win", "final", "player"],
@@ -74,7 +74,7 @@ def fitted() -> dict[str, Classifier]:
 def test_every_model_in_a_space_has_a_learner() -> None:
     for kind in MODELS:
         assert kind.is_sum or kind.name == "best" or callable(imported(kind.learn))
-    assert "unit-bayes" not in public_models()
+    assert {kind.name for kind in MODELS} == {*public_models()}
 
 
 @pytest.mark.parametrize("name", SPACE)
@@ -247,7 +247,7 @@ def test_calibration_is_on_rows_left_out() -> None:
         ({"model": "naive-bayes", "max_terms": "many"}, "max_terms must be 'auto' or a number of terms above 0"),
         ({"model": "lda", "priors": "auto"}, "priors='auto' is for naive Bayes"),
         ({"model": "binary", "characters": (2, 3)}, "characters is for models in a vector space"),
-        ({"model": "ridge", "smoothing": 1.0}, "smoothing is for naive Bayes and 'nbsvm'"),
+        ({"model": "ridge", "smoothing": 1.0}, "smoothing is for naive Bayes, 'nbsvm' and 'unit-bayes'"),
         ({"model": "knn", "priors": "uniform"}, "priors can be given for naive Bayes, 'lda' and 'qda'"),
         ({"model": "ridge", "max_terms": 0}, "max_terms must be 'auto' or a number of terms above 0, not 0"),
         ({"model": "ridge", "select": "best"}, "select must be one of chi2, mutual-information"),

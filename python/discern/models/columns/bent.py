@@ -182,5 +182,5 @@ def n_bins(rows: int) -> int:
     return int(min(max(BINS_BY_ROWS * rows**0.5, FEWEST_BINS), MOST_BINS))
 
 
-NUMBER_AXES: dict[str, type[Axes]] = {"standard": NumberAxes, "bins": BinAxes}
+NUMBER_AXES: dict[str, type[Axes]] = {"standard": NumberAxes, "common": NumberAxes, "bins": BinAxes}
 """The axes of a number in each basis; in the others they are normal quantiles."""

@@ -52,6 +52,8 @@ CONTRAST_SMOOTHINGS, OWN_SHARES = tuple(Laplace(alpha) for alpha in (1.0, 0.3, 0
 """How models that compare a class with the rest are tried: beside the smoothing found these, and the class's share."""
 CLEAR = 2.0
 """One model is clearly more accurate than another if by this many standard errors of the difference."""
+MOST_RECUT = 1000
+"""Up to this number of rows, numbers are cut again for each fold when their treatment is chosen."""
 BINS = 10
 """Bins of a number that is cut without looking at the classes."""
 SMOOTHINGS: tuple[Smoothing, ...] = (
@@ -121,7 +123,10 @@ def choose(
     found = start
     if numbers and any(feature.role == "number" for feature in start.features):
         ways = [replace(start, features=with_numbers(sample, start.features, way)) for way in numbers]
-        found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
+        if len(ways) > 1 and sample.rows <= MOST_RECUT:
+            found = _recut_numbers(sample, ways, numbers, min_df)
+        else:
+            found = best(ranked(ways, few)) if len(ways) > 1 else ways[0]
     if ngrams and has_text:
         found = replace(found, text=replace(found.text, ngrams=max(ngrams)))
     direct = [event for event in events if EVENT_MODELS[event].has_prior] if has_text else []
@@ -167,6 +172,37 @@ def novelty_of(sample: Sample, found: Resolved, min_df: int) -> Novelty:
     terms = sum(len(sample.text(one.name, found.text).terms) for one in features if one.role == "text")
     surprise = generative.surprise(sizes, penalty_of(terms))
     return Novelty.fit(surprise, entropy(shares))
+
+
+def _recut_numbers(sample: Sample, ways: Sequence[Resolved], numbers: Sequence[str], min_df: int) -> Resolved:
+    """Choose how numbers are modeled on few rows: the first of the ways, or another that is better beyond chance.
+
+    Bins are cut anew for each fold: where those that separate the classes have seen the classes of held-out rows, they
+    look better than they are.
+    """
+    folds = sample.folds(FOLDS, MOST_RECUT, MOST_COMPARED_CELLS)
+    found = [_recut(sample, choice, way, folds, min_df) for choice, way in zip(ways, numbers, strict=True)]
+    losses = [one.losses(one.calibration()) for one in found]
+    place = int(np.argmin([one.mean() for one in losses]))
+    gains = losses[0] - losses[place]
+    return ways[place] if gains.mean() > gains.std() / len(gains) ** 0.5 else ways[0]
+
+
+def _recut(sample: Sample, choice: Resolved, way: str, folds: Folds, min_df: int) -> HeldOut:
+    """Score held-out rows, numbers cut by the rows outside each fold."""
+    parts = []
+    for fold in folds:
+        is_left = np.ones(sample.rows, bool)
+        is_left[fold] = False
+        features = with_numbers(sample, choice.features, way, np.flatnonzero(is_left))
+        alone = Folds(fold, np.array([len(fold)]))
+        parts.append(held_out(sample, features, choice.naive_bayes, choice.text, alone, min_df))
+    columns = tuple(
+        (np.concatenate([scores for scores, _ in column]), np.concatenate([known for _, known in column]))
+        for column in zip(*(part.columns for part in parts), strict=True)
+    )
+    classes, prior = (np.concatenate(part) for part in zip(*((one.classes, one.prior) for one in parts), strict=True))
+    return replace(parts[0], classes=classes, prior=prior, columns=columns)
 
 
 def _language(sample: Sample, choice: Resolved) -> str | None:
@@ -243,10 +279,12 @@ def _near(smoothing: Smoothing, candidates: Sequence[Smoothing]) -> list[Smoothi
     return kind[max(place - 1, 0) : place + 2]
 
 
-def with_numbers(sample: Sample, features: Sequence[Feature], way: str) -> tuple[Feature, ...]:
-    """Assign all numbers their bins, or none."""
+def with_numbers(sample: Sample, features: Sequence[Feature], way: str, rows: Any = slice(None)) -> tuple[Feature, ...]:
+    """Assign all numbers their bins, cut by all rows or some, or none."""
     return tuple(
-        cut(feature, sample.numbers(feature.name), sample.classes, way) if feature.role == "number" else feature
+        cut(feature, sample.numbers(feature.name)[rows], sample.classes[rows], way)
+        if feature.role == "number"
+        else feature
         for feature in features
     )
 

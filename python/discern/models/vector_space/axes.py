@@ -19,7 +19,7 @@ from discern.data.batch import Batch
 from discern.data.roles import Feature
 from discern.data.text import TextSettings
 from discern.data.threads import default_threads
-from discern.data.vectors.grid import Grid
+from discern.data.vectors.grid import LEAST_EXPONENT, MOST_EXPONENT, Grid
 from discern.models.columns import axes_of
 from discern.models.columns.arrays import sparse_rows
 from discern.models.columns.kind import Axes, ColumnRows
@@ -70,6 +70,8 @@ class Space:
             _axes_by(kind, feature, (column, own), mask, text, layout)
             for kind, (feature, text), column, own, mask in zip(kinds, parts, columns, rows, masks, strict=True)
         ]
+        if layout.basis == "common":
+            laid_out = _in_common_scale(laid_out, layout.is_lasting)
         if layout.basis in EXPANSIONS and joined_axes(laid_out):
             read = zip(laid_out, rows, masks, strict=True)
             inputs = joined([axes.of_rows(column, mask) for axes, column, mask in read if axes.is_joined])
@@ -224,6 +226,18 @@ class Space:
         """Make now what the first answer would wait for."""
         for axes in self.axes:
             axes.ready()
+
+
+def _in_common_scale(laid_out: Sequence[Axes], is_power: bool) -> list[Axes]:
+    """Return the axes with one scale for all numbers: the root of the mean square of their own."""
+    scales = np.array([axes.scale for axes in laid_out if isinstance(axes, NumberAxes)])
+    if not len(scales):
+        return list(laid_out)
+    largest = float(scales.max())
+    common = float(np.sqrt(np.square(scales / largest).mean())) * largest
+    if is_power:
+        common = float(2.0 ** np.clip(np.rint(np.log2(common)), LEAST_EXPONENT, MOST_EXPONENT))
+    return [replace(axes, scale=common) if isinstance(axes, NumberAxes) else axes for axes in laid_out]
 
 
 def _axes_by(
