@@ -43,10 +43,10 @@ class Classifier(Estimator):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
         and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
-        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``. There, texts are sublinear tf–idf of words
-        and pairs of words (for ``"nbsvm"``: which are there), numbers are standardized, a category has an axis
-        for each value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those
-        that suit the data, and keeps the winner (see ``leaderboard``).
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"knn"``, and ``"svm"``, whose kernel bends boundaries.
+        There, texts are sublinear tf–idf of words and pairs of words (for ``"nbsvm"``: which are there), numbers are
+        standardized, a category has an axis for each value, and a vector has its own, in units of the mean length from
+        their mean. ``"best"`` compares those that suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
@@ -92,8 +92,16 @@ class Classifier(Estimator):
         ``"symbols"`` (words, punctuation marks and emoji), ``"characters"`` (character n-grams within words) and
         ``"length"`` (the number of words). Name those to try, with commas. ``"auto"`` tries all of them, or only the
         length if the terms were given.
+    cost : float, optional
+        The cost of an error, against large weights: C of support vector machines and of logistic regression. By default
+        ``"svm"``, ``"best"`` and sums over rows choose it by validation, and others take what is usual.
+    kernel : {"auto", "rbf", "poly", "linear"}
+        For ``"svm"``: exp(−γ‖x−z‖²), (γ x·z + 1)³ or x·z; ``"auto"`` chooses by validation.
+    gamma : float, optional
+        γ of the kernel; by default validation chooses it.
     budget : float
-        For ``"best"``: the seconds that comparing and learning may take.
+        For ``"best"``: the seconds of one core that comparing and learning may take. They are predicted from counts of
+        rows, labels, cells and bytes, so that the same rows and budget give the same model on a busy machine.
     analyzer, tokenizer, lowercase, stop_words, stem, min_word_length, pattern
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
@@ -150,6 +158,9 @@ class Classifier(Estimator):
         select: str = "chi2",
         views: str = "auto",
         budget: float = 60.0,
+        cost: float | None = None,
+        kernel: str = "auto",
+        gamma: float | None = None,
         ledger: bool | str = False,
         class_weight: Mapping[Any, int] | None = None,
         threads: int | None = None,

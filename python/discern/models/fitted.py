@@ -131,8 +131,7 @@ class Fitted:
     def described(self) -> dict[str, Any]:
         """Return what the model is: settings, labels, sizes."""
         resolved, model, known = self.resolved, self.model, self.rows_per_label
-        plain = resolved.to_json()
-        shares = np.exp(model.prior).tolist()
+        plain, shares = resolved.to_json(), np.exp(model.prior).tolist()
         return {
             "model": self.winner,
             "label": self.settings.label,
@@ -148,6 +147,7 @@ class Fitted:
             "priors": dict(zip(model.labels, shares, strict=True)),
             "terms": model.terms,
             "parameters": model.parameters,
+            **getattr(model, "facts", {}),
             "rows": None if known is None else sum(known.values()),
             "rows_per_label": known,
             "slim": self.is_slim,

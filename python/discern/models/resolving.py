@@ -98,7 +98,10 @@ def pipeline_of(settings: Settings, model: str, characters: tuple[int, int] | No
     select = settings.select.replace("-", "_")
     layout = Layout(texts, kind.presence, least, most, select, unit=kind.is_unit, is_lasting=kind.is_sum)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
-    return Pipeline(model, layout, regularization_of(model, smoothing), settings.naive_bayes.priors, numbers)
+    regularization = regularization_of(model, smoothing)
+    if settings.cost is not None:
+        regularization = replace(regularization, cost=settings.cost)
+    return Pipeline(model, layout, regularization, settings.naive_bayes.priors, numbers)
 
 
 # ------------------------------------------------------------------------------------------ search for the best

@@ -16,6 +16,7 @@ from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer,
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
+from discern.learners.kernel import KERNELS
 from discern.learners.smoothing import as_smoothing
 from discern.models.columns.labels import guess_label
 from discern.models.registry import MODELS, ModelKind, public_models
@@ -23,6 +24,10 @@ from discern.statistics.ledger import as_salt
 
 SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
+CHOSEN_KERNELS = KERNELS[:3]
+"""The kernels of the model ``"svm"``: linear, poly and rbf."""
+LARGEST = 1e12
+"""The largest cost and gamma."""
 TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
 """Keyword arguments of a classifier that become :class:`discern.TextSettings`."""
 
@@ -60,6 +65,10 @@ class Settings:
     ledger: bool | str = False
     views: str = "auto"
     """What is counted of texts beside their words, if validation finds it useful: ``"auto"``, ``"none"``, or names."""
+    cost: float | None = None
+    """The cost of an error; None is what validation chooses, or what is usual."""
+    kernel: str = "auto"
+    gamma: float | None = None
 
     @classmethod
     def of(
@@ -71,6 +80,8 @@ class Settings:
         priors: Any = "data",
         normalization: str = "documents",
         budget: float = 60.0,
+        cost: float | None = None,
+        gamma: float | None = None,
         text: str | Sequence[str] | None = None,
         number: str | Sequence[str] | None = None,
         category: str | Sequence[str] | None = None,
@@ -94,6 +105,8 @@ class Settings:
             auto_priors=is_auto(priors),
             auto_stem=is_auto(words.get("stem", "auto")),
             budget=float(budget),
+            cost=None if cost is None else float(cost),
+            gamma=None if gamma is None else float(gamma),
             ngrams=words.get("ngrams"),
             min_word_length=words.get("min_word_length"),
             **others,
@@ -118,10 +131,26 @@ class Settings:
             raise ValueError(f"views must be 'auto', 'none' or some of {known}, not {self.views!r}")
         as_salt(self.ledger)
         self._refuse_unused(kind)
+        self._check_kernel()
         self._check_max_terms()
         _ = self.text.native  # complain about settings now, not at fit
         if self.characters is not None:
             _ = self.character_settings(self.characters).native
+
+    def _check_kernel(self) -> None:
+        """Refuse a kernel, gamma or cost that makes no sense or that the model would not use."""
+        if self.kernel not in ("auto", *CHOSEN_KERNELS):
+            raise ValueError(f"kernel must be one of auto, {', '.join(CHOSEN_KERNELS)}, not {self.kernel!r}")
+        for name in ("cost", "gamma"):
+            number = getattr(self, name)
+            if number is not None and not 0 < number <= LARGEST:
+                raise ValueError(f"{name} must be a number above 0 and at most {LARGEST:g}, not {number!r}")
+        if self.cost is not None and not self.kind.has_cost:
+            raise ValueError(f"cost is for models such as 'svm', 'logistic' and 'ridge', not for {self.model!r}")
+        if (self.kernel, self.gamma) != ("auto", None) and self.model != "svm":
+            raise ValueError(f"kernel and gamma are for 'svm', not for {self.model!r}")
+        if self.gamma is not None and self.kernel == "linear":
+            raise ValueError("a linear kernel has no gamma")
 
     def _check_max_terms(self) -> None:
         most = self.max_terms
@@ -228,7 +257,7 @@ class Settings:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
-        plain = dict(values)
+        plain = {"cost": None, "kernel": "auto", "gamma": None, **values}  # files of before have none of these
         if plain.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("the settings are not complete")
         for name, kinds in _KINDS.items():
@@ -256,6 +285,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "budget": (float,),
     "ledger": (bool, str),
     "views": (str,),
+    "cost": (float, type(None)),
+    "kernel": (str,),
+    "gamma": (float, type(None)),
 }
 """The types of values in a file that are checked by nothing else."""
 

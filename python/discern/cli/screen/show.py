@@ -270,6 +270,7 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "model",
             f"{about['model']}, {about['naive_bayes']['event']}, {_smoothing(about['naive_bayes']['smoothing'])}",
         )
+    yield from _kernel(about)
     if about["leaderboard"]:
         best = about["leaderboard"][0]
         yield "", f"the best of {len(about['leaderboard'])}: held-out accuracy {best['accuracy']:.2%}"
@@ -284,6 +285,21 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
     yield "parameters", f"{about['parameters']:,}"
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
+
+
+def _kernel(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    kernel = (about["pipeline"] or {}).get("kernel")
+    if kernel is None:
+        return
+    gamma = "" if kernel["name"] == "linear" else f", gamma {kernel['gamma']:.3g}"
+    yield "kernel", f"{kernel['name']}{gamma}, cost {about['pipeline']['cost']:.3g}"
+    if about.get("landmarks"):
+        yield (
+            "",
+            f"{about['support_rows']:,} landmark rows stand for all: least squares, in time in proportion to the rows",
+        )
+    elif "support_rows" in about:
+        yield "", f"{about['support_rows']:,} support rows"
 
 
 def _calibration(calibration: Mapping[str, Any] | None, groups: Sequence[str]) -> Iterator[tuple[str, str]]:

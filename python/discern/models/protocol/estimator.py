@@ -182,7 +182,8 @@ def arguments_of(settings: Settings) -> dict[str, Any]:
     True
     """
     names = ("label", "model", "numbers", "calibrate", "min_df", "characters", "max_terms", "select", "views", "budget")
-    found: dict[str, Any] = {name: getattr(settings, name) for name in (*names, "ledger")}
+    others = ("ledger", "cost", "kernel", "gamma")
+    found: dict[str, Any] = {name: getattr(settings, name) for name in (*names, *others)}
     naive_bayes = settings.naive_bayes
     found["smoothing"] = "auto" if settings.auto_smoothing else naive_bayes.smoothing
     found["priors"] = "auto" if settings.auto_priors else _plain_priors(naive_bayes.priors)
