@@ -175,7 +175,10 @@ class Learning:
         None, "For --model svm, how fast similarity falls with distance.", show_default="chosen by validation"
     )
     budget: Any = option(
-        "60s", "For --model best: the most seconds of one core it may take, such as 60s or 5m.", parser=parse_budget, metavar="TIME"
+        "60s",
+        "For --model best: the most seconds of one core it may take, such as 60s or 5m.",
+        parser=parse_budget,
+        metavar="TIME",
     )
     ledger: bool = option(False, "Keep a digest of every row, so that rows never learned cannot be forgotten.")
     ledger_salt: str | None = option(

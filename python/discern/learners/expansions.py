@@ -92,8 +92,9 @@ def expansions(
     threads: int | None = None,
 ) -> list[Expansion]:
     """Learn the functions for each of some costs: exactly, or for many rows at landmarks."""
-    learn = machines if is_exact(len(classes), n_classes) else at_landmarks
-    return learn(table, classes, n_classes, kernel, costs, threads)
+    if is_exact(len(classes), n_classes):
+        return machines(table, classes, n_classes, kernel, costs, threads)
+    return at_landmarks(table, classes, n_classes, kernel, costs)
 
 
 def machines(
@@ -146,12 +147,7 @@ def landmark_places(rows: int) -> NDArray[np.int64]:
 
 
 def at_landmarks(
-    table: Any,
-    classes: NDArray[Any],
-    n_classes: int,
-    kernel: Kernel,
-    costs: Sequence[float],
-    threads: int | None = None,
+    table: Any, classes: NDArray[Any], n_classes: int, kernel: Kernel, costs: Sequence[float]
 ) -> list[Expansion]:
     """Learn by least squares on the kernel values at landmarks, whose sums are taken once for all costs.
 
@@ -164,19 +160,19 @@ def at_landmarks(
     """
     places = landmark_places(len(classes))
     rows = table[places]
-    products, targets = _sums(table, signs_of(classes, n_classes), rows, kernel, threads)
+    products, targets = _sums(table, signs_of(classes, n_classes), rows, kernel)
     among = np.zeros_like(products)  # the intercept, which is last, costs nothing
-    among[:-1, :-1] = _values(rows, rows, kernel, threads)
+    among[:-1, :-1] = kernel_values(rows, rows, kernel)
     return [Expansion(places, *_solved(products + among / cost, targets)) for cost in costs]
 
 
-def _sums(table: Any, signs: Array, rows: Any, kernel: Kernel, threads: int | None) -> tuple[Array, Array]:
+def _sums(table: Any, signs: Array, rows: Any, kernel: Kernel) -> tuple[Array, Array]:
     """Return the sums of products of kernel values at landmarks, and of them with the signs; a constant comes last."""
     size = rows.shape[0] + 1
     products, targets = np.zeros((size, size)), np.zeros((size, len(signs)))
     for start in range(0, table.shape[0], BLOCK):
         values = np.ones((min(BLOCK, table.shape[0] - start), size))
-        values[:, :-1] = _values(table[start : start + BLOCK], rows, kernel, threads)
+        values[:, :-1] = kernel_values(table[start : start + BLOCK], rows, kernel)
         products += values.T @ values
         targets += values.T @ signs[:, start : start + BLOCK].T
     return products, targets
@@ -190,14 +186,27 @@ def _solved(curvature: Array, targets: Array) -> tuple[Array, Array]:
     return np.ascontiguousarray(found[:-1].T), np.ascontiguousarray(found[-1])
 
 
-def _values(table: Any, rows: Any, kernel: Kernel, threads: int | None) -> Array:
-    """Return κ(x, s) of each row of a table and each of some rows."""
-    if is_sparse(table):
-        return kernel.sums(table, rows, np.eye(rows.shape[0]), threads)
-    inner = table @ rows.T
+def kernel_values(table: Any, rows: Any, kernel: Kernel) -> Array:
+    """Return κ(x, s) of each row of a table and each of some rows.
+
+    Examples
+    --------
+    >>> kernel_values(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0], [1.0, 2.0]]), Kernel("rbf")).round(4).tolist()
+    [[0.0067, 1.0]]
+    """
+    inner = _dense(table @ rows.T)
     if kernel.name == "linear":
-        return np.asarray(inner)
+        return inner
     if kernel.name == "poly":
         return np.asarray((kernel.gamma * inner + kernel.offset) ** kernel.degree)
-    squares = (table**2).sum(axis=1)[:, None] + (rows**2).sum(axis=1) - 2.0 * inner
+    squares = _squares(table)[:, None] + _squares(rows) - 2.0 * inner
     return np.asarray(np.exp(-kernel.gamma * np.maximum(squares, 0.0)))
+
+
+def _dense(table: Any) -> Array:
+    return np.asarray(table.toarray() if is_sparse(table) else table)
+
+
+def _squares(table: Any) -> Array:
+    """Return the squared length of each row."""
+    return np.asarray(table.multiply(table).sum(axis=1) if is_sparse(table) else (table**2).sum(axis=1)).ravel()

@@ -250,5 +250,7 @@ def test_it_is_told_on_the_command_line(tmp_path: Path) -> None:
     assert "rbf, gamma" in shown
     assert "cost 5" in shown
     assert "support rows" in shown
+    explained = run.invoke(app, ["explain", str(path), "--value", "x=0.1", "--value", "y=0.2"]).stdout
+    assert "nearest support rows, with their similarity: row " in explained
     model = load(path)
     assert isinstance(model.fitted.model.decider, Kernels)  # type: ignore[union-attr]

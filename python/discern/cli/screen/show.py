@@ -121,7 +121,7 @@ def show_evidence(
     table = evidence_table(evidence, top, BAR if screen.width >= ROOMY else NARROW_BAR)
     show(screen, table if table.row_count else Text(NO_EVIDENCE, "dim"))
     if legend and evidence.label != evidence.against:
-        show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
+        show(screen, *_what_would_flip(evidence), *_near(evidence), _legend(screen, evidence))
 
 
 def has_color(screen: Console) -> bool:
@@ -144,6 +144,12 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
         return [Text(f"leaving out up to {MOST_FLIPPED} words or values would not change it to {against}", "dim")]
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
+
+
+def _near(evidence: Evidence) -> list[Text]:
+    """Return the rows learned that are most similar, where a model tells them."""
+    listed = ", ".join(f"row {one.row:,} {visible(one.label)} ({one.similarity:.2f})" for one in evidence.near)
+    return [Text(f"nearest support rows, with their similarity: {listed}", "dim")] if listed else []
 
 
 def _legend(screen: Console, evidence: Evidence) -> Text:

@@ -19,7 +19,7 @@ import scipy.sparse
 
 from discern.data.encode import is_sparse
 from discern.evaluation.calibration import Temperature
-from discern.learners.expansions import expansions, functions_of, is_exact
+from discern.learners.expansions import expansions, functions_of, is_exact, kernel_values
 from discern.learners.kernel import KERNELS, Kernel
 from discern.models.columns.arrays import float_array
 from discern.models.validation.rows import LEAST_VALIDATED, stratified
@@ -100,7 +100,7 @@ class Kernels:
     def nearest(self, row: Any) -> tuple[tuple[int, int, float], ...]:
         """Return the place, the class and the similarity of the support rows most similar to the only row."""
         table = row if is_sparse(self.support) else row.toarray()
-        values = self.kernel.sums(table, self.support, np.eye(len(self.rows)))[0]
+        values = kernel_values(table, self.support, self.kernel)[0]
         size = np.sqrt(np.maximum(self.kernel.diagonal(table) * self.kernel.diagonal(self.support), 1e-300))
         similar = np.minimum(values / size, 1.0)
         order = np.lexsort((self.rows, -similar))[:NEAR]
