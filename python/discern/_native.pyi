@@ -311,6 +311,7 @@ def fit_machines(
     kernel: tuple[str, float, float, int],
     settings: tuple[float, int, bool, int, bool],
     threads: int,
+    growth: list[float] = ...,
 ) -> list[tuple[NDArray[np.float64], tuple[float, float, float, float, float, int, bool]]]: ...
 def decide_machines(
     table: _Table,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from discern.data.readers import Sources, batches
@@ -15,7 +14,7 @@ from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.protocol.estimator import Estimator, Learned
+from discern.models.protocol.estimator import BESIDE, Estimator, Learned
 from discern.models.protocol.rows import ClassNames, Shape, as_rows, labeled, labels_of, repetitions
 from discern.models.settings import Settings
 from discern.models.summing import Receipt
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
     from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.several.thresholds import Thresholds
     from discern.models.search import Watch
-
-
-_BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
-"""What a classifier has beside its settings and what it learned."""
 
 
 class Classifier(Estimator):
@@ -44,11 +39,11 @@ class Classifier(Estimator):
         ``"complement"``; with ``"naive-bayes"`` it is chosen by validation, as are n-grams. In a vector space: linear
         and quadratic discriminants, least squares and the nearest centroid, ``"lda"``, ``"qda"``, ``"ridge"`` and
         ``"centroids"``. All these are sums over rows: they learn, forget and merge. Not as sums, and with all rows in
-        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"unit-bayes"``, ``"knn"``. There, texts are sublinear
-        tf–idf of words and pairs of words (for ``"nbsvm"`` and ``"unit-bayes"``: which are there), numbers are
-        standardized (see ``basis``), a category has an axis for each value, and a vector has its own, in units of the
-        mean length from their mean. ``"best"`` compares those that suit the data, and keeps the winner (see
-        ``leaderboard``).
+        memory: ``"logistic"``, ``"linear-svm"``, ``"nbsvm"``, ``"unit-bayes"``, ``"knn"``, and ``"svm"``, whose kernel
+        bends boundaries. There, texts are sublinear tf–idf of words and pairs of words (for ``"nbsvm"`` and
+        ``"unit-bayes"``: which are there), numbers are standardized (see ``basis``), a category has an axis for each
+        value, and a vector has its own, in units of the mean length from their mean. ``"best"`` compares those that
+        suit the data, and keeps the winner (see ``leaderboard``).
     smoothing : "auto", float, Laplace, JelinekMercer or Dirichlet
         A number is Laplace's α. With at least 100 rows, ``"auto"`` chooses by leave-one-out log loss after calibration;
         with fewer rows it is Laplace's with α = 1. If you set a smoothing, validation chooses nothing else: the model
@@ -100,8 +95,16 @@ class Classifier(Estimator):
         ``"symbols"`` (words, punctuation marks and emoji), ``"characters"`` (character n-grams within words) and
         ``"length"`` (the number of words). Name those to try, with commas. ``"auto"`` tries all of them, or only the
         length if the terms were given.
+    cost : float, optional
+        The cost of an error, against large weights: C of support vector machines and of logistic regression. By default
+        ``"svm"``, ``"best"`` and sums over rows choose it by validation, and others take what is usual.
+    kernel : {"auto", "rbf", "poly", "linear"}
+        For ``"svm"``: exp(−γ‖x−z‖²), (γ x·z + 1)³ or x·z; ``"auto"`` chooses by validation.
+    gamma : float, optional
+        γ of the kernel; by default validation chooses it.
     budget : float
-        For ``"best"``: the seconds that comparing and learning may take.
+        For ``"best"``: the seconds of one core that comparing and learning may take. They are predicted from counts of
+        rows, labels, cells and bytes, so that the same rows and budget give the same model on a busy machine.
     analyzer, tokenizer, lowercase, stop_words, stem, min_word_length, pattern
         Which terms a text has: see :class:`discern.TextSettings`. Words of mails have at least one character unless
         ``min_word_length`` is given, others two. With ``stem="auto"`` validation of naive Bayes chooses whether words
@@ -164,6 +167,9 @@ class Classifier(Estimator):
         views: str = "auto",
         basis: str = "auto",
         budget: float = 60.0,
+        cost: float | None = None,
+        kernel: str = "auto",
+        gamma: float | None = None,
         ledger: bool | str = False,
         label_separator: str | None = None,
         labels_from: Sequence[str] | None = None,
@@ -211,7 +217,7 @@ class Classifier(Estimator):
     def copy(self) -> Classifier:
         """Return a classifier that knows the same and changes on its own."""
         made = Classifier.of(self.settings, self._fitted, self.threads)
-        for name in _BESIDE:
+        for name in BESIDE:
             setattr(made, name, getattr(self, name))
         return made
 
@@ -439,21 +445,6 @@ class Classifier(Estimator):
         """Read a model that :meth:`save` wrote; ``embed`` is the embedder that it was trained with, if any."""
         fitted, embedder = Fitted.load(path), embedder_of(embed)
         return cls.of(fitted.settings, fitted if embedder is None else fitted.embedding_with(embedder))
-
-    def __getstate__(self) -> dict[str, Any]:
-        fitted = self._fitted
-        content = None if fitted is None else fitted.content(slim=fitted.is_slim)
-        beside = {name: getattr(self, name) for name in _BESIDE}
-        beside |= {"_given": self._given_now, "_learned": self._learned_now()}
-        return {"settings": self.settings, "content": content, **beside}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        content = state["content"]
-        self.settings = state["settings"]
-        for name in _BESIDE:
-            setattr(self, name, state[name])
-        self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
-        self.make_lock()
 
     def _repr_html_(self) -> str:
         """Return what notebooks show: settings, and the strongest words of the labels."""

@@ -21,7 +21,7 @@ from discern.estimators.neighbors import KNeighborsClassifier
 from discern.evaluation.decisions import Decision
 
 FOLDER = Path(__file__).parent
-SPACE = ("logistic", "linear-svm", "nbsvm", "unit-bayes", "ridge", "lda", "qda", "centroids", "knn")
+SPACE = ("logistic", "linear-svm", "nbsvm", "unit-bayes", "ridge", "lda", "qda", "centroids", "knn", "svm")
 BENT = ("common", "normal", "bins", "quadratic", "bumps")
 SUMS_IN_SPACE = ("ridge", "lda", "qda", "centroids")
 ROLES = {"text": "text", "category": "country", "flag": "paid", "number": ["age", "size"]}

@@ -37,7 +37,7 @@ SPOKEN = {
     "flag": ["yes", "?", "perhaps"],
     "number": [1.5, None, -1e99],
 }
-SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "centroids", "knn")
+SPACE = ("logistic", "linear-svm", "nbsvm", "ridge", "lda", "qda", "centroids", "knn", "svm")
 VALUES = [
     None, True, False, -1, 0, 1, 2, 3, 10**6, 2**31, 2**53, 2**62, 2**63, 2**64, 10**30, -(2**63), 0.5, 1e-320, 1e308,
     float("nan"), float("inf"), "", "text", "label", "word", "char", "pattern", "given", "(", "(a)(b)", "bernoulli",

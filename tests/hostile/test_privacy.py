@@ -13,7 +13,7 @@ from discern.service.settings import Settings
 from tests.service.running import Client, in_process
 
 CANARY = "xqcanary"
-SPACE = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn")
+SPACE = ("logistic", "linear-svm", "ridge", "lda", "qda", "knn", "svm")
 
 
 def rows(secret: bool = True) -> list[dict[str, str]]:

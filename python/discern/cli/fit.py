@@ -166,8 +166,24 @@ class Learning:
         "What the Bernoulli model divides by.",
         click_type=OneOf("discern.learners.bayes", "NORMALIZATIONS"),
     )
+    cost: float | None = option(
+        None,
+        "The cost of an error of a support vector machine and others.",
+        show_default="chosen by validation or usual",
+    )
+    kernel: str = option(
+        "auto",
+        "For --model svm, the kernel: rbf (Gaussian), poly (polynomial), linear, or chosen by validation.",
+        click_type=OneOf("discern.models.settings", "CHOSEN_KERNELS", "auto"),
+    )
+    gamma: float | None = option(
+        None, "For --model svm, how fast similarity falls with distance.", show_default="chosen by validation"
+    )
     budget: Any = option(
-        "60s", "For --model best: the longest time it may take, such as 60s or 5m.", parser=parse_budget, metavar="TIME"
+        "60s",
+        "For --model best: the most seconds of one core it may take, such as 60s or 5m.",
+        parser=parse_budget,
+        metavar="TIME",
     )
     ledger: bool = option(False, "Keep a digest of every row, so that rows never learned cannot be forgotten.")
     ledger_salt: str | None = option(

@@ -144,7 +144,7 @@ class OneModel(OneOf):
         """Return which of the models are sums over rows."""
         from discern.models.registry import MODELS
 
-        *most, last = [one.name for one in MODELS if one.is_sum and one.is_public]
+        *most, last = [one.name for one in MODELS if one.is_sum]
         return f"Of these, {', '.join(most)} and {last} can learn more rows, forget and merge."
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-
-
 Column = Any
 """``Strings``, ``Vectors``, a list of values, or an array of NumPy or Arrow."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,6 +66,15 @@ class TermEvidence:
 
 
 @dataclass(frozen=True)
+class NearRow:
+    """A row learned that is similar to the one explained: its number from 1, its label, and its similarity up to 1."""
+
+    row: int
+    label: str
+    similarity: float
+
+
+@dataclass(frozen=True)
 class Evidence:
     """Why a row was given its label: the terms of the sum that decided it.
 
@@ -74,6 +83,8 @@ class Evidence:
     terms a row has, the less the prior counts. ``absent`` is the contribution of the words that do not occur; only the
     Bernoulli model uses them. If the probabilities are calibrated, so is the evidence: it adds up to the log odds of
     the probabilities. ``known`` and ``unknown`` are the numbers of terms that the model knows and does not know.
+    ``near`` has the support rows nearest to this one, for a support vector machine with a kernel; they are no part of
+    the sum.
 
     Examples
     --------
@@ -94,6 +105,7 @@ class Evidence:
     unknown: int
     known: int = 1
     prior_calibration: float = 0.0
+    near: tuple[NearRow, ...] = ()
 
     @property
     def probability(self) -> float:
@@ -146,6 +158,7 @@ class Evidence:
             "unknown_terms": self.unknown,
             "flip": None if self.flip is None else [term.term for term in self.flip],
             "probabilities": self.probabilities,
+            **({"near": [asdict(one) for one in self.near]} if self.near else {}),
         }
 
     def __str__(self) -> str:
@@ -163,6 +176,7 @@ class Evidence:
             lines.append(f"  {self.unknown} unknown, skipped")
         if self.is_unknown:
             lines.append(f"  {NOTHING_KNOWN}")
+        lines += [f"  near row {one.row:,}: {one.label} (similarity {one.similarity:.2f})" for one in self.near]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -165,6 +165,7 @@ class Fitted:
             "priors": dict(zip(model.labels, model.priors.tolist(), strict=True)),
             "terms": model.terms,
             "parameters": model.parameters,
+            **getattr(model, "facts", {}),
             "rows": self.rows,
             "rows_per_label": known,
             "slim": self.is_slim,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from discern.data.batch import Batch
 from discern.data.label_sets.reading import holds_sets
 from discern.data.readers import Sources, batches, can_be_read_again
+from discern.data.registry import imported
 from discern.data.roles import Feature, leading_rows, with_grid, with_values_read
 from discern.data.source import Reading
 from discern.data.strings import DataError
@@ -44,7 +44,6 @@ def fit(
     embedder: Embedder | None = None,
 ) -> Fitted:
     """Learn from rows. A search calls ``watch`` with the leaderboard each time that a model has been evaluated."""
-    started = time.monotonic()
     first, stream = leading_rows(batches(data, reading))
     if first is None:
         raise DataError(NO_ROWS)
@@ -64,7 +63,7 @@ def fit(
     rows = [with_names(batch, features) for batch in stream if batch.rows]
     if not rows:
         raise DataError(NO_ROWS)
-    fitted = job.in_space(rows, watch, started + settings.budget)
+    fitted = job.in_space(rows, watch)
     return replace(fitted, left_out=left_out, embedder=embedder)
 
 
@@ -156,7 +155,7 @@ class Job:
 
     # --------------------------------------------------------------------------------------- a vector space
 
-    def in_space(self, rows: list[Batch], watch: Watch | None, deadline: float) -> Fitted:
+    def in_space(self, rows: list[Batch], watch: Watch | None) -> Fitted:
         """Learn a model in a vector space, or the best of all."""
         from discern.models.validation.rows import LEAST_VALIDATED, Sample
         from discern.models.vector_space.model import calibration_of
@@ -165,26 +164,28 @@ class Job:
         sample = Sample.of(rows, settings.label, self.names, self.threads)
         many = sample.rows >= LEAST_VALIDATED
         if settings.model == "best":
-            return self._best(sample, watch, deadline if many else None)
+            return self._best(sample, watch, settings.budget if many else None)
         pipeline = pipeline_of(settings, settings.model)
+        if settings.kind.choose:
+            pipeline = imported(settings.kind.choose)(sample, self.features, pipeline, settings)
         fitted = self._learned(sample, self._resolved(pipeline))
         if settings.calibrate is False or not (many or settings.calibrate is True):
             return fitted
         return _calibrated(fitted, calibration_of(sample, self.features, pipeline))
 
-    def _best(self, sample: Sample, watch: Watch | None, deadline: float | None) -> Fitted:
-        """Compare models until the deadline and learn the best; without one it is naive Bayes."""
+    def _best(self, sample: Sample, watch: Watch | None, budget: float | None) -> Fitted:
+        """Compare models within a budget and learn the best; without one it is naive Bayes."""
         from discern.models.search import Search, limitation
 
         settings, features = self.settings, self.features
-        if deadline is None or len(sample.labels) < 2:
+        if budget is None or len(sample.labels) < 2:
             return self._summed(sample, choose(settings, sample, features))
         search = Search(
             sample,
             features,
             candidates(settings, features, sample.rows),
             lambda part: choose(settings, part, features),
-            deadline,
+            budget,
             settings.min_df or 1,
             changes(settings, features),
             watch,
@@ -201,7 +202,7 @@ class Job:
                 return self._kept_space(sample, pipeline, calibration, leaderboard)
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
-        return replace(fitted, limitation=limitation(results))
+        return replace(fitted, limitation=limitation(winner.candidate, search.evaluated))
 
     def _resolved(self, pipeline: Pipeline | None) -> Resolved:
         settings = self.settings

@@ -15,6 +15,26 @@ from discern.data.registry import Registry, imported
 
 
 @dataclass(frozen=True)
+class Work:
+    """How long a model takes to learn: nanoseconds for each of some counts, rounded up.
+
+    A search plans by them, so that its result does not depend on how busy a machine is
+    (:mod:`discern.models.validation.work`).
+    """
+
+    value: float = 200.0
+    """For each value of a row: a cell of a table, or a term of a text."""
+    pair: float = 0.0
+    """For each value of a row and each other row."""
+    product: float = 0.0
+    """For each row and two axes, where rows are dense."""
+    choosing: float = 0.0
+    """Seconds for choosing what is left open, on up to 2,000 rows."""
+    by_class: bool = False
+    """Whether more labels take longer."""
+
+
+@dataclass(frozen=True)
 class ModelKind:
     """A model: its name, what it is, and how it is learned."""
 
@@ -29,6 +49,9 @@ class ModelKind:
     """In a vector space, ``module:function``: from a table and a regularization to a decider."""
     statistic: str = ""
     """In a vector space, the name of a sum over rows in :mod:`discern.statistics.products`, if that is all it needs."""
+    choose: str = ""
+    """``module:function`` that chooses by held-out rows what validation shall choose: from a sample, its columns, a
+    pipeline and settings, if they were given, to a pipeline."""
     solve: str = ""
     """With a statistic, ``module:function``: from its sums, the log priors and the shrinkage to a decider."""
     decider: str = "discern.models.vector_space.deciders:Linear"
@@ -56,6 +79,7 @@ class ModelKind:
     """The same where there is no text."""
     on_vectors: int = 0
     """The same where there are vectors, with or without text."""
+    work: Work = Work()
 
     @property
     def is_sum(self) -> bool:
@@ -71,6 +95,11 @@ class ModelKind:
     def statistic_class(self) -> Any:
         """The sum over rows in a vector space."""
         return imported(f"discern.statistics.products:{self.statistic}")
+
+    @property
+    def has_cost(self) -> bool:
+        """Whether the cost of an error can be given."""
+        return self.is_tuned or bool(self.choose) or self.statistic in ("Products", "ClassProducts")
 
     @property
     def is_linear(self) -> bool:
@@ -91,6 +120,10 @@ def _additive(name: str) -> str:
     return f"discern.models.vector_space.additive:{name}"
 
 
+def _kernels(name: str) -> str:
+    return f"discern.models.vector_space.kernels:{name}"
+
+
 MASS_OF_100 = 0.01
 """The cost of an error where the prior weighs as much as a hundred rows."""
 
@@ -108,6 +141,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=3,
             on_tables=1,
             on_vectors=4,
+            work=Work(60.0, choosing=0.3),
         ),
         *(
             ModelKind(name, summary, event=name, has_priors=True, has_smoothing=True, on_spark=True)
@@ -130,6 +164,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_tables=2,
             on_vectors=1,
             bases=("standard", "quadratic", "bumps", "bins", "normal"),
+            work=Work(250.0, product=4.0, by_class=True),
         ),
         ModelKind(
             "linear-svm",
@@ -141,6 +176,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_text=1,
             on_tables=3,
             on_vectors=2,
+            work=Work(80.0, by_class=True),
         ),
         ModelKind(
             "nbsvm",
@@ -151,6 +187,7 @@ MODELS: Registry[ModelKind] = Registry(
             presence=True,
             has_smoothing=True,
             on_text=2,
+            work=Work(100.0, by_class=True),
         ),
         ModelKind(
             "ridge",
@@ -164,6 +201,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_spark=True,
             on_text=4,
             on_vectors=5,
+            work=Work(80.0, product=0.05),
         ),
         ModelKind(
             "lda",
@@ -178,6 +216,7 @@ MODELS: Registry[ModelKind] = Registry(
             on_spark=True,
             on_tables=4,
             on_vectors=3,
+            work=Work(80.0, product=0.05),
         ),
         ModelKind(
             "qda",
@@ -191,6 +230,7 @@ MODELS: Registry[ModelKind] = Registry(
             has_priors=True,
             on_spark=True,
             on_tables=5,
+            work=Work(80.0, product=0.05, by_class=True),
         ),
         ModelKind(
             "centroids",
@@ -210,6 +250,20 @@ MODELS: Registry[ModelKind] = Registry(
             on_tables=6,
             on_vectors=6,
             bases=("standard", "common"),
+            work=Work(80.0, pair=0.4),
+        ),
+        ModelKind(
+            "svm",
+            "Support vector machine with a Gaussian, polynomial or linear kernel",
+            "a support vector machine",
+            learn=_kernels("learn_svm"),
+            choose=_kernels("choose"),
+            decider=_kernels("Kernels"),
+            cost=3.0,
+            basis="normal",
+            bases=("normal", "common"),
+            on_tables=7,
+            work=Work(80.0, pair=0.3, choosing=2.5, by_class=True),
         ),
         ModelKind(
             "unit-bayes",
@@ -222,6 +276,7 @@ MODELS: Registry[ModelKind] = Registry(
             is_unit=True,
             has_smoothing=True,
             on_text=6,
+            work=Work(60.0, by_class=True),
         ),
         ModelKind("best", "The best of the others for these rows, by cross-validation", has_priors=False),
     ],

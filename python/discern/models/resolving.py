@@ -122,6 +122,8 @@ def pipeline_of(
     layout = Layout(texts, kind.presence, least, most, select, kind.is_unit, is_lasting=kind.is_sum, basis=basis)
     smoothing = None if settings.auto_smoothing else settings.naive_bayes.smoothing
     regularization = regularization_of(model, smoothing, basis)
+    if settings.cost is not None:
+        regularization = replace(regularization, cost=settings.cost)
     return Pipeline(model, layout, regularization, settings.naive_bayes.priors, numbers)
 
 

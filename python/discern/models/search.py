@@ -2,23 +2,29 @@
 
 Every round cross-validates the candidates that are left on a random part of the rows, three times as many as in the
 round before, up to all of them. Rows are taken in the order of their keys, so that nothing depends on the order of the
-data but how far the time reaches. The cost of an error of each model is tuned while there are few rows. A candidate
-that is clearly behind drops out; one that would not be ready in time is not tried on more rows. In the time that is
-left, the terms of the winner are changed one thing at a time, and what makes it better is kept. At last models that
-were evaluated on the same rows are added to the winner as long as their sum is better (R. Caruana and others,
-"Ensemble selection from libraries of models", ICML 2004). Linear models are added, so the sum is one linear model.
+data. The cost of an error of each model is tuned while there are few rows. A candidate that is clearly behind drops
+out; one that would not be ready in time is not tried on more rows. In the time that is left, the terms of the winner
+are changed one thing at a time, and what makes it better is kept. At last models that were evaluated on the same rows
+are added to the winner as long as their sum is better (R. Caruana and others, "Ensemble selection from libraries of
+models", ICML 2004). Linear models are added, so the sum is one linear model.
+
+Time is predicted from counts of rows, labels, cells and bytes (:mod:`discern.models.validation.work`), not measured:
+the same rows and budget give the same model on a busy machine.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+import discern.models.validation.work as work
 import discern.models.vector_space.model as spatial
+from discern.data.registry import imported
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import posterior
@@ -27,6 +33,7 @@ from discern.models.registry import MODELS
 from discern.models.resolved import Resolved
 from discern.models.validation.held_out import held_out
 from discern.models.validation.rows import Folds, Sample, stratified
+from discern.models.validation.work import Size
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +46,6 @@ PROBED, FIRST, GROWTH = 500, 2000, 3
 """Round sizes: a timing probe of 500 rows, then 2,000, then three times as many each."""
 FOLDS, ENOUGH = 4, 8000
 """The number of folds. With many rows only the first folds are evaluated, until they hold enough rows."""
-GROWTH_POWER = 1.15
-"""Time grows with the rows to this power: a little more than in proportion, as the vocabulary grows too."""
 CLEAR, MUCH = 3.0, 0.02
 """A model drops out that is behind the leader by this many standard errors of the difference, and by this share of
 the rows: with more rows the order may change."""
@@ -49,8 +54,6 @@ BETTER = 0.5
 SUM_BETTER = 0.1
 """A model is added if it improves the sum by this many: sums of models err less than those they are made of, so that
 less evidence is required for them than for a change."""
-COUNTING = 0.15
-"""The share of the time that goes into counting; the rest is learning, of three rows in four for each fold."""
 STEP, CHEAP = 0.4, 0.01
 """The cost of an error changes by this factor or its inverse: in every round where that takes at most this share of the
 whole time, and at last for the winner."""
@@ -62,7 +65,9 @@ ANOTHER_DEAL = np.uint64(0xD1342543DE82EF95)
 MOST_ADDED = 5
 """The most models added to the winner, some perhaps twice."""
 SPARE = 0.85
-"""The share of the time left that is planned with."""
+"""The share of the budget that is planned with."""
+LATE = 3.0
+"""Nothing more is tried when the process has used this many times its budget, on a machine much slower than usual."""
 NEVER = -1e100
 """The score of a label that has none."""
 Watch = Callable[[list[dict[str, Any]]], None]
@@ -70,7 +75,10 @@ Watch = Callable[[list[dict[str, Any]]], None]
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """How a candidate did in its last round; ``scores`` of held-out rows are divided by the temperature."""
+    """How a candidate did in its last round; ``scores`` of held-out rows are divided by the temperature.
+
+    ``seconds`` are those of one core that the round takes, as predicted.
+    """
 
     candidate: Candidate
     rows: int
@@ -98,21 +106,14 @@ class Result:
         """What results are sorted by: more rows, then more of them right, then a lower log loss."""
         return -self.rows, -self.accuracy, self.log_loss
 
-    def expected(self, rows: int) -> float:
-        """Return the seconds that a round with this many rows would take."""
-        parts = folds_evaluated(rows) / folds_evaluated(self.rows)
-        return float(self.seconds * parts * (rows / self.rows) ** GROWTH_POWER)
-
-    def learning(self, rows: int) -> float:
-        """Return the seconds that learning this many rows would take at most."""
-        of_a_fold = (1 - COUNTING) / folds_evaluated(self.rows) * FOLDS / (FOLDS - 1)
-        same = self.seconds * (COUNTING + 1.25 * of_a_fold)
-        return float(same * (rows / self.rows) ** GROWTH_POWER)
-
     def beats(self, other: Result) -> bool:
         """Return whether it is better on the same rows: more of them right, or as many and more sure of them."""
         gain, sure = self.right.astype(np.float64) - other.right, other.losses - self.losses
         return _is_above(gain) or (float(gain.mean()) >= 0 and _is_above(sure))
+
+    def has_rows_of(self, other: Result) -> bool:
+        """Return whether both were evaluated on the same rows, in the same order."""
+        return self.rows == other.rows and np.array_equal(self.classes, other.classes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the result in plain values."""
@@ -170,16 +171,26 @@ class Search:
     features: Sequence[Feature]
     candidates: Sequence[Candidate]
     choose: Callable[[Sample], Resolved]
-    deadline: float
+    budget: float
+    """The seconds of one core that comparing and learning may take."""
     min_df: int = 1
     changes: Sequence[Change] = ()
     watch: Watch | None = None
-    cheap: float = 0.0
+    evaluated: list[Result] = field(default_factory=list)
+    """All results, in the order in which they came."""
+    spent: float = 0.0
+    """The seconds that what has been done takes, as predicted."""
+    started: float = field(default_factory=lambda: time.process_time())
+
+    @cached_property
+    def size(self) -> Size:
+        """How much there is to learn from."""
+        return Size.of(self.sample, self.features)
 
     def run(self) -> list[Result]:
         """Hold all rounds that there is time for; gives the results, the winner first."""
         results: list[Result] = []
-        left, self.cheap = list(self.candidates), CHEAP * (self.deadline - time.monotonic())
+        left = list(self.candidates)
         sizes = [rows for rows in (PROBED, FIRST) if rows < self.sample.rows]
         while GROWTH * sizes[-1] < self.sample.rows if sizes else False:
             sizes.append(GROWTH * sizes[-1])
@@ -205,33 +216,38 @@ class Search:
         folds = folds_of(part)
         for candidate in candidates:
             before = known.get(candidate)
-            if before is None:
-                expected = max([one.seconds for one in found.values()], default=0.0)
-                is_time = (not found and not known) or self._is_time(expected, expected)
-            else:
-                is_time = self._is_time(before.expected(rows), before.learning(self.sample.rows))
-            if is_time:
-                evaluated = self._evaluate(
-                    part, self._shrunken(part, candidate) if before is None else candidate, folds
-                )
-                if rows > PROBED and evaluated.seconds < self.cheap:
+            is_first = not found and not known
+            if is_first or self._is_time(self._evaluating(candidate, rows), candidate):
+                is_open = before is None or before.rows < FIRST
+                evaluated = self._evaluate(part, self._chosen(part, candidate) if is_open else candidate, folds)
+                if rows > PROBED and self._evaluating(candidate, rows) < CHEAP * self.budget:
                     evaluated = self._tuned(part, folds, evaluated)
                 known.pop(candidate, None)
                 found[evaluated.candidate] = evaluated
                 self._show([*{**known, **found}.values()])
         return found
 
-    def _shrunken(self, part: Sample, candidate: Candidate) -> Candidate:
-        """Choose how far a model that is a sum in a vector space is shrunken, which takes little time."""
-        if candidate.pipeline is None or not candidate.pipeline.is_sum:
+    def _chosen(self, part: Sample, candidate: Candidate) -> Candidate:
+        """Choose a kernel, or how far a model that is a sum in a vector space is shrunken."""
+        if candidate.pipeline is None:
+            return candidate
+        if chosen := MODELS[candidate.model].choose:
+            return replace(candidate, pipeline=imported(chosen)(part, self.features, candidate.pipeline))
+        if not candidate.pipeline.is_sum:
             return candidate
         from discern.models.vector_space.additive import validated
 
         return replace(candidate, pipeline=validated(part, self.features, candidate.pipeline, choose_cost=True)[0])
 
-    def _is_time(self, evaluating: float, learning: float) -> bool:
-        """Return whether a candidate can be evaluated, and then learned from all rows."""
-        return evaluating + learning < SPARE * (self.deadline - time.monotonic())
+    def _evaluating(self, candidate: Candidate, rows: int) -> float:
+        """Return the seconds that evaluating a candidate on some rows takes, as predicted."""
+        return work.evaluating(self.size, candidate, rows, folds_evaluated(rows))
+
+    def _is_time(self, seconds: float, *candidates: Candidate, slower: float = 1.0) -> bool:
+        """Return whether there is time to do something, and then to learn candidates from all rows."""
+        learning = slower * sum(work.learning(self.size, one) for one in candidates)
+        is_late = time.process_time() - self.started > LATE * self.budget
+        return self.spent + seconds + learning < SPARE * self.budget and not is_late
 
     def _show(self, results: list[Result]) -> None:
         if self.watch is not None:
@@ -242,7 +258,9 @@ class Search:
         best = start
         for factor in (STEP, 1 / STEP):
             candidate = best.candidate.with_cost(factor)
-            while candidate is not None and self._is_time(2 * best.seconds, 2 * best.learning(self.sample.rows)):
+            while candidate is not None and self._is_time(
+                self._evaluating(candidate, part.rows), candidate, slower=2.0
+            ):
                 tried = self._evaluate(part, candidate, folds)
                 if not tried.beats(best):
                     break
@@ -265,9 +283,11 @@ class Search:
         changed = winner
         for change in self.changes:
             candidate = change.of(winner.candidate)
+            if candidate is None:
+                continue
+            seconds = change.slower * self._evaluating(winner.candidate, part.rows)
             # Twice, because others may be added.
-            learning = 2 * change.slower * winner.learning(self.sample.rows)
-            if candidate is None or not self._is_time(change.slower * winner.seconds, learning):
+            if not self._is_time(seconds, winner.candidate, slower=2.0 * change.slower):
                 continue
             tried = self._evaluate(part, candidate, folds)
             part.keep_only(candidate.pipeline.layout.text if candidate.pipeline is not None else ())
@@ -290,11 +310,10 @@ class Search:
 
     def _rows_to_refine(self, winner: Result) -> int:
         """Return on how many rows there is time to evaluate the winner again and with each change."""
-        work = 1.0 + sum(change.slower for change in self.changes if change.of(winner.candidate) is not None)
-        rows = self.sample.rows
+        times = 1.0 + sum(change.slower for change in self.changes if change.of(winner.candidate) is not None)
+        slowest, rows = max([1.0, *(change.slower for change in self.changes)]), self.sample.rows
         while rows > winner.rows:
-            slowest = max([1.0, *(change.slower for change in self.changes)])
-            if self._is_time(work * winner.expected(rows), slowest * winner.learning(self.sample.rows)):
+            if self._is_time(times * self._evaluating(winner.candidate, rows), winner.candidate, slower=slowest):
                 return rows
             rows //= GROWTH
         return winner.rows
@@ -313,7 +332,7 @@ class Search:
             tried = [losses_of(sum_of([*chosen, one]) / (len(chosen) + 1), winner.classes) for one in left]
             place = int(np.argmin([one.mean() for one in tried]))
             is_better = _is_above(losses - tried[place], SUM_BETTER)
-            if not is_better or not self._is_time(0.0, self._learning([*chosen, left[place]])):
+            if not is_better or not self._is_time(0.0, *_candidates([*chosen, left[place]])):
                 break
             losses = tried[place]
             chosen.append(left[place])
@@ -331,10 +350,11 @@ class Search:
         others = sorted(joining[1:], key=lambda result: result.log_loss)
         of_each = {one.candidate.model: one for one in reversed(others)}
         chosen = _each_once([*joining[:1], *others[:MOST_AGAIN], *of_each.values()])
-        evaluating = 1.25 * AGAIN_FOLDS / FOLDS * sum(one.seconds for one in chosen)
-        left = self.deadline - time.monotonic() - self._learning(chosen)
-        sample = self.sample
-        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH or evaluating > AGAIN * left:
+        sample, folds_more = self.sample, 1.25 * AGAIN_FOLDS / FOLDS
+        seconds = folds_more * sum(self._evaluating(one.candidate, sample.rows) for one in chosen)
+        if len(chosen) < 2 or not chosen[0].rows == sample.rows <= ENOUGH:
+            return joining
+        if not self._is_time(seconds / AGAIN, *_candidates(chosen)):
             return joining
         folds = another_deal(sample, min(AGAIN_FOLDS, sample.rows))
         again = [(one, self._evaluate(sample, one.candidate, folds)) for one in chosen]
@@ -350,21 +370,20 @@ class Search:
         has_numbers = any(feature.role == "number" for feature in self.features)
         return not has_numbers or winner.candidate.pipeline.numbers == other.candidate.pipeline.numbers
 
-    def _learning(self, results: list[Result]) -> float:
-        return sum(one.learning(self.sample.rows) for one in _each_once(results))
-
     # -------------------------------------------------------------------------------------------- evaluating
 
     def _evaluate(self, part: Sample, candidate: Candidate, folds: Folds) -> Result:
-        start, resolved = time.monotonic(), None
+        resolved, seconds = None, work.evaluating(self.size, candidate, part.rows, len(folds.ends))
+        self.spent += seconds
         if candidate.pipeline is not None:
             scores = spatial.held_out(part, self.features, candidate.pipeline, folds)
         else:
             resolved = self.choose(part)
             scored = held_out(part, resolved.features, resolved.naive_bayes, resolved.text, folds, self.min_df)
             scores = scored.calibrated(cast("EvidenceScaling | None", resolved.calibration))
-        found = result_of(candidate, part.rows, 0.0, scores, part.classes[folds.order])
-        return replace(found, seconds=max(time.monotonic() - start, 1e-6), resolved=resolved)
+        found = result_of(candidate, part.rows, seconds, scores, part.classes[folds.order])
+        self.evaluated.append(replace(found, resolved=resolved))
+        return self.evaluated[-1]
 
     def _status(self, result: Result, leader: Result) -> Result:
         """Return whether a result is out, and why."""
@@ -413,21 +432,25 @@ def combination(chosen: Sequence[Result]) -> tuple[Candidate, Array]:
     return Candidate(first.candidate.model, "; ".join(terms), pipeline), unit * sum_of(chosen)
 
 
+def _candidates(results: Sequence[Result]) -> list[Candidate]:
+    return [one.candidate for one in _each_once(results)]
+
+
 def _each_once(results: Sequence[Result]) -> list[Result]:
     return list({id(one): one for one in results}.values())
 
 
-def limitation(results: Sequence[Result]) -> str:
-    """Describe what a winner that is no sum cannot do, and what it gains."""
-    winner = results[0]
-    if winner.candidate.pipeline is None or winner.candidate.pipeline.is_sum:
+def limitation(winner: Candidate, evaluated: Sequence[Result]) -> str:
+    """Describe what a winner that is no sum cannot do, and what it gains on the same rows."""
+    if winner.pipeline is None or winner.pipeline.is_sum:
         return ""
-    gain = ""
-    for other in results[1:]:
-        if other.candidate.pipeline is None and other.rows >= min(FIRST, winner.rows):
-            gain = f"; naive Bayes, which can, is right on {_figures(other)}, the winner on {_figures(winner)}"
-    return f"{winner.candidate.model} cannot learn more rows, forget or merge{gain}"
-
-
-def _figures(result: Result) -> str:
-    return f"{result.accuracy:.1%} of {result.rows:,} held-out rows"
+    gain, simple = "", [one for one in evaluated if one.candidate.pipeline is None]
+    for bayes in sorted(simple, key=lambda one: one.rows):
+        own = [one for one in evaluated if one.candidate.model == winner.model and one.has_rows_of(bayes)]
+        if own and bayes.rows > PROBED:
+            best = max(own, key=lambda one: one.accuracy)
+            gain = (
+                f"; of the same {len(best.right):,} held-out rows it is right on {best.accuracy:.1%}, and naive Bayes, "
+                f"which can, on {bayes.accuracy:.1%}"
+            )
+    return f"{winner.model} cannot learn more rows, forget or merge{gain}"

@@ -17,6 +17,7 @@ from discern.data.roles import IGNORED, LENGTH, NUMBERS, OTHERS, Feature, infer,
 from discern.data.strings import DataError
 from discern.data.text import VIEWS, TextSettings
 from discern.learners.bayes import NaiveBayesSettings, as_priors
+from discern.learners.kernel import KERNELS
 from discern.learners.smoothing import as_smoothing
 from discern.models.columns.labels import guess_label
 from discern.models.registry import MODELS, ModelKind, public_models
@@ -26,6 +27,10 @@ SELECTS = ("chi2", "mutual-information")
 PRIORS = ("data", "uniform", "auto")
 BASES = ("standard", "common", "normal", "bins", "quadratic", "bumps")
 """How numbers become the axes of a vector space; see :class:`discern.models.vector_space.axes.Layout`."""
+CHOSEN_KERNELS = KERNELS[:3]
+"""The kernels of the model ``"svm"``: linear, poly and rbf."""
+LARGEST = 1e12
+"""The largest cost and gamma."""
 TEXT_SETTINGS = ("analyzer", "tokenizer", "lowercase", "ngrams", "stop_words", "stem", "min_word_length", "pattern")
 """Keyword arguments of a classifier that become :class:`discern.TextSettings`."""
 
@@ -69,6 +74,10 @@ class Settings:
     """What stands between the labels of a row in the column of labels; empty if it has one, or a list."""
     labels_from: tuple[str, ...] = ()
     """The columns of flags, each with the name of a label, instead of a column of labels."""
+    cost: float | None = None
+    """The cost of an error; None is what validation chooses, or what is usual."""
+    kernel: str = "auto"
+    gamma: float | None = None
 
     @classmethod
     def of(
@@ -80,6 +89,8 @@ class Settings:
         priors: Any = "data",
         normalization: str = "documents",
         budget: float = 60.0,
+        cost: float | None = None,
+        gamma: float | None = None,
         text: str | Sequence[str] | None = None,
         number: str | Sequence[str] | None = None,
         category: str | Sequence[str] | None = None,
@@ -105,6 +116,8 @@ class Settings:
             auto_priors=is_auto(priors),
             auto_stem=is_auto(words.get("stem", "auto")),
             budget=float(budget),
+            cost=None if cost is None else float(cost),
+            gamma=None if gamma is None else float(gamma),
             ngrams=words.get("ngrams"),
             min_word_length=words.get("min_word_length"),
             label_separator=label_separator or "",
@@ -134,6 +147,7 @@ class Settings:
         as_salt(self.ledger)
         self._check_label_sets()
         self._refuse_unused(kind)
+        self._check_kernel()
         self._check_max_terms()
         _ = self.text.native  # complain about settings now, not at fit
         if self.characters is not None:
@@ -148,6 +162,21 @@ class Settings:
             raise ValueError(f"labels_from must name different columns, not {list(self.labels_from)}")
         if used := [one.name for one in self.columns if one.name in self.labels_from]:
             raise ValueError(f"the column {used[0]!r} has two roles; choose one")
+
+    def _check_kernel(self) -> None:
+        """Refuse a kernel, gamma or cost that makes no sense or that the model would not use."""
+        if self.kernel not in ("auto", *CHOSEN_KERNELS):
+            raise ValueError(f"kernel must be one of auto, {', '.join(CHOSEN_KERNELS)}, not {self.kernel!r}")
+        for name in ("cost", "gamma"):
+            number = getattr(self, name)
+            if number is not None and not 0 < number <= LARGEST:
+                raise ValueError(f"{name} must be a number above 0 and at most {LARGEST:g}, not {number!r}")
+        if self.cost is not None and not self.kind.has_cost:
+            raise ValueError(f"cost is for models such as 'svm', 'logistic' and 'ridge', not for {self.model!r}")
+        if (self.kernel, self.gamma) != ("auto", None) and self.model != "svm":
+            raise ValueError(f"kernel and gamma are for 'svm', not for {self.model!r}")
+        if self.gamma is not None and self.kernel == "linear":
+            raise ValueError("a linear kernel has no gamma")
 
     def _check_max_terms(self) -> None:
         most = self.max_terms
@@ -264,12 +293,12 @@ class Settings:
         plain["columns"] = [feature.to_json() for feature in self.columns]
         plain["naive_bayes"], plain["text"] = self.naive_bayes.to_json(), self.text.to_json()
         plain["labels_from"] = list(self.labels_from)
-        return {name: value for name, value in plain.items() if value or name not in _OPTIONAL}
+        return {name: value for name, value in plain.items() if name not in _OPTIONAL or value != _OPTIONAL[name]}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Settings:
         """Make settings of what :meth:`to_json` returned; raises ValueError if they make no sense."""
-        plain = {"basis": "auto", "label_separator": "", "labels_from": [], **values}
+        plain = {**_OPTIONAL, **values}
         if plain.keys() != cls.__dataclass_fields__.keys():
             raise ValueError("the settings are not complete")
         for name, kinds in _KINDS.items():
@@ -283,7 +312,14 @@ class Settings:
         return cls(**plain)
 
 
-_OPTIONAL = ("label_separator", "labels_from")
+_OPTIONAL: dict[str, Any] = {
+    "basis": "auto",
+    "label_separator": "",
+    "labels_from": [],
+    "cost": None,
+    "kernel": "auto",
+    "gamma": None,
+}
 """Settings that a file does not hold where they are not given."""
 _KINDS: dict[str, tuple[type, ...]] = {
     "label": (str,),
@@ -303,6 +339,9 @@ _KINDS: dict[str, tuple[type, ...]] = {
     "basis": (str,),
     "label_separator": (str,),
     "labels_from": (list,),
+    "cost": (float, type(None)),
+    "kernel": (str,),
+    "gamma": (float, type(None)),
 }
 """The types of values in a file that are checked by nothing else."""
 

@@ -32,9 +32,10 @@ pub(super) fn kernel_of(name: &str, gamma: f64, offset: f64, degree: i32) -> PyR
 /// The result of one machine: coefficients, and (bias, primal, dual, violation, ‖w‖², steps, converged).
 type Fitted<'py> = (Bound<'py, PyArray1<f64>>, (f64, f64, f64, f64, f64, u64, bool));
 
-/// Solve a machine for each list of rows, their signs and their costs.
+/// Solve a machine for each list of rows, their signs and their costs; with `growth`, then for costs multiplied by each
+/// of these in turn, from the solution before. The solutions of a machine follow each other.
 #[pyfunction]
-#[pyo3(signature = (table, problems, kernel, settings, threads))]
+#[pyo3(signature = (table, problems, kernel, settings, threads, growth = vec![]))]
 #[allow(clippy::type_complexity)]
 pub(super) fn fit_machines<'py>(
     py: Python<'py>,
@@ -47,6 +48,7 @@ pub(super) fn fit_machines<'py>(
     kernel: (String, f64, f64, i32),
     settings: (f64, usize, bool, u64, bool),
     threads: usize,
+    growth: Vec<f64>,
 ) -> PyResult<Vec<Fitted<'py>>> {
     let table = table.vectors()?;
     let kernel = kernel_of(&kernel.0, kernel.1, kernel.2, kernel.3)?;
@@ -54,6 +56,9 @@ pub(super) fn fit_machines<'py>(
         return Err(PyValueError::new_err(
             "given kernel values must be a dense square table",
         ));
+    }
+    if !growth.iter().all(|factor| factor.is_finite() && *factor > 0.0) {
+        return Err(PyValueError::new_err("costs grow by finite factors above 0"));
     }
     let (tolerance, cache, shrinking, most_steps, precise) = settings;
     let threads = threads.clamp(1, problems.len().max(1));
@@ -74,9 +79,9 @@ pub(super) fn fit_machines<'py>(
         )?);
     }
     let solutions = if precise {
-        solve::<f64>(py, checked, settings, threads)?
+        solve::<f64>(py, checked, settings, threads, &growth)?
     } else {
-        solve::<f32>(py, checked, settings, threads)?
+        solve::<f32>(py, checked, settings, threads, &growth)?
     };
     let fitted = solutions.into_iter().map(|solution| {
         let proof = (
@@ -121,12 +126,13 @@ fn solve<T: Cell>(
     problems: Vec<Problem<'_>>,
     settings: Settings,
     threads: usize,
+    growth: &[f64],
 ) -> PyResult<Vec<Solution>> {
     // A problem becomes a solver on its own thread, when its turn comes: until then it needs no memory.
     enum Task<'a, T> {
         Waiting(Option<Problem<'a>>),
-        Solving(Box<Solver<'a, T>>),
-        Solved(Solution),
+        Solving(Box<Solver<'a, T>>, Vec<Solution>),
+        Solved(Vec<Solution>),
     }
     let waiting = problems
         .into_iter()
@@ -136,14 +142,16 @@ fn solve<T: Cell>(
         match task {
             Task::Waiting(problem) => {
                 if let Some(problem) = problem.take() {
-                    *task = Task::Solving(Box::new(Solver::new(problem, settings)));
+                    *task = Task::Solving(Box::new(Solver::new(problem, settings)), Vec::new());
                 }
             }
-            Task::Solving(solver) => {
-                if solver.advance(STEPS)
-                    && let Task::Solving(solver) = std::mem::replace(task, Task::Waiting(None))
-                {
-                    *task = Task::Solved(solver.solution());
+            Task::Solving(solver, found) => {
+                if solver.advance(STEPS) {
+                    found.push(solver.solution());
+                    match growth.get(found.len() - 1) {
+                        Some(&factor) => solver.scale_costs(factor, settings.most_steps),
+                        None => *task = Task::Solved(std::mem::take(found)),
+                    }
                 }
             }
             Task::Solved(_) => return true,
@@ -151,10 +159,10 @@ fn solve<T: Cell>(
         false
     })?;
     let solutions = ended.into_iter().filter_map(|task| match task {
-        Task::Solved(solution) => Some(solution),
+        Task::Solved(found) => Some(found),
         _ => None,
     });
-    Ok(solutions.collect())
+    Ok(solutions.flatten().collect())
 }
 
 /// Decision values of rows × pairs of classes, for support vectors ordered by class.

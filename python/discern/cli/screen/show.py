@@ -120,7 +120,7 @@ def show_evidence(
     table = evidence_table(evidence, top, BAR if screen.width >= ROOMY else NARROW_BAR)
     show(screen, table if table.row_count else Text(NO_EVIDENCE, "dim"))
     if legend and evidence.label != evidence.against:
-        show(screen, *_what_would_flip(evidence), _legend(screen, evidence))
+        show(screen, *_what_would_flip(evidence), *_near(evidence), _legend(screen, evidence))
 
 
 def has_color(screen: Console) -> bool:
@@ -143,6 +143,12 @@ def _what_would_flip(evidence: Evidence) -> list[Text]:
         return [Text(f"removing up to {MOST_FLIPPED} words or values would not make it {against}", "dim")]
     listed = ", ".join(f"“{visible(term.shown)}”" for term in evidence.flip)
     return [Text(f"without {listed} it would be {visible(evidence.against)}", "dim")]
+
+
+def _near(evidence: Evidence) -> list[Text]:
+    """Return the rows learned that are most similar, where a model tells them."""
+    listed = ", ".join(f"row {one.row:,} {visible(one.label)} ({one.similarity:.2f})" for one in evidence.near)
+    return [Text(f"nearest support rows, with their similarity: {listed}", "dim")] if listed else []
 
 
 def _legend(screen: Console, evidence: Evidence) -> Text:
@@ -269,6 +275,7 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             "model",
             f"{about['model']}, {about['naive_bayes']['event']}, {_smoothing(about['naive_bayes']['smoothing'])}",
         )
+    yield from _kernel(about)
     if about["leaderboard"]:
         best = about["leaderboard"][0]
         yield "", f"the best of {len(about['leaderboard'])}: held-out accuracy {best['accuracy']:.2%}"
@@ -283,6 +290,21 @@ def _facts(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "terms", f"{about['terms']:,} ({_text_settings(about)})"
     yield "parameters", f"{about['parameters']:,}"
     yield "rows", "not kept: slim, cannot learn or forget" if about["slim"] else f"{about['rows']:,}"
+
+
+def _kernel(about: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    kernel = (about["pipeline"] or {}).get("kernel")
+    if kernel is None:
+        return
+    gamma = "" if kernel["name"] == "linear" else f", gamma {kernel['gamma']:.3g}"
+    yield "kernel", f"{kernel['name']}{gamma}, cost {about['pipeline']['cost']:.3g}"
+    if about.get("landmarks"):
+        yield (
+            "",
+            f"{about['support_rows']:,} landmark rows stand for all: least squares, in time in proportion to the rows",
+        )
+    elif "support_rows" in about:
+        yield "", f"{about['support_rows']:,} support rows"
 
 
 def _calibration(calibration: Mapping[str, Any] | None, groups: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
 
 Array = NDArray[Any]
+BESIDE = ("threads", "class_weight", "embedder", "_given", "_embed", "_learned")
+"""What a classifier has beside its settings and what it learned."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,23 @@ class Estimator(Predictor):
         """
         return float(np.average(self.predict(X) == labels_of(y), weights=sample_weight))
 
+    # ------------------------------------------------------------------------------------------------ pickling
+
+    def __getstate__(self) -> dict[str, Any]:
+        fitted = self._fitted
+        content = None if fitted is None else fitted.content(slim=fitted.is_slim)
+        beside = {name: getattr(self, name) for name in BESIDE}
+        beside |= {"_given": self._given_now, "_learned": self._learned_now()}
+        return {"settings": self.settings, "content": content, **beside}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state["content"]
+        self.settings = state["settings"]
+        for name in BESIDE:
+            setattr(self, name, state[name])
+        self._fitted = None if content is None else replace(Fitted.from_content(*content), embedder=self.embedder)
+        self.make_lock()
+
     # ---------------------------------------------------------------------------------- what scikit-learn asks
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -185,7 +204,8 @@ def arguments_of(settings: Settings) -> dict[str, Any]:
     True
     """
     same = ("label", "model", "numbers", "calibrate", "min_df", "characters", "max_terms", "select", "views", "budget")
-    found: dict[str, Any] = {name: getattr(settings, name) for name in (*same, "ledger")}
+    others = ("ledger", "cost", "kernel", "gamma")
+    found: dict[str, Any] = {name: getattr(settings, name) for name in (*same, *others)}
     naive_bayes = settings.naive_bayes
     found["smoothing"] = "auto" if settings.auto_smoothing else naive_bayes.smoothing
     found["priors"] = "auto" if settings.auto_priors else _plain_priors(naive_bayes.priors)

@@ -137,7 +137,7 @@ def resolve(settings: Settings, sample: Sample, features: Sequence[Feature]) -> 
     calibration, rows = None, 0
     if many or (settings.calibrate is True and len(sample.labels) > 1):
         part = sample.part(MOST_VALIDATED)
-        pipeline, calibration = validated(part, features, pipeline, choose_cost=many)
+        pipeline, calibration = validated(part, features, pipeline, choose_cost=many and settings.cost is None)
         rows = part.rows
     calibration = calibration if settings.calibrate is not False else None
     return in_space(settings, sample, features, pipeline, calibration, rows)

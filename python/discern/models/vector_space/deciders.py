@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from discern.data.registry import imported
+from discern.learners.kernel import Kernel
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
 from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
@@ -42,6 +43,8 @@ class Contribution:
     axes: dict[int, float]
     rows: tuple[tuple[int, int, float], ...] = ()
     """The place, the class and the weight of each near row."""
+    near: tuple[tuple[int, int, float], ...] = ()
+    """The place, the class and the similarity of rows that are no part of the sum."""
 
 
 @dataclass(frozen=True)
@@ -297,10 +300,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Regularization:
-    """How closely a model follows its rows: the cost of an error, and the smoothing of the log count ratios."""
+    """How closely a model follows its rows: the cost of an error, the smoothing of log count ratios, and the kernel."""
 
     cost: float = 1.0
     smoothing: Smoothing = ADD_ONE
+    kernel: Kernel | None = None
 
 
 def learn(model: str, table: Table, regularization: Regularization) -> Decider:

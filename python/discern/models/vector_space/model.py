@@ -9,7 +9,7 @@ others are not additive: they cannot be updated, forget rows or be merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ from discern.data.batch import Batch, did_you_mean
 from discern.data.roles import Feature
 from discern.evaluation.calibration import Temperature
 from discern.learners.bayes import log_priors, posterior, stored_priors
+from discern.learners.kernel import Kernel
 from discern.learners.smoothing import Laplace, Smoothing, smoothing_from_json, smoothing_to_json
 from discern.models.columns.kind import Scores
-from discern.models.evidence import Evidence, TermEvidence, in_order
+from discern.models.evidence import Evidence, NearRow, TermEvidence, in_order
 from discern.models.registry import MODELS
 from discern.models.validation.choosing import with_numbers
 from discern.models.validation.rows import Folds, Sample, stratified
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FOLDS = 3
-"""The number of folds to calibrate with."""
+FOLDS, MOST_CALIBRATED = 3, 20_000
+"""The number of folds to calibrate with; only the first, if they hold this many rows."""
 
 
 @dataclass(frozen=True)
@@ -94,13 +95,15 @@ class Pipeline:
             "smoothing": smoothing_to_json(self.regularization.smoothing),
             "numbers": self.numbers,
             "priors": self.priors if isinstance(self.priors, str) else dict(self.priors),
+            **({"kernel": asdict(self.regularization.kernel)} if self.regularization.kernel else {}),
             **({"others": others} if others else {}),
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Pipeline:
         """Make a pipeline of what :meth:`to_json` gave."""
-        regularization = Regularization(float(values["cost"]), smoothing_from_json(values["smoothing"]))
+        kernel = _kernel_from(values["kernel"]) if "kernel" in values else None
+        regularization = Regularization(float(values["cost"]), smoothing_from_json(values["smoothing"]), kernel)
         return cls(
             str(values["model"]),
             Layout.from_json(values["layout"]),
@@ -113,6 +116,14 @@ class Pipeline:
 
 BASIS_COST = {"bins": 0.01, "quadratic": 0.003, "bumps": 0.03}
 """The default cost of an error with many axes, as a share of the usual one: models follow their rows less closely."""
+
+
+def _kernel_from(values: Mapping[str, Any]) -> Kernel:
+    """Return a kernel from plain values; raises ValueError if they make no sense."""
+    kernel = Kernel(str(values["name"]), float(values["gamma"]), float(values["offset"]), int(values["degree"]))
+    if asdict(kernel) != dict(values) or not 0 < kernel.gamma < float("inf") or not 0 <= kernel.offset <= 1:
+        raise ValueError("the kernel of the pipeline makes no sense")
+    return kernel
 
 
 def regularization_of(model: str, smoothing: Smoothing | None = None, basis: str = "standard") -> Regularization:
@@ -159,6 +170,11 @@ class SpaceModel:
     def priors(self) -> Array:
         """The prior of each label."""
         return np.exp(self.prior)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What is told of a model with a kernel: the number of support rows, and whether they are landmarks."""
+        return getattr(self.decider, "facts", {})
 
     @property
     def features(self) -> tuple[Feature, ...]:
@@ -216,6 +232,7 @@ class SpaceModel:
             terms=in_order(self._terms(contribution, batch), batch, self.space.texts),
             unknown=int(unknown[0]),
             known=int(known[0]),
+            near=tuple(NearRow(row + 1, self.labels[place], similar) for row, place, similar in contribution.near),
         )
 
     def _spread(self, contribution: Contribution, row: Any, label: int, against: int) -> Contribution:

@@ -22,6 +22,7 @@
 
 mod active;
 mod cache;
+mod path;
 mod shrinking;
 
 use crate::learners::kernel::{BATCH, Kernel, LANES, Points};
@@ -391,7 +392,7 @@ impl<'a, T: Cell> Solver<'a, T> {
     }
 
     /// Return the coefficients with their certificate.
-    pub fn solution(mut self) -> Solution {
+    pub fn solution(&mut self) -> Solution {
         let pair = self.active.move_forces::<T>(0.0, &self.zeros(), &self.zeros());
         let bias = self.bias(&pair);
         let terms = self.coefficients.iter().zip(&self.problem.signs).zip(&self.forces);
@@ -409,16 +410,23 @@ impl<'a, T: Cell> Solver<'a, T> {
             primal: dual + self.gap(bias),
             dual,
             squared_norm,
-            coefficients: self.coefficients,
+            coefficients: self.coefficients.clone(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn solved(table: &[f64], n_columns: usize, signs: &[f64], cost: f64, kernel: Kernel, cache: usize) -> Solution {
+    pub(super) fn solved(
+        table: &[f64],
+        n_columns: usize,
+        signs: &[f64],
+        cost: f64,
+        kernel: Kernel,
+        cache: usize,
+    ) -> Solution {
         let rows = signs.len();
         let problem = Problem {
             table: Vectors::dense(table, rows, n_columns).unwrap(),
