@@ -21,6 +21,7 @@ from discern.cli.options import (
     option,
 )
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
+from discern.cli.several import has_several
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -51,26 +52,32 @@ def evaluate(
     rows: Rows,
     out: Output,
 ) -> None:
-    """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels."""
+    """Evaluate a model on rows with labels: accuracy, log loss, the confusion matrix, and a table of the labels.
+
+    Where a row may have several labels: F1, exact matches, Hamming loss, and a table of the labels.
+    """
     classifier = loaded(model, text, rows.threads, label, rows.embed)
     if novelty is not None:
         _evaluate_novelty(classifier, novelty, rows, out)
         return
-    decision = rule.decision(classifier.labels)
+    several = has_several(classifier)
+    decision = None if several else rule.decision(classifier.labels)
+    thresholds = rule.thresholds(classifier) if several else None
     from discern.data.readers import Sources
 
-    if decision is not None:
-        classifier.decide_by(decision)
+    if decision is not None or thresholds is not None:
+        classifier.decide_by(decision or thresholds)
     with rows.reading(rows.data, out.quiet) as how:
-        evaluation = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
+        evaluation: Any = classifier.evaluate(Sources(tuple(rows.data)), reading=how)
     if out.json:
         costs = {"cost": evaluation.cost_of(decision)} if decision is not None and rule.cost else {}
-        print_json({**evaluation.to_dict(rule.positive), **costs})
+        print_json({**(evaluation.to_dict() if several else evaluation.to_dict(rule.positive)), **costs})
         return
+    from discern.cli.screen.several import show_multilabel
     from discern.cli.screen.show import show_evaluation
     from discern.cli.screen.tables import console
 
-    show_evaluation(console(), evaluation)
+    (show_multilabel if several else show_evaluation)(console(), evaluation)
 
 
 def _evaluate_novelty(classifier: Classifier, level: float, rows: Rows, out: Output) -> None:

@@ -90,6 +90,17 @@ def parse_budget(value: str) -> float:
         raise typer.BadParameter(f"{value!r} is not a time such as 60s, 2m or 1h") from error
 
 
+def parse_names(value: str) -> tuple[str, ...]:
+    """Read names of columns with commas between them.
+
+    Examples
+    --------
+    >>> parse_names("corn, oil")
+    ('corn', 'oil')
+    """
+    return tuple(filter(None, (name.strip() for name in value.split(","))))
+
+
 def parse_stop_words(value: str) -> tuple[str, ...]:
     """Read a list with commas, or ``@file`` with words between commas or white space.
 
@@ -111,6 +122,19 @@ class Columns:
 
     panel: ClassVar[str] = "Columns"
     label: Label = None
+    label_separator: str | None = option(
+        None,
+        "A row may have several labels: what stands between them in the label column, such as '|'.",
+        metavar="MARK",
+        show_default="one label a row; lists are recognized",
+    )
+    labels_from: Any = option(
+        None,
+        "A row may have several labels: columns of 0 and 1, each with the name of a label.",
+        parser=parse_names,
+        metavar="COLUMN,…",
+        show_default="none",
+    )
     text: Text = None
     number: list[str] | None = option(None, "A column with numbers.", metavar="COLUMN", show_default="inferred")
     category: list[str] | None = option(None, "A column with categories.", metavar="COLUMN", show_default="inferred")
@@ -262,6 +286,7 @@ def settings_of(columns: Columns, learning: Learning, terms: Terms) -> dict[str,
 @command(
     "discern fit messages.csv -o messages.discern",
     "discern fit part-*.jsonl.gz -o news.discern --label topic --text body --ngrams 1,2 --smoothing 0.5",
+    "discern fit tickets.csv -o tickets.discern --label tags --label-separator '|'",
     "zcat rows.csv.gz | discern fit - --format csv -o rows.discern",
 )
 def fit(
@@ -292,11 +317,13 @@ def fit(
         report_fit(classifier, saved(classifier, output, slim), out)
         return
     from discern.cli.training.label_column import label_and_data
+    from discern.data.label_sets.reading import LabelSets
 
     started = time.perf_counter()
     busy = dry_run or learning.model == "best"  # "best" shows its leaderboard instead of a progress bar
     with rows.reading(rows.data, out.quiet, busy=busy) as how:
-        label, data = label_and_data(columns.label, rows.data, how, out)
+        sets = LabelSets(columns.label_separator or "", columns.labels_from or ())
+        label, data = label_and_data(columns.label, rows.data, how, out, sets)
         classifier = classifier_for(label)
         if dry_run:
             from discern.cli.training.estimate import show
@@ -354,7 +381,7 @@ def _fit_best(classifier: Classifier, data: Any, how: Reading, out: Output) -> N
 
 FACTS = (
     "model", "rows", "rows_per_label", "terms", "parameters", "text", "label", "features", "added_features", "chosen",
-    "calibration", "leaderboard",
+    "calibration", "leaderboard", "several",
 )  # fmt: skip
 """What --json shows of a new model, beside its file and the columns that were left out."""
 
@@ -375,8 +402,11 @@ def report_fit(classifier: Classifier, facts: dict[str, Any], out: Output) -> No
         out.say(f"  {name!r} is left out: {reason}")
     if described["added_features"]:
         out.say(f"added because validation favors it: {', '.join(described['added_features'])}")
-    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in list(labels.items())[:10])
+    several = described["several"]
+    shown = sorted(labels.items(), key=lambda one: -one[1]) if several else list(labels.items())
+    listed = ", ".join(f"{label} {rows:,}" if rows else label for label, rows in shown[:10])
     more = ", …" if len(labels) > 10 else ""
     rows = "" if described["rows"] is None else f"{counted(described['rows'], 'row')} of "
-    out.say(f"learned {rows}{counted(len(labels), 'label')} ({listed}{more})")
+    each = f", {sum(labels.values()) / max(described['rows'] or 0, 1):.2f} a row" if several and rows else ""
+    out.say(f"learned {rows}{counted(len(labels), 'label')}{each} ({listed}{more})")
     out.say(f"wrote {facts['file']}: {described['terms']:,} terms, {in_bytes(facts['bytes'])}")
