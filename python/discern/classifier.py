@@ -8,22 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from discern.data.readers import Sources, batches
-from discern.data.registry import imported
+from discern.data.label_sets.sets import with_labels
+from discern.data.readers import batches
 from discern.data.source import Reading
 from discern.data.values import label_text
 from discern.models.exclusive import one_at_a_time
 from discern.models.fitted import Fitted
 from discern.models.fitting import fit
-from discern.models.protocol.estimator import Estimator, Learned
-from discern.models.protocol.rows import ClassNames, Shape, as_rows, labeled, labels_of, repetitions
+from discern.models.protocol.estimator import Estimator
 from discern.models.settings import Settings
 from discern.models.summing import Receipt
 
 if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.decisions import Decision
-    from discern.evaluation.evaluation import Evaluation
     from discern.evaluation.several.thresholds import Thresholds
     from discern.models.search import Watch
 
@@ -258,13 +256,6 @@ class Classifier(Estimator):
         self._learned = learned
         return self
 
-    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sources, Learned]:
-        """Return rows with their labels, and what to remember of X and y."""
-        X, y = as_rows(X), labels_of(y)
-        names, repeats = ClassNames.of(y), repetitions(sample_weight, self.class_weight, y)
-        rows = Sources(tuple(labeled(X, y, names, self.settings.label, repeats)))
-        return rows, Learned(names, Shape.of(X))
-
     @one_at_a_time
     def learn(self, data: Any, *, reading: Reading | None = None) -> Classifier:
         """Learn more rows, or change nothing. What validation chose at :meth:`fit` is kept.
@@ -302,6 +293,30 @@ class Classifier(Estimator):
         ('b', 'c')
         """
         changed, forgotten = self._changed(old, new, reading)
+        self.take(changed)
+        return forgotten
+
+    @one_at_a_time
+    def tag(
+        self, data: Any, *, add: Sequence[Any] = (), remove: Sequence[Any] = (), reading: Reading | None = None
+    ) -> int:
+        """Relabel rows that may have several labels: add some labels to those that they have, and remove others.
+
+        The rows were learned with the labels that they have here. Returns how many rows were relabeled. If a row lacks
+        a label that is to be removed, nothing is changed.
+
+        Examples
+        --------
+        >>> rows = [{"label": ["corn"], "text": "x1"}, {"label": [], "text": "y1"}]
+        >>> model = Classifier().fit(rows)
+        >>> model.tag(rows[:1], add=["oil"], remove=["corn"]), model.labels
+        (1, ('oil',))
+        """
+        if self.fitted.resolved.several is None:
+            raise ValueError("tag is for models of several labels a row; use relabel")
+        old, label = list(self.fitted.labeled(batches(data, reading))), self.settings.label
+        new = [with_labels(batch, label, [*map(label_text, add)], [*map(label_text, remove)]) for batch in old]
+        changed, forgotten = self.fitted.changed(old, new, self.threads, read=True)
         self.take(changed)
         return forgotten
 
@@ -358,33 +373,6 @@ class Classifier(Estimator):
         ['spam']
         """
         return self.take(self.fitted.decided_by(decision))
-
-    # ------------------------------------------------------------------------------------------- reporting
-
-    def report(
-        self,
-        data: Any,
-        path: str | os.PathLike[str] = "report.html",
-        *,
-        positive: str | None = None,
-        reading: Reading | None = None,
-    ) -> Evaluation:
-        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
-
-        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
-        >>> evaluation.accuracy
-        1.0
-        """
-        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
-        evaluation: Evaluation = write(self, data, path, positive=positive, reading=reading)
-        return evaluation
 
     # -------------------------------------------------------------------------------------------- renaming
 

@@ -13,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import discern
-from discern.learners.margins import MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.learners.margins import MarginSettings, fit_margins
+from discern.learners.nbsvm import fit_nbsvm, indicators
 from discern.learners.smoothing import JelinekMercer, Laplace
 
 

@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import discern._native as _native
-from discern.data.encode import each_column_once, native_table
+from discern.data.encode import native_table
 from discern.data.threads import default_threads
-from discern.learners.bayes import Margins, multinomial_weight
-from discern.learners.smoothing import Laplace, Smoothing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +32,6 @@ HARD_PASSES = 200
 """If a hard margin is not found after this many passes, we test whether there is one."""
 MOST_POLISHED = 2000
 """A hard margin with at most this many rows on it is solved exactly, as a system of equations."""
-ADD_ONE = Laplace(1.0)
 FEW = 5
 """Rows named in a message."""
 
@@ -167,6 +164,7 @@ def fit_margins(
     class_weights: Array | None = None,
     scales: Array | None = None,
     labels: Sequence[Any] | None = None,
+    members: Array | None = None,
     threads: int | None = None,
     duals: bool = False,
 ) -> LinearMargins:
@@ -183,6 +181,9 @@ def fit_margins(
         Factors by which each function multiplies the columns first; its ``coef`` belong to the scaled columns.
     labels : sequence, optional
         The names of the classes, for messages.
+    members : array of bool, optional
+        Functions × classes: each function takes the rows of these classes as positive, and all others as negative.
+        Classes are then sets of labels, and functions labels.
     duals : bool
         Also return αᵢ of each row, a column for each function.
 
@@ -198,7 +199,7 @@ def fit_margins(
         if scales is not None:
             raise ValueError("a hard margin (C=inf) takes no scales of the columns: scale X itself")
         return _fit_hard(X, classes, count, settings, weights, labels, threads)
-    return _solve(X, classes, count, settings, weights, class_weights, scales, threads, duals)
+    return _solve(X, classes, count, settings, weights, class_weights, scales, threads, duals, members)
 
 
 def costs_of(count: int, settings: MarginSettings, class_weights: Array | None) -> Array:
@@ -219,16 +220,20 @@ def _solve(
     scales: Array | None,
     threads: int | None,
     duals: bool,
+    members: Array | None = None,
 ) -> LinearMargins:
-    table = _taken(X)
+    table = as_table(X)
     sparse = isinstance(table, tuple)
     solver = settings.chosen_solver(len(classes), table[3] if sparse else table.shape[1], sparse)
     found = _native.fit_margins(
         table,
         np.ascontiguousarray(classes, np.int32),
         None if weights is None else np.ascontiguousarray(weights, np.float64),
-        np.ascontiguousarray(costs_of(count, settings, class_weights)),
+        np.ascontiguousarray(
+            costs_of(count, settings, class_weights) if members is None else np.full((len(members), 2), settings.cost)
+        ),
         None if scales is None else np.ascontiguousarray(scales, np.float64),
+        None if members is None else np.ascontiguousarray(members, np.bool_),
         solver=solver,
         loss=settings.loss,
         intercept=None if settings.intercept == "none" else settings.scaling,
@@ -249,7 +254,7 @@ def _solve(
     return LinearMargins(found.weights, found.intercepts, certificate, found.duals)
 
 
-def _taken(X: Any) -> Any:
+def as_table(X: Any) -> Any:
     """Return a table as the native code takes it, if it is not that already."""
     return X if isinstance(X, tuple) else native_table(X, any_order=True)
 
@@ -281,90 +286,6 @@ def squared_hinge(table: Any, classes: Array, coefficients: Array, direction: Ar
 def _weighed_rows(table: Any, factors: Array) -> Array:
     """Return Σ factor · (x, 1), a function a row."""
     return np.hstack([np.asarray((table.T @ factors).T), factors.sum(axis=0)[:, None]])
-
-
-# ---------------------------------------------------------------------------------------------------- NB-SVM
-
-
-def indicators(X: Any) -> Any:
-    """Return 1 where a table or a sparse matrix is above 0, and 0 elsewhere.
-
-    Examples
-    --------
-    >>> indicators(np.array([[0, 3], [1, 0]])).tolist()
-    [[0.0, 1.0], [1.0, 0.0]]
-    """
-    if isinstance(X, np.ndarray):
-        return (X > 0).astype(np.float64)
-    X = each_column_once(X)
-    present = X.data > 0
-    ones = np.ones(len(present)) if present.all() else present.astype(np.float64)
-    return type(X)((ones, X.indices, X.indptr), shape=X.shape)
-
-
-def log_count_ratios(X: Any, classes: Array, count: int, smoothing: Smoothing, weights: Array | None = None) -> Array:
-    """Return log P(t|class) − log P(t|rest) of each decision function, from smoothed counts.
-
-    Examples
-    --------
-    >>> log_count_ratios(np.array([[1, 0], [1, 1]]), np.array([1, 0]), 2, Laplace(1.0)).round(4).tolist()
-    [[0.2877, -0.4055]]
-    """
-    given = None if weights is None else np.ascontiguousarray(weights, np.float64)
-    counts = _native.class_sums(_taken(X), np.ascontiguousarray(classes, np.int32), count, given)
-    terms = counts.sum(axis=0)
-    weight = multinomial_weight(smoothing, Margins(terms, counts.sum(axis=1), np.zeros(count), len(terms)))
-    seen = terms > 0  # a term of no row is no evidence
-    own = counts[1:] if count == 2 else counts
-    ratios = np.zeros_like(own)
-    sides = (side[:, seen] for side in (own, terms - own))
-    logs = [weight(side, terms[seen], side.sum(axis=1, keepdims=True), 0) for side in sides]
-    ratios[:, seen] = logs[0] - logs[1]
-    return ratios
-
-
-def fit_nbsvm(
-    X: Any,
-    classes: Array,
-    count: int,
-    settings: MarginSettings,
-    *,
-    smoothing: Smoothing = ADD_ONE,
-    beta: float = 0.25,
-    weights: Array | None = None,
-    class_weights: Array | None = None,
-    threads: int | None = None,
-) -> tuple[LinearMargins, Array]:
-    """Fit an NB-SVM; return its decision functions, on the unscaled columns, and the log count ratios.
-
-    The intercept is the weight of a constant feature, which has no ratio: its share, as that of each weight, is β.
-
-    Examples
-    --------
-    >>> X, classes = np.array([[1, 0], [1, 1], [1, 1]]), np.array([0, 1, 1])
-    >>> found, ratios = fit_nbsvm(X, classes, 2, MarginSettings())
-    >>> (X @ found.coef[0] + found.intercept[0] > 0).tolist()
-    [False, True, True]
-
-    Paper: Wang and Manning, "Baselines and bigrams: simple, good sentiment and topic classification", ACL 2012.
-    """
-    table = _taken(X)
-    ratios = log_count_ratios(table, classes, count, smoothing, weights)
-    found = fit_margins(
-        table,
-        classes,
-        count,
-        settings,
-        weights=weights,
-        class_weights=class_weights,
-        scales=ratios,
-        threads=threads,
-    )
-    # Equation 7: w' = (1 − β) w̄ + β w, with w̄ the mean magnitude of w. An intercept that keeps its size while the
-    # weights shrink would outweigh them.
-    mean = np.abs(found.coef).mean(axis=1, keepdims=True)
-    coef = ((1 - beta) * mean + beta * found.coef) * ratios
-    return replace(found, coef=coef, intercept=beta * found.intercept), ratios
 
 
 # --------------------------------------------------------------------------------------------- the hard margin

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from discern.data.embedding.embedder import Embedder
     from discern.evaluation.calibration import Temperature
     from discern.evaluation.decisions import Decision
-    from discern.evaluation.novelty import NoveltyEvaluation
     from discern.evaluation.scaling import EvidenceScaling
     from discern.evaluation.several.thresholds import Thresholds
     from discern.models.evidence import Evidence
@@ -213,17 +212,6 @@ class Fitted:
             return stream
         return self.settings.label_sets.of_batches(stream, self.settings.label)
 
-    def evaluated_novelty(self, stream: Iterable[Batch], level: float, threads: int | None) -> NoveltyEvaluation:
-        """Evaluate the novelty of rows, of which those with labels that the model does not know are unknown."""
-        from discern.evaluation.novelty import NoveltyEvaluation
-
-        found, unknown, known = [np.zeros(0)], [np.zeros(0, bool)], {*self.labels}
-        for part in self.predicted(stream, threads, novelty=True):
-            numbers, labels = part.batch.labels(self.settings.label)
-            found.append(cast("NDArray[np.float64]", part.novelty))
-            unknown.append(np.array([label not in known for label in labels], bool)[numbers])
-        return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
-
     def predict_one(self, row: str | Mapping[str, Any]) -> Any:
         """Return the label of one text or row; or the list of its labels, if a row may have several."""
         if not isinstance(row, str):
@@ -276,16 +264,21 @@ class Fitted:
 
     # ------------------------------------------------------------------------------------------------ changes
 
-    def summed(self, stream: Iterable[Batch], threads: int | None) -> tuple[Sums, Ledger | None]:
+    def summed(self, stream: Iterable[Batch], threads: int | None, read: bool = False) -> tuple[Sums, Ledger | None]:
         """Add up rows as the model counts them, and enter them in a ledger if it keeps one."""
         salt = None if self.ledger is None else self.ledger.salt
-        stream = self.labeled(stream)
+        stream = stream if read else self.labeled(stream)
         return sum_rows(stream, self.resolved, self.settings.label, threads, salt, self.embedder)
 
-    def changed(self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None) -> tuple[Fitted, int]:
-        """Return the state that has forgotten some rows and learned others, and how many were forgotten."""
+    def changed(
+        self, old: Iterable[Batch], new: Iterable[Batch], threads: int | None, read: bool = False
+    ) -> tuple[Fitted, int]:
+        """Return the state that has forgotten some rows and learned others, and how many were forgotten.
+
+        With ``read``, their labels are those of :meth:`labeled` already.
+        """
         mine = self.statistics  # refuse before reading
-        (taken, their_rows), (added, my_rows) = (self.summed(rows, threads) for rows in (old, new))
+        (taken, their_rows), (added, my_rows) = (self.summed(rows, threads, read) for rows in (old, new))
         ledger = self.ledger
         try:
             if ledger is not None and my_rows is not None and their_rows is not None:
@@ -461,7 +454,7 @@ class Fitted:
         settings, resolved = Settings.from_json(metadata["settings"]), Resolved.from_json(metadata["resolved"])
         described = metadata["fitted"]
         labels = tuple(described["labels"])
-        has_labels = bool(labels) or (resolved.several is not None and described["slim"])
+        has_labels = bool(labels) or resolved.several is not None
         if not has_labels or not all(isinstance(label, str) and label and "\0" not in label for label in labels):
             raise ValueError("the labels are not texts")
         if settings.label in [feature.name for feature in resolved.features]:
@@ -490,5 +483,10 @@ class Fitted:
             return replace(LabelsModel.from_arrays(*parts), scaling=resolved.several.scaling)
         from discern.models.vector_space.model import SpaceModel
 
+        if resolved.several is not None:
+            from discern.models.several.space import LabelsSpaceModel
+
+            found = LabelsSpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
+            return replace(found, scaling=resolved.several.scaling)
         model = SpaceModel.from_arrays(labels, resolved.features, resolved.pipeline, arrays)
         return model.calibrated(cast("Temperature | None", resolved.calibration))

@@ -167,6 +167,8 @@ class Job:
         if settings.model == "best":
             return self._best(sample, watch, deadline if many else None)
         pipeline = pipeline_of(settings, settings.model)
+        if self.several:
+            return self._labels_in_space(sample, pipeline, many)
         fitted = self._learned(sample, self._resolved(pipeline))
         if settings.calibrate is False or not (many or settings.calibrate is True):
             return fitted
@@ -202,6 +204,18 @@ class Job:
             resolved = replace(self._resolved(pipeline), leaderboard=leaderboard)
             fitted = _calibrated(self._learned(sample, resolved), calibration)
         return replace(fitted, limitation=limitation(results))
+
+    def _labels_in_space(self, sample: Sample, pipeline: Pipeline, many: bool) -> Fitted:
+        """Learn a model of several labels a row from all rows, calibrated if there are enough."""
+        import discern.models.several.space as labels_space
+        from discern.models.several.record import Several
+
+        model = labels_space.fit(sample, self.features, pipeline)
+        several, calibrate = Several(), self.settings.calibrate
+        if calibrate is True or (calibrate == "auto" and many):
+            several = labels_space.calibrated(sample, self.features, pipeline)
+        resolved = replace(self._resolved(pipeline), several=several)
+        return in_space(self.given, resolved, replace(model, scaling=several.scaling))
 
     def _resolved(self, pipeline: Pipeline | None) -> Resolved:
         settings = self.settings

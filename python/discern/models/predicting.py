@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from discern.data.batch import Batch
 from discern.data.readers import batches
+from discern.data.registry import imported
 from discern.data.roles import IGNORED, Feature
 from discern.data.source import Reading
 from discern.data.strings import DataError
@@ -17,6 +19,7 @@ from discern.models.embedding import needed
 from discern.models.exclusive import Exclusive
 from discern.models.fitted import Fitted
 from discern.models.naive_bayes import Model
+from discern.models.predictions import evaluated_novelty
 from discern.models.resolved import Resolved
 from discern.models.settings import Settings
 from discern.statistics.sums import Sums
@@ -183,7 +186,7 @@ class Predictor(Exclusive):
         level : float
             The share of rows with known labels that may be taken for unknown.
         """
-        return self.fitted.evaluated_novelty(batches(data, reading), level, self.threads)
+        return evaluated_novelty(self.fitted, batches(data, reading), level, self.threads)
 
     def log_joint(self, data: Any, *, full: bool = False) -> NDArray[np.float64]:
         """Return log P(k) + log P(row|k); with ``full`` the multinomial coefficient too, so that it is P(k, row)."""
@@ -217,6 +220,32 @@ class Predictor(Exclusive):
         :class:`discern.MultilabelEvaluation`.
         """
         return self.fitted.evaluated(batches(data, reading), self.threads)
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str] = "report.html",
+        *,
+        positive: str | None = None,
+        reading: Reading | None = None,
+    ) -> Any:
+        """Write a page that shows how good the model is on rows with labels, and return its evaluation.
+
+        The page is one file: metrics, plots, thresholds and mistakes. It needs matplotlib (``discern[plot]``).
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from discern import Classifier
+        >>> rows = [{"label": "ab"[i % 2], "text": f"word{i % 2} other{i}"} for i in range(20)]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     evaluation = Classifier().fit(rows).report(rows, f"{folder}/report.html")
+        >>> evaluation.accuracy
+        1.0
+        """
+        write: Any = imported("discern.analysis.report.page:report")  # a package above this one
+        evaluation = write(self, data, path, positive=positive, reading=reading)
+        return evaluation
 
     def explain(self, row: Any, label: Any = None) -> Evidence:
         """Explain why a row is given its label: how much each word and value contributed, in nats, strongest first.

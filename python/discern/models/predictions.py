@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from discern.evaluation.decisions import Decision
     from discern.evaluation.evaluation import Evaluation
+    from discern.evaluation.novelty import NoveltyEvaluation
     from discern.evaluation.several.evaluation import MultilabelEvaluation
     from discern.evaluation.several.thresholds import Thresholds
     from discern.models.fitted import Fitted
@@ -126,6 +127,18 @@ def _evaluation_of_sets(fitted: Fitted, found: Predictions) -> MultilabelEvaluat
     listed = list(map(labels_in, sets))
     true = [listed[number] for number in numbers.tolist()]
     return MultilabelEvaluation.of(true, found.labels.tolist(), found.probabilities, fitted.model.labels)
+
+
+def evaluated_novelty(fitted: Fitted, stream: Iterable[Batch], level: float, threads: int | None) -> NoveltyEvaluation:
+    """Evaluate the novelty of rows, of which those with labels that the model does not know are unknown."""
+    from discern.evaluation.novelty import NoveltyEvaluation
+
+    found, unknown, known = [np.zeros(0)], [np.zeros(0, bool)], {*fitted.labels}
+    for part in predicted(fitted, stream, threads, novelty=True):
+        numbers, labels = part.batch.labels(fitted.settings.label)
+        found.append(cast("NDArray[np.float64]", part.novelty))
+        unknown.append(np.array([label not in known for label in labels], bool)[numbers])
+    return NoveltyEvaluation.of(np.concatenate(found), np.concatenate(unknown), level)
 
 
 # ---------------------------------------------------------------------------------------------------- decisions

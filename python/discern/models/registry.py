@@ -33,6 +33,9 @@ class ModelKind:
     """With a statistic, ``module:function``: from its sums, the log priors and the shrinkage to a decider."""
     decider: str = "discern.models.vector_space.deciders:Linear"
     """The class of what is learned, as ``module:name``."""
+    for_labels: str = ""
+    """In a vector space, where rows may have several labels: the function of :mod:`discern.models.several.learners` or
+    of :mod:`discern.models.several.additive` that does the same for all labels."""
     cost: float = 1.0
     """The default cost of an error."""
     is_tuned: bool = False
@@ -80,9 +83,25 @@ class ModelKind:
         """The class of what is learned."""
         return imported(self.decider)
 
+    @property
+    def labels_decider(self) -> Any:
+        """The class of what is learned where rows may have several labels."""
+        return imported(_of_labels("deciders:LabelLinear" if self.is_linear else "deciders:LabelVotes"))
+
+    @property
+    def labels_learner(self) -> Any:
+        """The function that learns where rows may have several labels; raises ValueError for models that cannot."""
+        if not self.for_labels:
+            raise ValueError(f"{self.name!r} learns one label a row; for several, use 'lda' or 'naive-bayes'")
+        return imported(_of_labels(self.for_labels))
+
 
 def _deciders(name: str) -> str:
     return f"discern.models.vector_space.deciders:{name}"
+
+
+def _of_labels(name: str) -> str:
+    return f"discern.models.several.{name}"
 
 
 def _additive(name: str) -> str:
@@ -121,6 +140,7 @@ MODELS: Registry[ModelKind] = Registry(
             "Logistic regression",
             "a logistic regression",
             learn=_deciders("learn_logistic"),
+            for_labels="learners:logistic",
             cost=30.0,  # tf–idf of unit length is small: a cost of one would hold the weights back
             is_tuned=True,
             on_spark=True,
@@ -133,6 +153,7 @@ MODELS: Registry[ModelKind] = Registry(
             "Linear support vector machine",
             "a linear SVM",
             learn=_deciders("learn_margins"),
+            for_labels="learners:margins",
             is_tuned=True,
             on_spark=True,
             on_text=1,
@@ -144,6 +165,7 @@ MODELS: Registry[ModelKind] = Registry(
             "Linear support vector machine on log count ratios of naive Bayes",
             "an NB-SVM",
             learn=_deciders("learn_nbsvm"),
+            for_labels="learners:nbsvm",
             is_tuned=True,
             presence=True,
             has_smoothing=True,
@@ -155,6 +177,7 @@ MODELS: Registry[ModelKind] = Registry(
             "ridge regression",
             statistic="Products",
             solve=_additive("solve_ridge"),
+            for_labels="additive:ridge",
             cost=MASS_OF_100,
             is_tuned=True,
             max_terms=2000,
@@ -168,6 +191,7 @@ MODELS: Registry[ModelKind] = Registry(
             "a linear discriminant",
             statistic="Products",
             solve=_additive("solve_linear_discriminant"),
+            for_labels="additive:linear_discriminant",
             cost=MASS_OF_100,
             is_tuned=True,
             max_terms=1000,
@@ -195,6 +219,7 @@ MODELS: Registry[ModelKind] = Registry(
             "a nearest centroid",
             statistic="Means",
             solve=_additive("solve_centroids"),
+            for_labels="additive:centroids",
             max_terms=10_000,
             on_spark=True,
         ),
@@ -203,6 +228,7 @@ MODELS: Registry[ModelKind] = Registry(
             "Votes of the nearest neighbors",
             "a vote of weighted neighbors",
             learn=_deciders("learn_neighbors"),
+            for_labels="learners:neighbors",
             decider=_deciders("Nearest"),
             on_tables=6,
             on_vectors=6,
@@ -213,6 +239,7 @@ MODELS: Registry[ModelKind] = Registry(
             "Naive Bayes of rows of unit length",
             "a naive Bayes of rows of unit length",
             learn=_deciders("learn_unit_bayes"),
+            for_labels="learners:unit_bayes",
             cost=10.0,  # counts are smoothed with a tenth
             is_tuned=True,
             presence=True,

@@ -141,6 +141,10 @@ class Resolved:
     def solved(self, sums: Sums) -> Model | SpaceModel:
         """Derive the model from sums of rows."""
         if self.space is not None and self.pipeline is not None:
+            if self.several is not None:
+                from discern.models.several.space import solve as solve_labels_in_space
+
+                return solve_labels_in_space(sums, self.space, self.pipeline, self.several.scaling)
             from discern.models.vector_space.additive import solve
 
             return solve(sums, self.space, self.pipeline, cast("Temperature | None", self.calibration))

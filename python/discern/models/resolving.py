@@ -47,7 +47,11 @@ def initial(settings: Settings, features: Sequence[Feature], several: bool = Fal
 
 def resolve(settings: Settings, sample: Sample, features: Sequence[Feature], several: bool = False) -> Resolved:
     """Return what rows are learned with: chosen by validation where something is left open."""
-    if several and needs_validation(settings, features) and not settings.kind.is_spatial:
+    if several and settings.kind.is_spatial:
+        from discern.models.several.space import resolve as resolve_in_space
+
+        return resolve_in_space(settings, sample, features)
+    if several and needs_validation(settings, features):
         from discern.models.several.choosing import choose as choose_for_labels
 
         return choose_for_labels(settings, sample, features, initial(settings, features, several))

@@ -7,10 +7,13 @@ that label, and rows with one label each have the same sums, to the last byte, a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from discern.data.batch import Batch
+from discern.data.strings import DataError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -57,6 +60,30 @@ def renamed_sets(new: Mapping[str, str], sets: Iterable[str]) -> dict[str, str]:
     if list(found.values()) != sorted(found.values()):
         raise ValueError("the new names change the order of sets of labels; choose names without control characters")
     return found
+
+
+def with_labels(batch: Batch, name: str, add: Sequence[str], remove: Sequence[str]) -> Batch:
+    """Return a batch whose column of sets has some labels more and others less; raises ``DataError``.
+
+    Examples
+    --------
+    >>> batch = Batch({"label": ["corn\x1foil", "\x1f"]}, 2)
+    >>> with_labels(batch, "label", ["tea"], []).columns["label"]
+    ['corn\x1foil\x1ftea', 'tea']
+    """
+    if wrong := [label for label in add if SEPARATOR in label or label in remove]:
+        raise DataError(f"the label {wrong[0]!r} cannot be added: it is removed too, or contains a control character")
+    numbers, sets = batch.labels(name)
+    new = []
+    for place, one in enumerate(sets):
+        labels = labels_in(one)
+        if lacking := [label for label in remove if label not in labels]:
+            row = int(np.flatnonzero(numbers == place)[0])
+            raise DataError(
+                f"{batch.place_of(row, name)}: the row does not have the label {lacking[0]!r} to be removed"
+            )
+        new.append(set_text([*(label for label in labels if label not in remove), *add]))
+    return replace(batch, columns={**batch.columns, name: [new[number] for number in numbers.tolist()]})
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from discern.data.encode import native_table
 from discern.estimators.base import Array, BaseClassifier
 from discern.estimators.checks import class_weights, refuse_huge, row_weights
 from discern.learners.logistic.lasso import fit_lasso_margins
-from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins, fit_nbsvm, indicators
+from discern.learners.margins import Certificate, LinearMargins, MarginSettings, fit_margins
+from discern.learners.nbsvm import fit_nbsvm, indicators
 from discern.learners.smoothing import Dirichlet, JelinekMercer, Laplace
 
 

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from discern.data.readers import Sources
 from discern.data.source import Reading
 from discern.models.fitted import Fitted
 from discern.models.predicting import Predictor
-from discern.models.protocol.rows import ClassNames, Shape, as_rows, labels_of
+from discern.models.protocol.rows import (
+    ClassNames,
+    Shape,
+    as_rows,
+    has_sets,
+    labeled,
+    labeled_sets,
+    labels_of,
+    repetitions,
+    set_labels,
+)
 from discern.models.settings import TEXT_SETTINGS, Settings
 
 if TYPE_CHECKING:
@@ -133,6 +144,23 @@ class Estimator(Predictor):
             raise kind("this classifier has not learned anything yet; call fit first")
         return fitted
 
+    def _labeled(self, X: Any, y: Any, sample_weight: Any) -> tuple[Sources, Learned]:
+        """Return rows with their labels, and what to remember of X and y."""
+        if has_sets(y):
+            return self._labeled_sets(as_rows(X), set_labels(y), sample_weight)
+        X, y = as_rows(X), labels_of(y)
+        names, repeats = ClassNames.of(y), repetitions(sample_weight, self.class_weight, y)
+        rows = Sources(tuple(labeled(X, y, names, self.settings.label, repeats)))
+        return rows, Learned(names, Shape.of(X))
+
+    def _labeled_sets(self, X: Any, y: list[list[Any]], sample_weight: Any) -> tuple[Sources, Learned]:
+        """Do the same for lists of labels."""
+        if self.class_weight is not None:
+            raise ValueError("class_weight is for one label a row; pass sample_weight for rows with several")
+        every = labels_of([label for row in y for label in row])
+        names, repeats = ClassNames.of(every), repetitions(sample_weight, None, np.arange(len(y)))
+        return Sources(tuple(labeled_sets(X, y, self.settings.label, repeats))), Learned(names, Shape.of(X))
+
     # ------------------------------------------------------------------------------------------ predicting
 
     def predict(self, data: Any, *, reading: Reading | None = None) -> NDArray[Any]:
@@ -140,6 +168,8 @@ class Estimator(Predictor):
         fitted = self.fitted
         found = super().predict(self._rows_to_predict(data), reading=reading)
         names = self._names() if fitted is self._fitted else None
+        if names is not None and fitted.resolved.several is not None:
+            return names.named_sets(found)
         return found if names is None else names.named(found)
 
     def predict_proba(self, data: Any, *, raw: bool = False, reading: Reading | None = None) -> NDArray[np.float64]:
@@ -152,7 +182,7 @@ class Estimator(Predictor):
         return found if names is None else found[:, [self.labels.index(label) for label in names.labels]]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the share of rows that are given the right label.
+        """Return the share of rows that are given the right label; or all the right labels, if they may have several.
 
         Examples
         --------
@@ -160,6 +190,9 @@ class Estimator(Predictor):
         >>> Classifier().fit(["win a prize", "lunch at noon"], [1, 0]).score(["a prize", "at noon"], [1, 1])
         0.5
         """
+        if has_sets(y):
+            pairs = zip(self.predict(X), set_labels(y), strict=True)
+            return float(np.average([{*found} == {*true} for found, true in pairs], weights=sample_weight))
         return float(np.average(self.predict(X) == labels_of(y), weights=sample_weight))
 
     # ---------------------------------------------------------------------------------- what scikit-learn asks

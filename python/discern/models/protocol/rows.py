@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discern.data.batch import Batch, is_arrow
+from discern.data.label_sets.reading import SETS, holds_sets
 from discern.data.readers import batches
 from discern.data.strings import DataError
 from discern.data.values import label_text
@@ -132,6 +133,42 @@ class ClassNames:
             return np.asarray(self.classes[[places[label] for label in labels]]) if len(labels) else self.classes[:0]
         return np.array([known.get(label, label) for label in labels], object)
 
+    def named_sets(self, sets: Array) -> Array:
+        """Return the classes of lists of labels, as an array of lists."""
+        found = np.empty(len(sets), object)
+        known = dict(zip(self.labels, self.classes.tolist(), strict=True))
+        found[:] = [[known.get(label, label) for label in labels] for labels in sets]
+        return found
+
+
+def has_sets(y: Any) -> bool:
+    """Return whether labels are sets: a list, a tuple or a set of labels for each row.
+
+    Examples
+    --------
+    >>> has_sets([["oil", "corn"], []]), has_sets(["oil", "corn"]), has_sets(np.zeros((2, 2)))
+    (True, False, False)
+    """
+    if hasattr(y, "ndim") and y.ndim != 1:
+        return False
+    return holds_sets(y) or holds_sets(list(y))
+
+
+def set_labels(y: Any) -> list[list[Any]]:
+    """Return the labels of rows that may have several, a list for each row."""
+    rows = y.to_pylist() if hasattr(y, "to_pylist") else list(y)
+    for place, row in enumerate(rows):
+        if not isinstance(row, SETS):
+            raise DataError(
+                f"row {place + 1} of y has {row!r}, and others have lists of labels; make all of them lists"
+            )
+    return [list(row) for row in rows]
+
+
+def labeled_sets(X: Any, y: list[list[Any]], label: str, repeats: Array | None) -> Iterator[Batch]:
+    """Yield the rows with their lists of labels in a column of that name, each as often as ``repeats`` tells."""
+    yield from _beside(X, y, label, repeats)
+
 
 def labels_of(y: Any) -> Array:
     """Return labels as a flat array."""
@@ -148,6 +185,10 @@ def labels_of(y: Any) -> Array:
 def labeled(X: Any, y: Array, names: ClassNames, label: str, repeats: Array | None) -> Iterator[Batch]:
     """Yield the rows with their labels in a column of that name, each as often as ``repeats`` tells."""
     texts = np.array(names.labels, object)[np.searchsorted(names.classes, y)]
+    yield from _beside(X, texts.tolist(), label, repeats)
+
+
+def _beside(X: Any, y: list[Any], label: str, repeats: Array | None) -> Iterator[Batch]:
     done = 0
     for batch in batches(X):
         if label in batch.columns:
@@ -156,7 +197,7 @@ def labeled(X: Any, y: Array, names: ClassNames, label: str, repeats: Array | No
         done += batch.rows
         if done > len(y):
             break
-        whole = replace(batch, columns={**batch.columns, label: texts[part].tolist()})
+        whole = replace(batch, columns={**batch.columns, label: y[part]})
         yield whole if repeats is None else whole.repeated(repeats[part])
     if done != len(y):
         raise DataError(f"X and y have different lengths: y has {len(y)} labels, which is not the number of rows of X")

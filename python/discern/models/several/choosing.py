@@ -221,10 +221,15 @@ class _Trial:
         )
 
 
-def several_of(log_odds: Array, truth: NDArray[np.bool_], labels: Sequence[str], folds: Folds) -> Several:
-    """Fit the scaling of each label and choose its threshold, by calibrated log odds of held-out rows."""
-    scaling = LabelScaling.fit(log_odds, truth, labels)
-    shares = probabilities(scaling(log_odds, labels))
+def several_of(
+    scores: Array, truth: NDArray[np.bool_], labels: Sequence[str], folds: Folds, common: bool = False
+) -> Several:
+    """Fit the scaling of each label and choose its threshold, by scores of held-out rows.
+
+    These are calibrated log odds; or with ``common``, numbers that grow with them.
+    """
+    scaling = LabelScaling.fit(scores, truth, labels, common)
+    shares = probabilities(scaling(scores, labels))
     return Several(scaling, thresholds_of(shares, truth, labels, folds))
 
 

@@ -7,7 +7,7 @@ slope of one and an offset of zero: with a normal prior on both, it moves away f
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,8 +52,12 @@ class LabelScaling:
 
     labels: tuple[str, ...] = ()
     lines: tuple[tuple[float, float], ...] = ()
+    common: tuple[float, float] = (1.0, 0.0)
+    """The slope and the offset of all labels, before those of each."""
 
     def __post_init__(self) -> None:
+        if not (1e-9 <= self.common[0] <= 1e9 and abs(self.common[1]) <= 1e9):
+            raise ValueError("the slope or the offset of all labels is out of bounds")
         if len(self.labels) != len(self.lines) or len(set(self.labels)) < len(self.labels):
             raise ValueError("the labels do not match their slopes and offsets")
         found = np.array(self.lines, np.float64).reshape(-1, 2)
@@ -62,8 +66,14 @@ class LabelScaling:
             raise ValueError("a slope or an offset of a label is out of bounds")
 
     @classmethod
-    def fit(cls, log_odds: Array, truth: NDArray[Any], labels: Sequence[str]) -> LabelScaling:
-        """Maximize the likelihood of held-out rows and of the prior, by Newton's method for all labels at once."""
+    def fit(cls, scores: Array, truth: NDArray[Any], labels: Sequence[str], common: bool = False) -> LabelScaling:
+        """Maximize the likelihood of held-out rows and of the prior, by Newton's method for all labels at once.
+
+        Scores are log odds; or with ``common``, numbers that grow with them, for which the line of all labels is fitted
+        first.
+        """
+        whole = _line_of_all(scores, truth) if common and scores.size else (1.0, 0.0)
+        log_odds = scores * whole[0] + whole[1]
         lines = np.tile([1.0, 0.0], (len(labels), 1))
         true = truth.astype(np.float64)
         odds = np.clip(log_odds, -50.0, 50.0)
@@ -81,12 +91,13 @@ class LabelScaling:
             lines = np.clip(lines - step, low, high)
             if np.abs(step).max(initial=0.0) < ENOUGH:
                 break
-        return cls(tuple(labels), tuple((float(slope), float(offset)) for slope, offset in lines.tolist()))
+        return cls(tuple(labels), tuple((float(slope), float(offset)) for slope, offset in lines.tolist()), whole)
 
     def of(self, labels: Sequence[str]) -> Array:
         """Return the slopes and the offsets of labels: two rows."""
         known = dict(zip(self.labels, self.lines, strict=True))
-        return np.array([known.get(label, (1.0, 0.0)) for label in labels], np.float64).reshape(-1, 2).T
+        slopes, offsets = np.array([known.get(label, (1.0, 0.0)) for label in labels], np.float64).reshape(-1, 2).T
+        return np.stack([slopes * self.common[0], slopes * self.common[1] + offsets])
 
     def __call__(self, log_odds: Array, labels: Sequence[str]) -> Array:
         """Return the log odds of rows × labels, scaled."""
@@ -96,18 +107,42 @@ class LabelScaling:
     def without(self, gone: Container[str]) -> LabelScaling:
         """Return the scaling without a trace of some labels."""
         kept = [(label, line) for label, line in zip(self.labels, self.lines, strict=True) if label not in gone]
-        return LabelScaling(tuple(label for label, _ in kept), tuple(line for _, line in kept))
+        return replace(self, labels=tuple(label for label, _ in kept), lines=tuple(line for _, line in kept))
 
     def renamed(self, new: Mapping[str, str]) -> LabelScaling:
         """Return the scaling of labels with other names."""
-        return LabelScaling(tuple(new.get(label, label) for label in self.labels), self.lines)
+        return replace(self, labels=tuple(new.get(label, label) for label in self.labels))
 
     def to_json(self) -> dict[str, Any]:
         """Return the scaling as plain values."""
-        return {"labels": list(self.labels), "lines": [list(line) for line in self.lines]}
+        return {"labels": list(self.labels), "lines": [list(line) for line in self.lines], "common": list(self.common)}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> LabelScaling:
         """Return the scaling that :meth:`to_json` returned; raises ValueError if it is invalid."""
         lines = tuple((float(slope), float(offset)) for slope, offset in values["lines"])
-        return cls(tuple(map(str, values["labels"])), lines)
+        slope, offset = map(float, values["common"])
+        return cls(tuple(map(str, values["labels"])), lines, (slope, offset))
+
+
+def _line_of_all(scores: Array, truth: NDArray[Any]) -> tuple[float, float]:
+    """Return the slope and the offset by which the scores of all labels have the least log loss.
+
+    One decision in as many as there are is counted as wrong, so that scores that are always right do not become
+    certainty.
+    """
+    unit, size = float(scores.std()) or 1.0, scores.size
+    odds, line = np.clip(scores / unit, -50.0, 50.0), np.array([1.0, 0.0])
+    true = np.where(truth, 1.0 - 1.0 / (size + 2.0), 1.0 / (size + 2.0))
+    for _ in range(2 * STEPS):
+        chances = probabilities(odds * line[0] + line[1])
+        wrong, spread = chances - true, chances * (1.0 - chances)
+        gradient = np.array([(wrong * odds).sum(), wrong.sum()]) / size + 1e-9 * line
+        weighted = spread * odds
+        mixed = float(weighted.sum())
+        curvature = np.array([[float((weighted * odds).sum()), mixed], [mixed, float(spread.sum())]]) / size
+        step = np.clip(np.linalg.solve(curvature + 1e-9 * np.eye(2), gradient), -1.0, 1.0)
+        line = line - step
+        if np.abs(step).max() < ENOUGH:
+            break
+    return float(np.clip(line[0] / unit, 1e-9, 1e9)), float(np.clip(line[1], -1e9, 1e9))

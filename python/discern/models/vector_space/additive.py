@@ -81,11 +81,11 @@ def solve(sums: Sums, space: Space, pipeline: Pipeline, calibration: Temperature
     """Derive the model from sums in a space."""
     priors = log_priors(sums.labels, sums.class_rows, pipeline.priors)
     [products] = sums.columns
-    decider = _decider(_class_sums(products, space), space, pipeline, priors, pipeline.regularization.cost)
+    decider = _decider(class_sums(products, space), space, pipeline, priors, pipeline.regularization.cost)
     return SpaceModel(sums.labels, sums.class_rows, pipeline, space, decider, calibration)
 
 
-def _class_sums(products: Any, space: Space) -> ClassSums:
+def class_sums(products: Any, space: Space) -> ClassSums:
     """Return sums in the units of the axes of the space."""
     scale = space.grid.scale / space.units
     means = products.means() * scale
@@ -202,18 +202,18 @@ def held_out(
     """
     columns = columns_of(sample, features, pipeline)
     parts: list[list[Array]] = [[] for _ in costs]
-    for fold, space, points, sums in _without_folds(columns, pipeline, folds):
+    for fold, space, points, sums in without_folds(columns, pipeline, folds):
         priors = log_priors(sums.labels, sums.class_rows, _known_priors(pipeline.priors, sums.labels))
-        class_sums, rows = _class_sums(sums.columns[0], space), points.take(fold)
+        own, rows = class_sums(sums.columns[0], space), points.take(fold)
         places = [sample.labels.index(label) for label in sums.labels]
         for cost, part in zip(costs, parts, strict=True):
             scores = np.full((len(fold), len(sample.labels)), -np.inf)
-            scores[:, places] = _decider(class_sums, space, pipeline, priors, cost).scores(rows)
+            scores[:, places] = _decider(own, space, pipeline, priors, cost).scores(rows)
             part.append(scores)
     return [np.concatenate(part) for part in parts]
 
 
-def _without_folds(
+def without_folds(
     columns: Columns, pipeline: Pipeline, folds: Folds
 ) -> Iterator[tuple[NDArray[np.int64], Space, Points, Sums]]:
     """Return each fold with the space, all rows as points, and the sums of the rows outside the fold."""
@@ -223,18 +223,23 @@ def _without_folds(
             rest = np.setdiff1d(np.arange(sample.rows), fold, assume_unique=True)
             space, points = columns.laid_out(rest)
             refuse_too_many(space, pipeline, len(sample.labels))
-            yield fold, space, points, _sums(points.take(rest), sample.classes[rest], sample, pipeline).without_zeros()
+            yield (
+                fold,
+                space,
+                points,
+                sums_of(points.take(rest), sample.classes[rest], sample, pipeline).without_zeros(),
+            )
         return
     space, points = columns.laid_out()
     refuse_too_many(space, pipeline, len(sample.labels))
-    inside = [_sums(points.take(fold), sample.classes[fold], sample, pipeline) for fold in folds]
+    inside = [sums_of(points.take(fold), sample.classes[fold], sample, pipeline) for fold in folds]
     left = np.setdiff1d(np.arange(sample.rows), folds.order)  # of many rows, only some are held out
-    total = Sums.total([*inside, _sums(points.take(left), sample.classes[left], sample, pipeline)])
+    total = Sums.total([*inside, sums_of(points.take(left), sample.classes[left], sample, pipeline)])
     for fold, own in zip(folds, inside, strict=True):
         yield fold, space, points, total - own
 
 
-def _sums(points: Points, classes: NDArray[np.int32], sample: Sample, pipeline: Pipeline) -> Sums:
+def sums_of(points: Points, classes: NDArray[np.int32], sample: Sample, pipeline: Pipeline) -> Sums:
     """Return the sums of points, with a place for each label."""
     n_classes = len(sample.labels)
     statistic = MODELS[pipeline.model].statistic_class.of_points(points, classes, n_classes)
@@ -251,4 +256,4 @@ def learned(sample: Sample, features: Sequence[Feature], pipeline: Pipeline) -> 
     columns = columns_of(sample, features, pipeline)
     space, points = columns.laid_out()
     refuse_too_many(space, pipeline, len(sample.labels))
-    return solve(_sums(points, sample.classes, sample, pipeline), space, pipeline)
+    return solve(sums_of(points, sample.classes, sample, pipeline), space, pipeline)

@@ -16,7 +16,8 @@ import numpy as np
 from discern.data.registry import imported
 from discern.learners.logistic.fitting import fit_logistic
 from discern.learners.logistic.rows import LabeledRows
-from discern.learners.margins import ADD_ONE, MarginSettings, fit_margins, fit_nbsvm, log_count_ratios
+from discern.learners.margins import MarginSettings, fit_margins
+from discern.learners.nbsvm import ADD_ONE, fit_nbsvm, log_count_ratios
 from discern.learners.neighbors.votes import Neighbors
 from discern.learners.smoothing import Laplace, Smoothing
 from discern.models.columns.arrays import float_array

@@ -212,8 +212,12 @@ class SpaceModel:
         if self.pipeline.others or any(axes.is_whole for axes in self.space.axes):
             terms = merged_terms(terms)
         for row, place, weight in contribution.rows:
-            terms.append(TermEvidence(f"row {row + 1}: {self.labels[place]}", 1, self._scale * weight, "neighbors"))
+            terms.append(TermEvidence(f"row {row + 1}: {self._row_named(place)}", 1, self._scale * weight, "neighbors"))
         return terms
+
+    def _row_named(self, place: int) -> str:
+        """Return the label of a row by its class."""
+        return self.labels[place]
 
     def weights(self, label: str, top: int) -> list[tuple[str, float]]:
         """Return the contribution of a unit of each term or value to a label, strongest first.
