@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import benchmarks.accuracy.several as several
 from benchmarks.accuracy.methods import METHODS, Answers, Split
 from benchmarks.accuracy.scores import Scores
 from benchmarks.accuracy.table import cell, figures
@@ -27,6 +28,37 @@ def test_a_method_learns_what_is_easy(method: object) -> None:
     assert found["accuracy"] == 1
     assert found["seconds"] >= 0
     assert found["calibration error"] is None or 0 <= found["calibration error"] < 0.5
+
+
+TOPICS = (["corn harvest grain", "oil barrel crude", "corn grain oil barrel", "nothing here"] * 30,
+          [["corn"], ["oil"], ["corn", "oil"], []] * 30)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "method", [method for method in several.METHODS if "best" not in method.name], ids=lambda method: method.name
+)
+def test_a_method_learns_several_labels_a_row(method: several.Method) -> None:
+    split = several.Split("topics", TOPICS, (TOPICS[0][:8], TOPICS[1][:8]))
+    found = several.cell(method, split)
+    assert found["micro F1"] == found["macro F1"] == found["exact match"] == 1
+    half = several.figures(split, [["corn"], []] * 4)
+    assert half["micro F1"] == pytest.approx(8 / 12)
+    assert half["macro F1"] == 0.5
+
+
+def test_the_page_has_a_table_of_several_labels() -> None:
+    about = {"set": "topics", "seconds": 1.0, "bayes": True, "macro F1": 0.5, "exact match": 0.6}
+    ours = {**about, "method": "discern default, several labels", "peer": "", "micro F1": 0.9}
+    theirs = {**about, "method": "OneVsRest, MultinomialNB", "peer": "scikit-learn", "micro F1": 0.8}
+    sets = {"topics": {"train": 10, "test": 5, "labels": 2, "texts": None, "several": True}}
+    scores = Scores({}, sets, [ours, theirs])
+    assert scores._several_labels()[-2:] == [
+        "| discern default | 90.0 | 50.0 | 60.0 | 1.00 |",
+        "| OneVsRest, MultinomialNB (scikit-learn) | 80.0 | 50.0 | 60.0 | 1.00 |",
+    ]
+    assert scores._leads_of_sets("discern default", True)[0][1:] == (
+        "90.00 against 80.00 (OneVsRest, MultinomialNB)", True
+    )  # fmt: skip
 
 
 def test_figures_are_those_of_the_answers() -> None:
