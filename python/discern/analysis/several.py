@@ -9,13 +9,10 @@ import numpy as np
 
 from discern.analysis.comparison import LoadedRows, stratified_folds
 from discern.classifier import Classifier
-from discern.data.batch import Batch
 from discern.data.source import Reading
 from discern.data.strings import DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from discern.evaluation.several.evaluation import MultilabelEvaluation
 
 
@@ -38,21 +35,13 @@ def cross_validated(
     if len(table) < folds:
         raise DataError(f"{len(table)} rows are too few for {folds} folds")
     total: Any = None
-    numbers = fold_of_rows(classifier, table, folds)
+    groups = list(zip(*(map(str, column) for column in table.columns.values()), strict=True))
+    numbers = stratified_folds(table.labels(classifier.settings), folds, groups=groups)
     for fold in range(folds):
         held_out, rest = table.take(np.flatnonzero(numbers == fold)), table.take(np.flatnonzero(numbers != fold))
         part = _without(classifier, held_out, rest).evaluate(held_out)
         total = part if total is None else total + part
     return total  # type: ignore[no-any-return]
-
-
-def fold_of_rows(classifier: Classifier, table: LoadedRows, folds: int) -> NDArray[np.int64]:
-    """Return the fold of each row, stratified by sets of labels."""
-    settings = classifier.settings
-    read = settings.label_sets.of_batch(Batch(dict(table.columns), len(table)), settings.label)
-    sets = np.array(list(read.columns[settings.label]), object)
-    groups = list(zip(*(map(str, column) for column in table.columns.values()), strict=True))
-    return np.asarray(stratified_folds(sets, folds, groups=groups), np.int64)
 
 
 def _without(classifier: Classifier, held_out: Any, rest: Any) -> Classifier:

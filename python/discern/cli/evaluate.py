@@ -21,7 +21,7 @@ from discern.cli.options import (
     option,
 )
 from discern.cli.output import counted, in_bytes, loaded, print_json, refuse_bad_place, visible
-from discern.cli.several import has_several
+from discern.cli.several import Sets, has_several
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -125,6 +125,7 @@ def report(
 @command(
     "discern compare messages.csv",
     "discern compare messages.csv --model multinomial --model bernoulli --folds 5 --plot boxes.svg",
+    "discern compare tickets.csv --label tags --label-separator '|' --model naive-bayes --model linear-svm",
 )
 def compare(
     *,
@@ -134,6 +135,7 @@ def compare(
     ),
     folds: int = option(10, "The number of folds.", min=2),
     label: Label = None,
+    sets: Sets,
     text: Text = None,
     plot: Path | None = option(
         None, "Draw a box plot of the error in each fold (.svg, .png, .pdf).", metavar="FILE", show_default="none"
@@ -142,16 +144,17 @@ def compare(
     out: Output,
 ) -> None:
     """Compare models on rows with labels by cross-validation: log loss, error, intervals and time, the best first."""
-    from discern.analysis.comparison import HEAD, LESS
+    from discern.analysis.comparison import LESS
     from discern.analysis.comparison import compare as compare_methods
     from discern.cli.training.label_column import label_and_data
 
     if plot is not None:
         refuse_bad_place(plot)
     with rows.reading([data], out.quiet) as how:
-        name, source = label_and_data(label, [data], how, out)
+        name, source = label_and_data(label, [data], how, out, sets.reader())
         chosen: Any = model or "all"
-        compared = compare_methods(chosen, source, folds=folds, label=name, text=text, embed=rows.embed, reading=how)
+        given = {"text": text, "embed": rows.embed, **vars(sets)}
+        compared = compare_methods(chosen, source, folds=folds, label=name, reading=how, **given)
     if plot is not None:
         compared.plot().figure_.savefig(plot)
     if out.json:
@@ -159,7 +162,7 @@ def compare(
         return
     from discern.cli.screen.tables import console, plain_table, show
 
-    table = plain_table(*HEAD, drop=LESS)
+    table = plain_table(*compared.head, drop=tuple(name for name in LESS if name in compared.head))
     for row in compared.rows():
         table.add_row(*map(visible, row))
     screen = console()

@@ -13,6 +13,7 @@ import typer
 
 from discern.cli.options import MODELS, Label, NewModelFile, OneOf, Output, Rows, Text, command, option
 from discern.cli.output import counted, in_bytes, print_json, refuse_bad_place, saved
+from discern.cli.several import Sets
 
 if TYPE_CHECKING:
     from discern.classifier import Classifier
@@ -90,17 +91,6 @@ def parse_budget(value: str) -> float:
         raise typer.BadParameter(f"{value!r} is not a time such as 60s, 2m or 1h") from error
 
 
-def parse_names(value: str) -> tuple[str, ...]:
-    """Read names of columns with commas between them.
-
-    Examples
-    --------
-    >>> parse_names("corn, oil")
-    ('corn', 'oil')
-    """
-    return tuple(filter(None, (name.strip() for name in value.split(","))))
-
-
 def parse_stop_words(value: str) -> tuple[str, ...]:
     """Read a list with commas, or ``@file`` with words between commas or white space.
 
@@ -122,19 +112,6 @@ class Columns:
 
     panel: ClassVar[str] = "Columns"
     label: Label = None
-    label_separator: str | None = option(
-        None,
-        "A row may have several labels: what stands between them in the label column, such as '|'.",
-        metavar="MARK",
-        show_default="one label a row; lists are recognized",
-    )
-    labels_from: Any = option(
-        None,
-        "A row may have several labels: columns of 0 and 1, each with the name of a label.",
-        parser=parse_names,
-        metavar="COLUMN,…",
-        show_default="none",
-    )
     text: Text = None
     number: list[str] | None = option(None, "A column with numbers.", metavar="COLUMN", show_default="inferred")
     category: list[str] | None = option(None, "A column with categories.", metavar="COLUMN", show_default="inferred")
@@ -293,6 +270,7 @@ def fit(
     *,
     output: NewModelFile,
     columns: Columns,
+    sets: Sets,
     learning: Learning,
     terms: Terms,
     slim: bool = option(False, "A smaller file that cannot learn, forget or merge."),
@@ -307,7 +285,7 @@ def fit(
     out: Output,
 ) -> None:
     """Learn from rows with labels, and write a model file."""
-    classifier_for = _made_from(columns, learning, terms, rows)
+    classifier_for = _made_from(columns, sets, learning, terms, rows)
     classifier_for(columns.label or "label")  # refuse wrong settings before anything is read
     refuse_bad_place(output)
     if spark is not None:
@@ -317,13 +295,11 @@ def fit(
         report_fit(classifier, saved(classifier, output, slim), out)
         return
     from discern.cli.training.label_column import label_and_data
-    from discern.data.label_sets.reading import LabelSets
 
     started = time.perf_counter()
     busy = dry_run or learning.model == "best"  # "best" shows its leaderboard instead of a progress bar
     with rows.reading(rows.data, out.quiet, busy=busy) as how:
-        sets = LabelSets(columns.label_separator or "", columns.labels_from or ())
-        label, data = label_and_data(columns.label, rows.data, how, out, sets)
+        label, data = label_and_data(columns.label, rows.data, how, out, sets.reader())
         classifier = classifier_for(label)
         if dry_run:
             from discern.cli.training.estimate import show
@@ -337,14 +313,18 @@ def fit(
     report_fit(classifier, {**saved(classifier, output, slim), **_effort(how, started)}, out)
 
 
-def _made_from(columns: Columns, learning: Learning, terms: Terms, rows: Rows) -> Callable[[str], Classifier]:
+def _made_from(
+    columns: Columns, sets: Sets, learning: Learning, terms: Terms, rows: Rows
+) -> Callable[[str], Classifier]:
     """Return a function that makes the classifier for a label column."""
     from discern.classifier import Classifier
 
     def made(label: str) -> Classifier:
         try:
             return Classifier(
-                **{**settings_of(columns, learning, terms), "label": label}, embed=rows.embed, threads=rows.threads
+                **{**settings_of(columns, learning, terms), **vars(sets), "label": label},
+                embed=rows.embed,
+                threads=rows.threads,
             )
         except ValueError as error:
             raise typer.BadParameter(" ".join(str(error).split())) from error

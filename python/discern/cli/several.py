@@ -3,15 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
+from discern.cli.options import option
+
 if TYPE_CHECKING:
     from discern.classifier import Classifier
+    from discern.data.label_sets.reading import LabelSets
     from discern.evaluation.decisions import Rule
     from discern.evaluation.several.thresholds import Thresholds
+
+
+def parse_names(value: str) -> tuple[str, ...]:
+    """Read names of columns with commas between them.
+
+    Examples
+    --------
+    >>> parse_names("corn, oil")
+    ('corn', 'oil')
+    """
+    return tuple(filter(None, (name.strip() for name in value.split(","))))
+
+
+@dataclass(frozen=True)
+class Sets:
+    """How the labels of rows that may have several are read."""
+
+    panel: ClassVar[str] = "Columns"
+    label_separator: str | None = option(
+        None,
+        "A row may have several labels: what stands between them in the label column, such as '|'.",
+        metavar="MARK",
+        show_default="one label a row; lists are recognized",
+    )
+    labels_from: Any = option(
+        None,
+        "A row may have several labels: columns of 0 and 1, each with the name of a label.",
+        parser=parse_names,
+        metavar="COLUMN,…",
+        show_default="none",
+    )
+
+    def reader(self) -> LabelSets:
+        """Return what reads the labels."""
+        from discern.data.label_sets.reading import LabelSets
+
+        return LabelSets(self.label_separator or "", self.labels_from or ())
+
 
 USUAL_SEPARATOR = "|"
 """What stands between labels that are written, where the model was not given a separator."""

@@ -231,3 +231,13 @@ def test_info_of_sets(folder: Path) -> None:
     told = json.loads(well("info", folder / "topics.discern", "--json"))
     assert set(told["strongest"]) == {*WORDS}
     assert "corn" in well("info", folder / "topics.discern")
+
+
+def test_models_are_compared_on_sets(folder: Path) -> None:
+    options = ("--label-separator", "|", "--folds", "3", "--model", "multinomial", "--model", "bernoulli")
+    told = json.loads(well("compare", folder / "train.csv", *options, "--json", "-q"))
+    assert {method["method"] for method in told["methods"]} == {"multinomial", "bernoulli"}
+    assert all(method["f1"] > 0.8 and 0 <= method["error"] < 0.5 for method in told["methods"])
+    shown = well("compare", folder / "train.csv", *options)
+    assert "micro F1" in shown
+    assert "not exact" in shown

@@ -156,7 +156,12 @@ class MultilabelEvaluation:
         """The share of rows whose labels are predicted, all and no others; also called subset accuracy."""
         return ratio(self.by_row.exact, self.rows)
 
-    subset_accuracy = exact_match
+    subset_accuracy = accuracy = exact_match
+
+    @property
+    def error(self) -> float:
+        """The share of rows whose labels are not predicted exactly."""
+        return 1 - self.exact_match
 
     @property
     def hamming_loss(self) -> float:
@@ -281,7 +286,10 @@ class MultilabelEvaluation:
 
     def intervals(self, level: float = 0.95) -> dict[str, Interval]:
         """Return intervals: Wilson's of exact matches, normal ones of the others, whose unit is the row."""
-        found = {"exact_match": wilson(self.by_row.exact, self.rows, level)}
+        found = {
+            "exact_match": wilson(self.by_row.exact, self.rows, level),
+            "error": wilson(self.rows - self.by_row.exact, self.rows, level),
+        }
         weights = {"f1": ((2, 0, 0), (0, 1, 1)), "precision": ((1, 0, 0), (0, 1, 0)), "recall": ((1, 0, 0), (0, 0, 1))}
         for name, (part, whole) in weights.items():
             found[name] = self._ratio_interval(np.array(part), np.array(whole), level)
